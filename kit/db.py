@@ -1,0 +1,244 @@
+"""PostgreSQL: the pool, the two ways to use it, and what its errors mean.
+
+`transaction()` is for operations of several statements (an ORM session, one commit at the end); `autocommit()` is for
+one hot statement that needs no BEGIN and COMMIT round trips. Nobody else commits. Each connection carries its limits
+(statement, lock and idle timeouts) to the server, so that a lost client can't hold locks (DESIGN section 8).
+"""
+
+import functools
+import select
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, ParamSpec, TypeVar
+
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    Text,
+    Uuid,
+    create_engine,
+    event,
+    exc,
+    make_url,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from kit.worker import Outage, Signal
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CONNECT_TIMEOUT_SECONDS = 3
+IDLE_IN_TRANSACTION_SECONDS = 15
+CONFLICT_ATTEMPTS = 3
+
+TYPES: dict[Any, Any] = {
+    datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
+    Decimal: Numeric(),
+    uuid.UUID: Uuid(),
+    str: Text(),
+    bytes: LargeBinary(),
+    dict[str, Any]: JSONB(),
+}
+"""Python type -> column type, for `type_annotation_map` of each service's declarative base."""
+
+
+def metadata() -> MetaData:
+    """Metadata whose constraints have predictable names: `refusing` and migrations find them by name."""
+    return MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        }
+    )
+
+
+class DatabaseUnavailable(Outage):
+    """The database can't be reached or takes no more work: outside it is `DB_UNAVAILABLE`, try again soon."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """It was reached, but a statement or a lock took longer than its limit."""
+
+
+class TransactionConflict(DatabaseBusy):
+    """It chose this transaction to lose (deadlock, serialization failure): `retry_conflicts` runs it again."""
+
+
+class Database:
+    """One service's database: a pool of `pool_size` connections, and the only place that commits.
+
+    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server. Make
+    `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the deadlines of
+    the calls it serves.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        pool_size: int,
+        statement_timeout_seconds: float = 5,
+        lock_timeout_seconds: float = 3,
+        pool_timeout_seconds: float = 3,
+    ) -> None:
+        options = {
+            "statement_timeout": int(statement_timeout_seconds * 1000),
+            "lock_timeout": int(lock_timeout_seconds * 1000),
+            "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
+            "timezone": "UTC",
+        }
+        self._engine = create_engine(
+            make_url(url).set(drivername="postgresql+psycopg2"),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_timeout_seconds,
+            hide_parameters=True,  # a failed statement's text goes to the log, its values must not
+            use_native_hstore=False,  # spares each new connection a query
+            connect_args={
+                "application_name": name,
+                "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+                "options": " ".join(f"-c {key}={value}" for key, value in options.items()),
+                # A server that vanished without a word is noticed soon after the statement should have ended.
+                "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
+            },
+        )
+        event.listen(self._engine, "checkout", _refuse_closed_connection)
+        self._autocommit_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """A session that commits when the block ends cleanly and rolls back otherwise.
+
+        Signals given to `wake_after_commit` ring after the commit. Loaded objects stay readable afterwards. Raises
+        `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
+        """
+        with _translated(), Session(self._engine, expire_on_commit=False) as session:
+            yield session
+            session.commit()
+        for signal in session.info.get("signals", ()):
+            signal.set()
+
+    @contextmanager
+    def autocommit(self) -> Iterator[Connection]:
+        """A Core connection where each statement is its own transaction: for one hot statement."""
+        with _translated(), self._autocommit_engine.connect() as connection:
+            yield connection
+
+    def ping(self) -> None:
+        """One round trip; raises `DatabaseUnavailable` when the database does not answer."""
+        with self.autocommit() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def dispose(self) -> None:
+        """Close the pooled connections."""
+        self._engine.dispose()
+
+
+def wake_after_commit(tx: Session, signal: Signal) -> None:
+    """Ring `signal` once the transaction is committed; never if it rolls back."""
+    signals: list[Signal] = tx.info.setdefault("signals", [])
+    if signal not in signals:
+        signals.append(signal)
+
+
+def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
+    """Run an operation again, at most three times in all, when its transaction lost a deadlock or a serialization.
+
+    Decorate the function that opens the transaction, and only functions that do nothing but database work: everything
+    in it happens again. After the third time `TransactionConflict` goes to the caller.
+    """
+
+    @functools.wraps(operation)
+    def retried(*args: P.args, **kwargs: P.kwargs) -> R:
+        retrying = Retrying(
+            retry=retry_if_exception_type(TransactionConflict),
+            stop=stop_after_attempt(CONFLICT_ATTEMPTS),
+            wait=wait_random_exponential(multiplier=0.01, max=0.1),
+            reraise=True,
+        )
+        return retrying(operation, *args, **kwargs)
+
+    return retried
+
+
+@contextmanager
+def refusing(refusals: Mapping[str, Callable[[], Exception]]) -> Iterator[None]:
+    """Turn the violation of a named constraint into the refusal it means; other violations pass unchanged.
+
+    The statement has to run inside the block: with the ORM, flush in it (or put the block around the transaction).
+    """
+    try:
+        yield
+    except exc.IntegrityError as error:
+        diagnostics = getattr(error.orig, "diag", None)
+        refusal = refusals.get(getattr(diagnostics, "constraint_name", None) or "")
+        if refusal is None:
+            raise
+        raise refusal() from error
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise DatabaseUnavailable("no free connection in the pool") from error
+    except exc.DBAPIError as error:
+        meaning = _meaning(error)
+        if meaning is None:
+            raise
+        raise meaning from error
+
+
+# SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+_CONFLICTS = ("40001", "40P01")
+_BUSY = ("57014", "55P03")  # statement_timeout, lock_timeout
+_AWAY = (
+    "08",
+    "53",
+    "57P",
+    "25006",
+    "25P03",
+)  # connection, resources, shutdown, became a standby, idle too long
+
+
+def _meaning(error: exc.DBAPIError) -> DatabaseUnavailable | None:
+    """What the driver's error means to a caller; None when it is a bug, not the weather."""
+    summary = str(error.orig).strip().partition("\n")[0]
+    code: str | None = getattr(error.orig, "pgcode", None)
+    if code is None:  # no answer came from the server at all
+        lost = error.connection_invalidated or isinstance(error, exc.OperationalError)
+        return DatabaseUnavailable(summary) if lost else None
+    if code in _CONFLICTS:
+        return TransactionConflict(summary)
+    if code in _BUSY:
+        return DatabaseBusy(summary)
+    if code.startswith(_AWAY) or error.connection_invalidated:
+        return DatabaseUnavailable(summary)
+    return None
+
+
+def _refuse_closed_connection(connection: Any, _record: object, _proxy: object) -> None:
+    """Replace connections whose server went away while they were pooled, without a ping's round trip.
+
+    A healthy idle connection has nothing to read; one whose server shut down has its farewell and an end of file
+    waiting. So one poll of the socket tells them apart, and a restart of PostgreSQL costs no request.
+    """
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+    if poller.poll(0):
+        raise exc.InvalidatePoolError("the server closed this connection")

@@ -1,0 +1,236 @@
+"""Threads that keep working until they are told to stop, and can say how they are.
+
+A worker that silently stopped is the outage nobody sees (DESIGN section 11), so: a `Loop` outlives every exception
+of its step, each worker reports its health, and a worker that ends by itself takes the process down with it so that
+the supervisor starts a fresh one.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import structlog
+
+from kit.clock import Clock, SystemClock, monotonic_seconds
+
+log = structlog.get_logger(__name__)
+
+FIRST_BACKOFF_SECONDS = 0.1
+LAST_BACKOFF_SECONDS = 10.0
+GRACE_SECONDS = 10.0
+
+
+class Outage(Exception):
+    """Something outside the process is away and will come back: waited out, logged in one line, never counted."""
+
+
+class Fatal(Exception):
+    """The process cannot heal this by itself: `Loop` lets it through, the process ends, the supervisor restarts it."""
+
+
+class WorkerDied(Exception):
+    """A worker ended though nobody had asked it to."""
+
+
+class Signal:
+    """A bell for one waiting thread: rings set before the wait are not lost, many rings count as one."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait until the bell rings or the time is over; true if it rang. Clears it."""
+        rang = self._event.wait(timeout_seconds)
+        self._event.clear()
+        return rang
+
+
+class Stop(threading.Event):
+    """The request to end; it also rings the signals that workers wait on, so that nobody sleeps through it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._signals: list[Signal] = []
+        self._signals_lock = threading.Lock()
+
+    def rings(self, signal: Signal) -> None:
+        """Ring `signal` when the stop comes (at once if it came already)."""
+        with self._signals_lock:
+            self._signals.append(signal)
+        if self.is_set():
+            signal.set()
+
+    def set(self) -> None:
+        super().set()
+        with self._signals_lock:
+            for each in self._signals:
+                each.set()
+
+
+@dataclass(frozen=True)
+class WorkerHealth:
+    """How one worker is: `last_run_at` is its last step that ended well, null before the first."""
+
+    name: str
+    healthy: bool
+    last_run_at: datetime | None
+    detail: str = ""
+
+
+class Worker(Protocol):
+    """Something that runs in a thread of its own until `stop` is set."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, stop: Stop) -> None: ...
+
+    def health(self) -> WorkerHealth: ...
+
+
+class Pulse:
+    """What a worker tells about itself: when a step last ended well, and what last went wrong."""
+
+    def __init__(self, name: str, *, stale_after_seconds: float, clock: Clock | None = None) -> None:
+        self._name = name
+        self._stale_after_seconds = stale_after_seconds
+        self._clock = clock or SystemClock()
+        self._last_run_at: datetime | None = None
+        self._last_beat_seconds = monotonic_seconds()
+        self._trouble = ""
+
+    def beat(self) -> None:
+        self._last_run_at = self._clock.now()
+        self._last_beat_seconds = monotonic_seconds()
+        self._trouble = ""
+
+    def trouble(self, error: BaseException) -> None:
+        self._trouble = f"{type(error).__name__}: {error}"[:200]
+
+    def health(self) -> WorkerHealth:
+        silent_seconds = monotonic_seconds() - self._last_beat_seconds
+        healthy = silent_seconds < self._stale_after_seconds
+        detail = self._trouble or ("" if healthy else f"nothing done for {silent_seconds:.0f} s")
+        return WorkerHealth(self._name, healthy, self._last_run_at, detail)
+
+
+class Backoff:
+    """Waiting times that double from 0.1 s to 10 s until something goes well again."""
+
+    def __init__(self) -> None:
+        self._next_seconds = FIRST_BACKOFF_SECONDS
+
+    def reset(self) -> None:
+        self._next_seconds = FIRST_BACKOFF_SECONDS
+
+    def next_seconds(self) -> float:
+        seconds = self._next_seconds
+        self._next_seconds = min(seconds * 2, LAST_BACKOFF_SECONDS)
+        return seconds
+
+
+class Loop:
+    """Repeats `step` every `every_seconds`, or at once when `signal` rings or the step says there may be more.
+
+    A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], bool],
+        *,
+        every_seconds: float,
+        signal: Signal | None = None,
+        stale_after_seconds: float | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self._step = step
+        self._every_seconds = every_seconds
+        self._signal = signal or Signal()
+        self._pulse = Pulse(
+            name, stale_after_seconds=stale_after_seconds or max(60.0, 3 * every_seconds), clock=clock
+        )
+
+    def run(self, stop: Stop) -> None:
+        stop.rings(self._signal)
+        backoff = Backoff()
+        while not stop.is_set():
+            try:
+                more = self._step()
+            except Fatal:
+                raise
+            except Exception as error:  # noqa: BLE001 - a loop must outlive whatever its step runs into
+                self._pulse.trouble(error)
+                log_failure(self.name, error)
+                stop.wait(backoff.next_seconds())
+                continue
+            self._pulse.beat()
+            backoff.reset()
+            if not more:
+                self._signal.wait(self._every_seconds)
+
+    def health(self) -> WorkerHealth:
+        return self._pulse.health()
+
+
+def log_failure(worker: str, error: Exception) -> None:
+    """One line for an outage, the traceback for everything that nobody expected."""
+    if isinstance(error, Outage):
+        log.warning("worker_waits", worker=worker, error=str(error))
+    else:
+        log.error("worker_step_failed", worker=worker, exc_info=error)
+
+
+def run_all(workers: Sequence[Worker], stop: Stop) -> None:
+    """Run each worker in a thread until `stop`; returns when all ended or 10 s after the stop.
+
+    Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit non-zero.
+    """
+    died: list[tuple[str, BaseException | None]] = []
+
+    def work(worker: Worker) -> None:
+        failure: BaseException | None = None
+        try:
+            worker.run(stop)
+        except BaseException as error:  # noqa: BLE001 - whatever ended the thread, the process has to learn of it
+            failure = error
+        if failure is not None or not stop.is_set():
+            died.append((worker.name, failure))
+            stop.set()
+
+    threads = [
+        threading.Thread(target=work, args=(worker,), name=worker.name, daemon=True) for worker in workers
+    ]
+    for thread in threads:
+        thread.start()
+    stop.wait()
+    give_up_at_seconds = monotonic_seconds() + GRACE_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, give_up_at_seconds - monotonic_seconds()))
+        if thread.is_alive():
+            log.warning("worker_did_not_stop", worker=thread.name, grace_seconds=GRACE_SECONDS)
+    if died:
+        name, failure = died[0]
+        raise WorkerDied(f"worker {name} ended by itself") from failure
+
+
+def stop_on_signals(stop: Stop, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:
+    """Set `stop` when the process is asked to end. Call it from the main thread.
+
+    The handler hands over to a thread: it may interrupt the main thread while that one holds the lock inside
+    `stop.wait()`, and setting the event right there would wait for that lock for ever.
+    """
+
+    def handle(_signum: int, _frame: object) -> None:
+        threading.Thread(target=stop.set, name="stop", daemon=True).start()
+
+    for each in signals:
+        signal.signal(each, handle)
