@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import filecmp
+import os
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,8 @@ _WELL_KNOWN = Path(protoc.__file__).parent / "_proto"
 def generate(out: Path) -> None:
     """Write the whole generated package below `out`; SystemExit when protoc refuses a file."""
     sources = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
+    # The plugins stand beside this interpreter; protoc looks for them on the PATH.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     arguments = [
         "protoc",
         f"-I{PROTOS}",
