@@ -1,7 +1,7 @@
 """The only module that reads the time.
 
-Everything that needs "now" takes a `Clock` (or a `datetime`) as an argument, so that a test can put thirty minutes
-between two lines. `tests/support/clock.py` holds the clock that stands still.
+Everything that needs "now" takes a `Clock` (or a `datetime`) as an argument, so that a test can put thirty
+minutes between two lines. `tests/support/clock.py` holds the clock that stands still.
 """
 
 import time

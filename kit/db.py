@@ -1,8 +1,9 @@
 """PostgreSQL: the pool, the two ways to use it, and what its errors mean.
 
-`transaction()` is for operations of several statements (an ORM session, one commit at the end); `autocommit()` is for
-one hot statement that needs no BEGIN and COMMIT round trips. Nobody else commits. Each connection carries its limits
-(statement, lock and idle timeouts) to the server, so that a lost client can't hold locks (DESIGN section 8).
+`transaction()` is for operations of several statements (an ORM session, one commit at the end);
+`autocommit()` is for one hot statement that needs no BEGIN and COMMIT round trips. Nobody else commits. Each
+connection carries its limits (statement, lock and idle timeouts) to the server, so that a lost client can't
+hold locks (DESIGN section 8).
 """
 
 import functools
@@ -80,9 +81,9 @@ class TransactionConflict(DatabaseBusy):
 class Database:
     """One service's database: a pool of `pool_size` connections, and the only place that commits.
 
-    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server. Make
-    `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the deadlines of
-    the calls it serves.
+    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server.
+    Make `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the
+    deadlines of the calls it serves.
     """
 
     def __init__(
@@ -123,8 +124,8 @@ class Database:
     def transaction(self) -> Iterator[Session]:
         """A session that commits when the block ends cleanly and rolls back otherwise.
 
-        Signals given to `wake_after_commit` ring after the commit. Loaded objects stay readable afterwards. Raises
-        `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
+        Signals given to `wake_after_commit` ring after the commit. Loaded objects stay readable afterwards.
+        Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
         """
         with _translated(), Session(self._engine, expire_on_commit=False) as session:
             yield session
@@ -156,10 +157,11 @@ def wake_after_commit(tx: Session, signal: Signal) -> None:
 
 
 def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
-    """Run an operation again, at most three times in all, when its transaction lost a deadlock or a serialization.
+    """Run an operation again, at most three times in all, when its transaction lost a deadlock or a
+    serialization.
 
-    Decorate the function that opens the transaction, and only functions that do nothing but database work: everything
-    in it happens again. After the third time `TransactionConflict` goes to the caller.
+    Decorate the function that opens the transaction, and only functions that do nothing but database work:
+    everything in it happens again. After the third time `TransactionConflict` goes to the caller.
     """
 
     @functools.wraps(operation)
@@ -179,7 +181,8 @@ def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
 def refusing(refusals: Mapping[str, Callable[[], Exception]]) -> Iterator[None]:
     """Turn the violation of a named constraint into the refusal it means; other violations pass unchanged.
 
-    The statement has to run inside the block: with the ORM, flush in it (or put the block around the transaction).
+    The statement has to run inside the block: with the ORM, flush in it (or put the block around the
+    transaction).
     """
     try:
         yield
@@ -235,8 +238,8 @@ def _meaning(error: exc.DBAPIError) -> DatabaseUnavailable | None:
 def _refuse_closed_connection(connection: Any, _record: object, _proxy: object) -> None:
     """Replace connections whose server went away while they were pooled, without a ping's round trip.
 
-    A healthy idle connection has nothing to read; one whose server shut down has its farewell and an end of file
-    waiting. So one poll of the socket tells them apart, and a restart of PostgreSQL costs no request.
+    A healthy idle connection has nothing to read; one whose server shut down has its farewell and an end of
+    file waiting. So one poll of the socket tells them apart, and a restart of PostgreSQL costs no request.
     """
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)

@@ -1,8 +1,8 @@
 """Threads that keep working until they are told to stop, and can say how they are.
 
-A worker that silently stopped is the outage nobody sees (DESIGN section 11), so: a `Loop` outlives every exception
-of its step, each worker reports its health, and a worker that ends by itself takes the process down with it so that
-the supervisor starts a fresh one.
+A worker that silently stopped is the outage nobody sees (DESIGN section 11), so: a `Loop` outlives every
+exception of its step, each worker reports its health, and a worker that ends by itself takes the process down
+with it so that the supervisor starts a fresh one.
 """
 
 import signal
@@ -24,11 +24,15 @@ GRACE_SECONDS = 10.0
 
 
 class Outage(Exception):
-    """Something outside the process is away and will come back: waited out, logged in one line, never counted."""
+    """Something outside the process is away and will come back: waited out, logged in one line, never
+    counted.
+    """
 
 
 class Fatal(Exception):
-    """The process cannot heal this by itself: `Loop` lets it through, the process ends, the supervisor restarts it."""
+    """The process cannot heal this by itself: `Loop` lets it through, the process ends, the supervisor
+    restarts it.
+    """
 
 
 class WorkerDied(Exception):
@@ -52,25 +56,30 @@ class Signal:
 
 
 class Stop(threading.Event):
-    """The request to end; it also rings the signals that workers wait on, so that nobody sleeps through it."""
+    """The request to end; it also wakes the workers that wait on something else, so that none sleeps through
+    it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._signals: list[Signal] = []
-        self._signals_lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks_lock = threading.Lock()
 
-    def rings(self, signal: Signal) -> None:
-        """Ring `signal` when the stop comes (at once if it came already)."""
-        with self._signals_lock:
-            self._signals.append(signal)
+    def on_set(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the stop comes (at once if it came already): something quick, as a signal's
+        `set`.
+        """
+        with self._callbacks_lock:
+            self._callbacks.append(callback)
         if self.is_set():
-            signal.set()
+            callback()
 
     def set(self) -> None:
         super().set()
-        with self._signals_lock:
-            for each in self._signals:
-                each.set()
+        with self._callbacks_lock:
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,8 @@ class Backoff:
 
 
 class Loop:
-    """Repeats `step` every `every_seconds`, or at once when `signal` rings or the step says there may be more.
+    """Repeats `step` every `every_seconds`, or at once when `signal` rings or the step says there may be
+    more.
 
     A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop.
     """
@@ -160,7 +170,7 @@ class Loop:
         )
 
     def run(self, stop: Stop) -> None:
-        stop.rings(self._signal)
+        stop.on_set(self._signal.set)
         backoff = Backoff()
         while not stop.is_set():
             try:
@@ -192,7 +202,8 @@ def log_failure(worker: str, error: Exception) -> None:
 def run_all(workers: Sequence[Worker], stop: Stop) -> None:
     """Run each worker in a thread until `stop`; returns when all ended or 10 s after the stop.
 
-    Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit non-zero.
+    Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit
+    non-zero.
     """
     died: list[tuple[str, BaseException | None]] = []
 

@@ -1,0 +1,64 @@
+"""Decimal amounts: read from text, rounded in a stated direction, written as the API writes them.
+
+Never float. Results are exact: the arithmetic here runs at a precision that no accepted input can exceed.
+DESIGN section 4 has the numbers of decimals and who rounds which way.
+"""
+
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+MAX_LENGTH = 40
+FIAT_PLACES = 2
+USDT_PLACES = 6
+RATE_PLACES = 2
+PERCENT_PLACES = 2
+
+_PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+_EXACT = Context(prec=120)
+
+
+def parse_decimal(text: str) -> Decimal:
+    """The number written in `text`: ASCII digits with an optional sign and fraction, at most 40 characters.
+
+    No exponent, no NaN, no infinity, no spaces, no grouping. Raises `ValueError` otherwise.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"a number has at most {MAX_LENGTH} characters")
+    if not _PLAIN.fullmatch(text):
+        raise ValueError("not a plain decimal number")
+    return Decimal(text)
+
+
+def round_down(value: Decimal, places: int) -> Decimal:
+    """The greatest number of `places` decimals that is not above `value`."""
+    return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_FLOOR, context=_EXACT)
+
+
+def round_up(value: Decimal, places: int) -> Decimal:
+    """The smallest number of `places` decimals that is not below `value`."""
+    return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING, context=_EXACT)
+
+
+def fiat_text(value: Decimal) -> str:
+    """`"100.50"`: always two decimals, any further ones cut off downwards."""
+    return _text(value, FIAT_PLACES)
+
+
+def usdt_text(value: Decimal) -> str:
+    """`"1.086956"`: always six decimals, any further ones cut off downwards."""
+    return _text(value, USDT_PLACES)
+
+
+def rate_text(value: Decimal) -> str:
+    """`"92.15"`: always two decimals, rounded down as SPEC's currency item asks."""
+    return _text(value, RATE_PLACES)
+
+
+def percent_text(value: Decimal) -> str:
+    """`"5.00"`: a percentage with two decimals. The value is in percent already, 5 and not 0.05."""
+    return _text(value, PERCENT_PLACES)
+
+
+def _text(value: Decimal, places: int) -> str:
+    rounded = round_down(value, places)
+    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"  # no "-0.00"
