@@ -1,0 +1,76 @@
+# `make` alone says what there is. Needs only Python >= 3.11; everything else goes into .venv, pinned by hash.
+
+PORT ?= 8080
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+# The newest Python that will do; `make PYTHON=/path/to/python3` chooses another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo cli test bench lint types verify protos lock browser clean
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
+
+run: $(VENV)/.runs ## start the whole stack here: make run [PORT=8080]; Ctrl-C stops it
+	@exec $(BIN)/python -m deploy.local run --port $(PORT)
+
+demo: $(VENV)/.runs ## one whole purchase against the running stack, each step printed
+	@exec $(BIN)/fiatgate demo $(ARGS)
+
+cli: $(VENV)/.runs ## the operator's command: make cli ARGS="deals list"
+	@exec $(BIN)/fiatgate $(ARGS)
+
+test: $(VENV)/.develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
+	$(BIN)/pytest $(ARGS)
+
+bench: $(VENV)/.develops ## the measurements of benchmarks/, with their limits
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/.develops ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.develops ## mypy, strict
+	$(BIN)/mypy .
+
+verify: $(VENV)/.develops ## the protos keep their style, and fiatgate/ is what they give
+	$(BIN)/python tools/protolint.py
+	$(BIN)/python tools/protos.py --check
+
+protos: $(VENV)/.develops ## generate fiatgate/ from protos/
+	$(BIN)/python tools/protos.py
+
+lock: $(VENV)/.develops ## choose versions anew: requirements.lock, requirements-dev.lock
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+browser: ## a browser for the tests of the customer's page, unless one is here
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || sh tools/install-browser.sh
+
+clean: ## remove .venv and caches; .fiatgate/ (your data) stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+COMPILE = $(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock' --no-emit-index-url --no-annotate --quiet
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo 'Fiatgate needs Python 3.11 or newer (make PYTHON=/path/to/python3)'; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+# Stamps: nothing is installed again until a lock changes. --no-deps: the locks hold everything.
+$(VENV)/.runs: requirements.lock pyproject.toml | $(BIN)/python
+	@echo 'Installing what Fiatgate runs on (once) ...'
+	@$(BIN)/python -m pip install $(PIP_OPTIONS) --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install $(PIP_OPTIONS) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.develops: requirements-dev.lock $(VENV)/.runs
+	@echo 'Installing what its tests need (once) ...'
+	@$(BIN)/python -m pip install $(PIP_OPTIONS) --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+PIP_OPTIONS := --quiet --disable-pip-version-check
