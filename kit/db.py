@@ -75,7 +75,7 @@ class DatabaseBusy(DatabaseUnavailable):
 
 
 class TransactionConflict(DatabaseBusy):
-    """It chose this transaction to lose (deadlock, serialization failure): `retry_conflicts` runs it again."""
+    """It let this transaction lose (deadlock, serialization failure): `retry_conflicts` runs it again."""
 
 
 class Database:

@@ -23,7 +23,7 @@ class InboxColumns:
 
 
 class ParkedColumns:
-    """An event that failed here: first counted (`parked_at` null), then set aside until somebody looks at it."""
+    """An event that failed here: counted at first (`parked_at` null), then set aside until somebody looks."""
 
     __tablename__ = "parked"
 

@@ -22,7 +22,7 @@ MAX_PAYLOAD_BYTES = 512 * 1024
 
 
 class OutboxColumns:
-    """One fact to announce: `id` is the event's id everywhere; `published_at` is null until JetStream has it."""
+    """One fact to announce; `id` is the event's id everywhere, `published_at` null until JetStream has it."""
 
     __tablename__ = "outbox"
 

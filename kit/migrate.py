@@ -1,0 +1,178 @@
+"""Migrations: each service keeps only `migrations/versions/*.py`, everything else of Alembic is here.
+
+Wherever a service is asked for, give its name (`"invoices"`) or the folder of its versions (a `Path`).
+A developer writes the next migration from the changed models, against a scratch database, with
+
+    python -m kit.migrate new invoices "add the deal's holder" --url postgresql://…
+"""
+
+import argparse
+import importlib
+import importlib.util
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    CheckConstraint,
+    Connection,
+    MetaData,
+    NullPool,
+    create_engine,
+    exc,
+    inspect,
+    make_url,
+    text,
+)
+
+from kit.db import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable
+
+SHARED = Path(__file__).parent / "migrations"
+LOCK_TIMEOUT_SECONDS = 10
+"""A migration that can't get a table's lock fails and is run again; waiting longer would stop all traffic."""
+OTHERS_MIGRATE_SECONDS = 300
+
+
+def upgrade(service: str | Path, url: str) -> None:
+    """Bring the database to the newest version; safe when several processes start at once.
+
+    Raises `DatabaseUnavailable` when it can't be reached.
+    """
+    with _connection(url) as connection:
+        # Only one migrates; the others wait here, then find nothing left to do. The lock ends with the
+        # session.
+        connection.execute(text(f"SET lock_timeout = '{OTHERS_MIGRATE_SECONDS}s'"))
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": zlib.crc32(b"kit.migrate")})
+        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'"))
+        connection.commit()
+        command.upgrade(_config(service, connection), "head")
+
+
+def is_current(service: str | Path, url: str) -> bool:
+    """Whether nothing is left to do: one query and a look at the folder, for quick warm starts."""
+    with _connection(url) as connection:
+        return _current(connection) == head(service)
+
+
+def head(service: str | Path) -> str | None:
+    """The newest revision in the service's folder; None when it has none."""
+    return ScriptDirectory.from_config(_config(service)).get_current_head()
+
+
+def drift(url: str, metadata: MetaData) -> list[str]:
+    """What differs between a migrated database and the models, one line each; empty when they agree.
+
+    Alembic compares tables, columns, types, defaults, indexes, keys and unique constraints; check constraints
+    are compared by name here, since Alembic leaves them out.
+    """
+    with _connection(url) as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True}
+        )
+        differences = [repr(each) for each in compare_metadata(context, metadata)]
+        return differences + _check_constraint_drift(connection, metadata)
+
+
+def new_revision(service: str | Path, url: str, metadata: MetaData, message: str) -> None:
+    """Write the next migration: what the models have and the database (migrated first) lacks."""
+    upgrade(service, url)
+    with _connection(url) as connection:
+        command.revision(_config(service, connection, metadata), message=message, autogenerate=True)
+
+
+def _current(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[str]:
+    inspector = inspect(connection)
+    lines = []
+    for table in metadata.sorted_tables:
+        if not inspector.has_table(table.name):
+            continue  # reported as a missing table already
+        migrated = {check["name"] for check in inspector.get_check_constraints(table.name)}
+        modelled = {
+            str(inspector.dialect.identifier_preparer.format_constraint(each)).strip('"')
+            for each in table.constraints
+            if isinstance(each, CheckConstraint)
+        }
+        lines += [f"check {name} of {table.name} is in no migration" for name in sorted(modelled - migrated)]
+        lines += [
+            f"check {name} of {table.name} is in no model" for name in sorted(map(str, migrated - modelled))
+        ]
+    return lines
+
+
+def _versions(service: str | Path) -> Path:
+    if isinstance(service, Path):
+        return service
+    spec = importlib.util.find_spec(f"services.{service}")
+    if spec is None or not spec.submodule_search_locations:
+        raise LookupError(f"there is no services.{service}")
+    return Path(spec.submodule_search_locations[0]) / "migrations" / "versions"
+
+
+def _config(
+    service: str | Path, connection: Connection | None = None, metadata: MetaData | None = None
+) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SHARED).replace("%", "%%"))
+    config.set_main_option("version_locations", str(_versions(service)).replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
+    config.attributes["connection"] = connection
+    config.attributes["metadata"] = metadata
+    return config
+
+
+@contextmanager
+def _connection(url: str) -> Iterator[Connection]:
+    engine = create_engine(
+        make_url(url).set(drivername="postgresql+psycopg2"),
+        poolclass=NullPool,
+        connect_args={
+            "application_name": "migrate",
+            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+            "options": f"-c lock_timeout={LOCK_TIMEOUT_SECONDS}s -c timezone=UTC",
+        },
+    )
+    try:
+        connection = engine.connect()
+    except exc.OperationalError as error:
+        raise DatabaseUnavailable(str(error.orig).strip().partition("\n")[0]) from error
+    with connection:
+        yield connection
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """`python -m kit.migrate new|upgrade|check SERVICE …`: for developers; services migrate themselves."""
+    parser = argparse.ArgumentParser(prog="python -m kit.migrate")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("new", "upgrade", "check"):
+        of_verb = verbs.add_parser(verb)
+        of_verb.add_argument("service", help="its name, as invoices")
+        if verb == "new":
+            of_verb.add_argument("message", help="what the migration does, in words")
+        of_verb.add_argument("--url", required=True, help="postgresql://user:password@host:port/name")
+    given = parser.parse_args(arguments)
+    if given.verb == "upgrade":
+        upgrade(given.service, given.url)
+        return
+    metadata = importlib.import_module(f"services.{given.service}.models").Base.metadata
+    if given.verb == "new":
+        new_revision(given.service, given.url, metadata, given.message)
+        return
+    differences = drift(given.url, metadata)
+    sys.stdout.write("".join(f"{line}\n" for line in differences))
+    sys.exit(1 if differences else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Alembic's environment and file template, shared by all services; `kit.migrate` is the way in."""

@@ -1,0 +1,14 @@
+"""Run by Alembic for each command; `kit.migrate` hands over the connection and, to compare, the models."""
+
+from alembic import context
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=context.config.attributes.get("metadata"),
+    transaction_per_migration=True,
+    compare_type=True,
+    compare_server_default=True,
+)
+
+with context.begin_transaction():
+    context.run_migrations()
