@@ -1,0 +1,214 @@
+"""Settings from the environment (DESIGN section 5): typed, frozen, checked at start with all problems told
+at once.
+
+A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
+(`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
+`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`. An empty variable counts as unset. Each field has a
+`description`, from which `describe` makes the table that docs/settings.md must agree with; a secret one is
+a `SecretStr` or has `repr=False`.
+"""
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+PREFIX: Final = "FIATGATE_"
+EXIT_CODE: Final = 2
+
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
+
+
+def _host_and_port(text: str) -> str:
+    match = _HOST_AND_PORT(text)
+    if match is None or int(match[2]) > 65535:
+        raise ValueError("expected host:port")
+    return text
+
+
+def _postgresql_url(text: str) -> str:
+    if not re.match(r"postgresql(\+psycopg2)?://", text):
+        raise ValueError("expected postgresql://role:password@host:port/database")
+    return text
+
+
+def _address(text: str) -> str:
+    if not text or any(c.isspace() for c in text) or ":" not in text:
+        raise ValueError("expected host:port or a gRPC target such as dns:///host:port")
+    return text
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
+PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
+Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
+
+
+class _Environment(PydanticBaseSettingsSource):
+    """Reads each field from the first of its variables that is set."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        for variable in variables_of(self.settings_cls, field_name):
+            if text := os.environ.get(variable):
+                return text, field_name, False
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        values = {
+            name: self.get_field_value(field, name)[0]
+            for name, field in self.settings_cls.model_fields.items()
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Settings(BaseSettings):
+    """What every process has."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    service: ClassVar[str] = ""  # the name in the log; a service's also in its variables
+
+    nats_url: str = Field(
+        default="nats://127.0.0.1:4222", repr=False, description="NATS server with JetStream"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="least level that is logged"
+    )
+    log_format: Literal["json", "console"] = Field(
+        default="json", description="json for machines, console for people"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, _Environment(settings_cls)
+
+
+class ServiceSettings(Settings):
+    """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
+
+    database_url: PostgresUrl = Field(
+        repr=False, description="the service's own database, postgresql://role:password@host:port/database"
+    )
+    bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
+    threads: int = Field(
+        default=4, ge=1, le=64, description="threads that serve calls; more than 4 was measured slower"
+    )
+    pool_size: int = Field(
+        default=8, ge=1, le=200, description="database connections of one process, at least THREADS"
+    )
+    max_concurrent_calls: int = Field(
+        default=256,
+        ge=1,
+        le=10_000,
+        description="calls in work or waiting in one process; more are refused at once",
+    )
+    call_seconds: int = Field(
+        default=5, ge=1, le=60, description="longest a call may take when the caller sets no deadline"
+    )
+    start_seconds: int = Field(
+        default=60, ge=0, le=600, description="how long to wait for the database at start"
+    )
+    stop_seconds: int = Field(
+        default=20, ge=0, le=300, description="how long calls and workers may take to finish at stop"
+    )
+
+    # `mode="after"` on the field, not on the model, so that this is told together with everything else.
+    @field_validator("pool_size")
+    @classmethod
+    def _a_connection_for_every_thread(cls, pool_size: int, info: ValidationInfo) -> int:
+        if pool_size < info.data.get("threads", 0):
+            raise ValueError("expected at least as many connections as THREADS, or calls wait for each other")
+        return pool_size
+
+
+# Never shared between services, so never read from a variable without the service's name.
+_OWN_ONLY: Final = frozenset({"database_url", "bind"})
+
+
+def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
+    """The environment variables a field is read from, the first that is set wins."""
+    shared = PREFIX + field.upper()
+    if not (
+        issubclass(cls, ServiceSettings)
+        and field in ServiceSettings.model_fields.keys() - Settings.model_fields
+    ):
+        return [shared]
+    own = f"{PREFIX}{cls.service.upper()}_"
+    if field == "bind":
+        return [f"{own}BIND", f"{own}ADDRESS"]
+    return [own + field.upper()] if field in _OWN_ONLY else [own + field.upper(), shared]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of docs/settings.md."""
+
+    variables: list[str]
+    default: str  # "required" when there is none, "" for an empty one
+    meaning: str
+
+
+def describe(cls: type[Settings]) -> list[Setting]:
+    """Every setting of a process, in the order of declaration."""
+    return [
+        Setting(variables_of(cls, name), _default_text(field), field.description or "")
+        for name, field in cls.model_fields.items()
+    ]
+
+
+def _default_text(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is None or default is PydanticUndefined:
+        return ""
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return ",".join(map(str, default)) if isinstance(default, tuple | list) else str(default)
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def load(cls: type[S]) -> S:
+    """The settings of this process, or all that is wrong with them on stderr and exit code 2.
+
+    Values are never shown: a mistyped secret is still a secret.
+    """
+    try:
+        return cls()
+    except ValidationError as error:
+        sys.stderr.write(_complaint(cls, error))
+        raise SystemExit(EXIT_CODE) from None
+
+
+def _complaint(cls: type[Settings], error: ValidationError) -> str:
+    problems: list[str] = []
+    for problem in error.errors(include_input=False, include_url=False, include_context=False):
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        if name not in cls.model_fields:
+            problems.append(f"  {problem['msg'].removeprefix('Value error, ')}")
+            continue
+        variables = variables_of(cls, name)
+        variable = next((each for each in variables if os.environ.get(each)), variables[0])
+        what = "is not set" if problem["type"] == "missing" else problem["msg"].removeprefix("Value error, ")
+        problems.append(f"  {variable}: {what} ({cls.model_fields[name].description})")
+    head = f"{cls.service or 'fiatgate'} cannot start, {len(problems)} setting(s) to correct:"
+    return "\n".join([head, *problems, ""])

@@ -1,0 +1,124 @@
+"""Structured logs: one line per fact, JSON for machines or colour for people, always to stderr.
+
+Every line carries timestamp, level, service and, inside a request, request_id. Secrets, keys and requisites
+are masked by the name of their field (DESIGN section 9); nobody should rely on that and log them all the
+same.
+"""
+
+import logging
+import re
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from kit import request_id
+from kit.config import Settings
+
+MASK: Final = "[hidden]"
+
+_SECRET_KEY = re.compile(
+    r"api_?key|secret|authorization|password|passwd|token|master_?key|private_?key|cookie|signature"
+    r"|requisite(?!_id|s_)|account|holder|database_url|nats_url|dsn",
+    re.IGNORECASE,
+)
+_URL_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
+_secret_keys: dict[str, bool] = {}  # field names are few and come again on every line
+
+
+def get_logger() -> FilteringBoundLogger:
+    """A logger, usable at module level: it takes on the configuration when first written to."""
+    return cast(FilteringBoundLogger, structlog.get_logger())
+
+
+def configure(service: str, settings: Settings) -> None:
+    """Sets up structlog, the standard library's logging (third parties write there), and uncaught
+    exceptions.
+    """
+    level = getattr(logging, settings.log_level.upper())
+    shared: list[Processor] = [
+        _Origin(service),
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        redact,
+    ]
+    renderer: list[Processor] = (
+        [structlog.processors.format_exc_info, hide_passwords, structlog.processors.JSONRenderer()]
+        if settings.log_format == "json"
+        # Plain tracebacks: the pretty ones print local variables, and with them keys and requisites.
+        else [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    )
+    structlog.configure(
+        processors=[*shared, *renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(max(level, logging.WARNING))  # what third parties tell below warnings is for their authors
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda args: _log_uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+
+
+class _Origin:
+    """Adds the service and the id of the request being worked on."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        event["service"] = self._service
+        if id := request_id.current():
+            event.setdefault("request_id", id)
+        return event
+
+
+def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Masks the values of fields whose name says they're secret, at any depth."""
+    for key, value in event.items():
+        if _is_secret(key):
+            event[key] = MASK
+        elif isinstance(value, Mapping | list | tuple):
+            event[key] = _redacted(value)
+    return event
+
+
+def hide_passwords(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Masks user and password of URLs inside tracebacks: drivers quote their connection string."""
+    if "exception" in event:
+        event["exception"] = _URL_PASSWORD.sub(f"{MASK}@", str(event["exception"]))
+    return event
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: MASK if _is_secret(str(key)) else _redacted(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(each) for each in value]
+    return value
+
+
+def _is_secret(key: str) -> bool:
+    known = _secret_keys.get(key)
+    if known is None:
+        known = _SECRET_KEY.search(key.replace("-", "_")) is not None
+        if len(_secret_keys) < 1000:
+            _secret_keys[key] = known
+    return known
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: Any) -> None:
+    if issubclass(kind, KeyboardInterrupt | SystemExit):
+        return
+    get_logger().critical("uncaught exception", exc_info=(kind, error, trace))

@@ -1,0 +1,45 @@
+"""Converters between Python values and the well-known protobuf types."""
+
+from datetime import UTC, datetime
+from typing import Any, overload
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+
+@overload
+def timestamp_from(value: datetime) -> Timestamp: ...
+@overload
+def timestamp_from(value: datetime | None) -> Timestamp | None: ...
+def timestamp_from(value: datetime | None) -> Timestamp | None:
+    """An aware datetime as a Timestamp, to the microsecond; None stays None, which a message's constructor
+    skips.
+
+    Raises ValueError for a naive datetime: its instant would be a guess.
+    """
+    if value is None:
+        return None
+    if value.tzinfo is None:
+        raise ValueError("a datetime without time zone has no place on the wire")
+    stamp = Timestamp()
+    stamp.FromDatetime(value)
+    return stamp
+
+
+def datetime_from(value: Timestamp) -> datetime:
+    """A Timestamp as an aware UTC datetime, to the microsecond."""
+    return value.ToDatetime(tzinfo=UTC)
+
+
+def optional_datetime(message: Message, field: str) -> datetime | None:
+    """The `optional Timestamp` field as an aware UTC datetime; None when it's not set."""
+    return datetime_from(getattr(message, field)) if message.HasField(field) else None
+
+
+def optional(message: Message, field: str) -> Any:
+    """The value of an `optional` field, None when it's not set: `purpose: str | None = optional(request,
+    "purpose")`.
+
+    Raises ValueError when the field isn't declared `optional` (nor is a message), so that it can't be absent.
+    """
+    return getattr(message, field) if message.HasField(field) else None

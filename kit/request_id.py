@@ -1,0 +1,46 @@
+"""One id per request, from the HTTP answer's `X-Request-Id` through gRPC metadata and logs to event headers.
+
+DESIGN section 3. The id lives in a context variable: each asyncio task and each RPC has its own.
+"""
+
+import re
+import secrets
+from contextvars import ContextVar, Token
+from types import TracebackType
+
+METADATA_KEY = "x-request-id"
+
+_current: ContextVar[str] = ContextVar("request_id", default="")
+_acceptable = re.compile(r"[A-Za-z0-9_.:-]{1,128}").fullmatch
+
+
+def current() -> str:
+    """The id of the request being worked on; empty outside of any request."""
+    return _current.get()
+
+
+def new() -> str:
+    """A fresh id: 24 hexadecimal characters, 96 random bits."""
+    return secrets.token_hex(12)
+
+
+def accepted(text: str | bytes | None) -> str:
+    """An id given by a caller, or a fresh one when it's absent, too long, or could disturb a log line."""
+    return text if isinstance(text, str) and _acceptable(text) else new()
+
+
+class bind:  # noqa: N801  reads as a verb at the call: `with request_id.bind(id):`
+    """Makes `id` the current one at once; as a context manager it puts the former one back at the end."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self, id: str) -> None:
+        self._token: Token[str] = _current.set(id)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.reset(self._token)

@@ -1,0 +1,1 @@
+"""gRPC as every process here does it: server, client, deadlines, request ids, typed errors, health."""

@@ -1,0 +1,225 @@
+"""Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address,
+name="invoices"))`.
+
+DESIGN sections 3 and 8. Every unary call gets a deadline (what remains of the current request's less a
+margin, 5 s at most), carries the request id, and fails with `kit.errors.Refused`: the peer's own, or
+DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here: only the caller knows whether
+doing it twice is safe. Streams, `future` and `with_call` have the deadline and the request id, but fail
+with gRPC's own errors.
+
+The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
+"""
+
+from __future__ import annotations  # grpc's classes are generic in their stubs only
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import grpc
+from grpc import aio
+
+from kit import errors, log, request_id
+from kit.rpc import deadline
+from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
+
+DEADLINE_SECONDS: Final = 5.0
+# Left to the caller to make an answer out of a failure.
+MARGIN_SECONDS: Final = 0.05
+
+_OPTIONS: Final[list[tuple[str, Any]]] = [
+    ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    # A restarted service is found again within a second; the defaults go up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    ("grpc.max_receive_message_length", MESSAGE_MAX_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_MAX_BYTES),
+    ("grpc.max_metadata_size", 32 * 1024),
+]
+
+if TYPE_CHECKING:
+    _UnaryBase = grpc.UnaryUnaryMultiCallable[Any, Any]
+    _AioUnaryBase = aio.UnaryUnaryMultiCallable[Any, Any]
+else:
+    _UnaryBase = grpc.UnaryUnaryMultiCallable
+    _AioUnaryBase = aio.UnaryUnaryMultiCallable
+
+_log = log.get_logger()
+
+
+def channel(address: str, *, name: str) -> grpc.Channel:
+    """A channel for threads, to the service `name` at host:port or a gRPC target. Connects on first use."""
+    return _Channel(grpc.insecure_channel(_target(address), _OPTIONS), name)
+
+
+def aio_channel(address: str, *, name: str = "") -> aio.Channel:
+    """A channel for asyncio: make it inside the running loop, after any fork. `await channel.close()` at
+    the end.
+    """
+    return _AioChannel(aio.insecure_channel(_target(address), _OPTIONS), name or address)
+
+
+def _target(address: str) -> str:
+    known_scheme = address.startswith(("dns:", "unix:", "ipv4:", "ipv6:", "xds:"))
+    return address if known_scheme else f"dns:///{address}"
+
+
+def _timeout(asked: float | None) -> float:
+    """Seconds this call may take; raises Refused when nothing useful is left."""
+    seconds = DEADLINE_SECONDS if asked is None else asked
+    remaining = deadline.remaining_seconds()
+    if remaining is not None:
+        seconds = min(seconds, remaining - MARGIN_SECONDS)
+    if seconds < LEAST_USEFUL_SECONDS:
+        raise errors.too_late()
+    return seconds
+
+
+def _metadata(given: Any) -> Any:
+    id = request_id.current()
+    if not id:
+        return given
+    return ((request_id.METADATA_KEY, id), *(given or ()))
+
+
+def _refused(error: grpc.RpcError, service: str, method: str) -> errors.Refused:
+    """The Refused to raise; what the peer didn't say itself is logged here, where its origin is known."""
+    refused = errors.refused_from_rpc_error(error)
+    if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+        _log.warning(
+            "call failed",
+            peer_service=service,
+            method=method,
+            code=error.code().name,
+            details=error.details(),
+            reason=refused.reason,
+            **refused.metadata,
+        )
+    return refused
+
+
+class _Unary(_UnaryBase):
+    def __init__(self, inner: grpc.UnaryUnaryMultiCallable[Any, Any], service: str, method: str) -> None:
+        self._inner = inner
+        self._service = service
+        self._method = method
+
+    def __call__(
+        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        try:
+            return self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+        except grpc.RpcError as error:
+            raise _refused(error, self._service, self._method) from error
+
+    def with_call(
+        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        return self._inner.with_call(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+
+    def future(
+        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        return self._inner.future(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+
+
+class _Channel(grpc.Channel):
+    def __init__(self, inner: grpc.Channel, service: str) -> None:
+        self._inner = inner
+        self._service = service
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return _Unary(self._inner.unary_unary(method, *args, **kwargs), self._service, method)
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.unary_stream(method, *args, **kwargs)
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.stream_unary(method, *args, **kwargs)
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.stream_stream(method, *args, **kwargs)
+
+    def subscribe(
+        self, callback: Callable[[grpc.ChannelConnectivity], None], try_to_connect: bool = False
+    ) -> None:
+        self._inner.subscribe(callback, try_to_connect)
+
+    def unsubscribe(self, callback: Callable[[grpc.ChannelConnectivity], None]) -> None:
+        self._inner.unsubscribe(callback)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _AioUnary(_AioUnaryBase):
+    def __init__(self, inner: aio.UnaryUnaryMultiCallable[Any, Any], service: str, method: str) -> None:
+        self._inner = inner
+        self._service = service
+        self._method = method
+
+    # Awaiting is all the stubs are used for here, so a coroutine stands for the UnaryUnaryCall of the
+    # signature; cancelling the task cancels the call.
+    def __call__(self, request: Any, **options: Any) -> Any:
+        return self._call(request, options)
+
+    async def _call(self, request: Any, options: dict[str, Any]) -> Any:
+        options["timeout"] = _timeout(options.get("timeout"))
+        options["metadata"] = _metadata(options.get("metadata"))
+        try:
+            return await self._inner(request, **options)
+        except grpc.RpcError as error:
+            raise _refused(error, self._service, self._method) from error
+
+
+class _AioChannel(aio.Channel):
+    def __init__(self, inner: aio.Channel, service: str) -> None:
+        self._inner = inner
+        self._service = service
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return _AioUnary(self._inner.unary_unary(method, *args, **kwargs), self._service, method)
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.unary_stream(method, *args, **kwargs)
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.stream_unary(method, *args, **kwargs)
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.stream_stream(method, *args, **kwargs)
+
+    async def close(self, grace: float | None = None) -> None:
+        await self._inner.close(grace)
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return self._inner.get_state(try_to_connect)
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        await self._inner.wait_for_state_change(last_observed_state)
+
+    async def channel_ready(self) -> None:
+        await self._inner.channel_ready()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,31 @@
+"""The time that is left for the request being worked on (DESIGN section 3: every RPC has a deadline).
+
+The server sets it from the caller's deadline, the gateway from its own limit; every outgoing call derives
+its own from it, so that nobody works on, or waits for, an answer that nobody waits for any more.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from kit.clock import monotonic_seconds
+
+# The monotonic instant at which the current request's time is over.
+expires_at: ContextVar[float | None] = ContextVar("deadline_expires_at", default=None)
+
+
+def remaining_seconds() -> float | None:
+    """Seconds left, below zero when it's over; None when the current work has no deadline."""
+    instant = expires_at.get()
+    return None if instant is None else instant - monotonic_seconds()
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Gives the block at most `seconds`; never more than an enclosing deadline leaves."""
+    mine, outer = monotonic_seconds() + seconds, expires_at.get()
+    token = expires_at.set(mine if outer is None else min(mine, outer))
+    try:
+        yield
+    finally:
+        expires_at.reset(token)

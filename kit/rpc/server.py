@@ -1,0 +1,240 @@
+"""The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
+
+DESIGN sections 3 and 7. The interceptor is the one place where exceptions become answers, so servicers have
+no try/except; it also sets the deadline and the request id for whatever the call does, and writes one line
+per call.
+"""
+
+from __future__ import annotations  # grpc's classes are generic in their stubs only
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from grpc_status import rpc_status
+
+from kit import errors, log, request_id
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.rpc import deadline
+from kit.worker import Outage
+
+# A call with less than this left could only finish for nobody.
+LEAST_USEFUL_SECONDS: Final = 0.01
+
+MESSAGE_MAX_BYTES: Final = 4 * 1024 * 1024
+# With round_robin a client spreads over new pods only when it reconnects (DESIGN section 8).
+CONNECTION_MAX_AGE_SECONDS: Final = 120
+CONNECTION_AGE_GRACE_SECONDS: Final = 30
+
+# Probes and the status answer from threads of their own: a server whose threads are all busy isn't ill, and
+# restarting it for that would make things worse.
+_PROBES: Final = ("/grpc.health.", "/fiatgate.status.")
+_UNWRAPPED: Final = ("/grpc.",)
+
+Behaviour = Callable[[Any, grpc.ServicerContext], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """threads          work on calls at the same time
+    max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
+    call_seconds     longest a call may take, also when the caller allows more or sets nothing
+    reuse_port       several processes share one port, the kernel deals connections out
+    """
+
+    threads: int = 4
+    max_concurrent_calls: int = 256
+    call_seconds: float = 5
+    reuse_port: bool = False
+
+
+class RpcServer(grpc.Server):
+    """A grpc.Server to give to `add_…Servicer_to_server`; knows the services it was given.
+
+    `start` serves health (SERVING) and reflection besides them; `stop` is graceful.
+    """
+
+    def __init__(self, options: Options | None = None) -> None:
+        options = options or Options()
+        self._services: list[str] = []
+        self._probe_threads = futures.ThreadPoolExecutor(2, thread_name_prefix="probe")
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(options.threads, thread_name_prefix="rpc"),
+            interceptors=[_Interceptor(options.call_seconds, self._probe_threads)],
+            maximum_concurrent_rpcs=options.max_concurrent_calls,
+            options=_channel_options(options),
+        )
+        self._health = health.HealthServicer(
+            experimental_non_blocking=True, experimental_thread_pool=self._probe_threads
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self)
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+        handlers = tuple(generic_rpc_handlers)
+        self._services += [
+            each.service_name() for each in handlers if isinstance(each, grpc.ServiceRpcHandler)
+        ]
+        self._server.add_generic_rpc_handlers(handlers)
+
+    def add_registered_method_handlers(
+        self, service_name: str, method_handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
+    ) -> None:
+        self._server.add_registered_method_handlers(service_name, method_handlers)
+
+    def add_insecure_port(self, address: str) -> int:
+        """Binds at once and returns the port; raises RuntimeError when the address is taken or not ours."""
+        return self._server.add_insecure_port(address)
+
+    def add_secure_port(self, address: str, server_credentials: grpc.ServerCredentials) -> int:
+        return self._server.add_secure_port(address, server_credentials)
+
+    def start(self) -> None:
+        reflection.enable_server_reflection([*self._services, reflection.SERVICE_NAME], self._server)
+        self._server.start()
+        self.set_serving(True)
+
+    def set_serving(self, serving: bool) -> None:
+        """What health answers for the process ("") and each of its services."""
+        status = (
+            health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        )
+        for name in ("", *self._services):
+            self._health.set(name, status)
+
+    def stop(self, grace: float | None) -> threading.Event:
+        """Health says NOT_SERVING, new calls are refused, those in work get `grace` seconds.
+
+        Returns at once; the event is set when the last call has ended.
+        """
+        self._health.enter_graceful_shutdown()
+        return self._server.stop(grace)
+
+    def wait_for_termination(self, timeout: float | None = None) -> bool:
+        return self._server.wait_for_termination(timeout)
+
+
+def _channel_options(options: Options) -> list[tuple[str, int]]:
+    return [
+        ("grpc.so_reuseport", int(options.reuse_port)),
+        ("grpc.max_receive_message_length", MESSAGE_MAX_BYTES),
+        ("grpc.max_send_message_length", MESSAGE_MAX_BYTES),
+        ("grpc.max_connection_age_ms", CONNECTION_MAX_AGE_SECONDS * 1000),
+        ("grpc.max_connection_age_grace_ms", CONNECTION_AGE_GRACE_SECONDS * 1000),
+        # Clients ping every 30 s (kit.rpc.client); by default a server takes that for an attack and hangs up.
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.keepalive_time_ms", 30_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+    ]
+
+
+class _Interceptor(grpc.ServerInterceptor):
+    """Wraps each method once and keeps the wrapper: what remains per call is in `_Method.__call__`."""
+
+    def __init__(self, call_seconds: float, probe_threads: futures.ThreadPoolExecutor) -> None:
+        self._call_seconds = call_seconds
+        self._probe_threads = probe_threads
+        self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
+
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        method = handler_call_details.method
+        wrapped = self._wrapped.get(method)
+        if wrapped is None:
+            handler = continuation(handler_call_details)
+            if (
+                handler is None or handler.unary_unary is None
+            ):  # unknown, or a stream: health's and reflection's
+                return handler
+            wrapped = self._wrapped[method] = self._wrap(method, handler)
+        return wrapped
+
+    def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        assert handler.unary_unary is not None
+        behaviour: Behaviour = handler.unary_unary
+        if not method.startswith(_UNWRAPPED):
+            behaviour = _Method(method, behaviour, self._call_seconds)
+        if method.startswith(_PROBES):
+            behaviour = _in_threads_of_its_own(behaviour, self._probe_threads)
+        return grpc.unary_unary_rpc_method_handler(
+            behaviour, handler.request_deserializer, handler.response_serializer
+        )
+
+
+class _Method:
+    """One RPC method with everything around it."""
+
+    def __init__(self, method: str, behaviour: Behaviour, call_seconds: float) -> None:
+        self._method = method
+        self._behaviour = behaviour
+        self._call_seconds = call_seconds
+        self._log = log.get_logger().bind()  # a lazy logger would be assembled anew on each line
+
+    def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
+        started = monotonic_seconds()
+        seconds = min(context.time_remaining(), self._call_seconds)
+        # gRPC runs each call in a context of its own, so nothing has to be put back.
+        deadline.expires_at.set(started + seconds)
+        request_id.bind(request_id.accepted(_metadatum(context, request_id.METADATA_KEY)))
+        try:
+            if seconds < LEAST_USEFUL_SECONDS:
+                raise errors.too_late()
+            response = self._behaviour(request, context)
+        except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
+            refused = self._refused(error)
+            self._tell(context, started, refused.code.name, refused)
+            context.abort_with_status(rpc_status.to_status(errors.refused_to_status(refused)))
+        self._tell(context, started, "OK", None)
+        return response
+
+    def _refused(self, error: Exception) -> Refused:
+        if isinstance(error, Refused):
+            return error
+        if isinstance(error, Outage):
+            self._log.warning("rpc outage", method=self._method, error=str(error))
+            return errors.database_unavailable()
+        refused = errors.unexpected()
+        self._log.error(
+            "rpc failed", method=self._method, error_id=refused.metadata["error_id"], exc_info=error
+        )
+        return refused
+
+    def _tell(
+        self, context: grpc.ServicerContext, started: float, code: str, refused: Refused | None
+    ) -> None:
+        fields: dict[str, Any] = {
+            "method": self._method,
+            "code": code,
+            "duration_ms": round((monotonic_seconds() - started) * 1000, 2),
+            "peer": context.peer(),
+        }
+        if refused is not None:
+            fields["reason"] = refused.reason
+            if "error_id" in refused.metadata:
+                fields["error_id"] = refused.metadata["error_id"]
+        self._log.info("rpc", **fields)
+
+
+def _metadatum(context: grpc.ServicerContext, name: str) -> str | bytes | None:
+    for key, value in context.invocation_metadata():
+        if key == name:
+            return value
+    return None
+
+
+def _in_threads_of_its_own(behaviour: Behaviour, threads: futures.ThreadPoolExecutor) -> Behaviour:
+    def behave(request: Any, context: grpc.ServicerContext) -> Any:
+        return behaviour(request, context)
+
+    # gRPC looks for this attribute on the behaviour; its own health service relies on it.
+    behave.experimental_thread_pool = threads  # type: ignore[attr-defined]
+    return behave

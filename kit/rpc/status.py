@@ -1,0 +1,115 @@
+"""fiatgate.status.v1.StatusService: what a process knows of its own health, for `fiatgate status` and
+consoles.
+
+Every process serves it, `work` processes too. Everything it tells comes from callables, so that it knows no
+service.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Generic, Literal, TypeVar
+
+import grpc
+
+from fiatgate.status.v1 import status_pb2, status_pb2_grpc
+from kit import log
+from kit.proto import timestamp_from
+from kit.worker import Worker, WorkerHealth
+
+# The proto promises an answer within a second, also while PostgreSQL hangs.
+PROBE_SECONDS: Final = 0.7
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A number worth watching, such as outbox_unpublished, parked, webhooks_due, oldest_due_seconds."""
+
+    name: str
+    value: float
+    unit: Literal["count", "seconds"] = "count"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """What is told: `database` raises when it doesn't answer; `nats` says whether it's connected; `gauges`
+    may ask the database and is left out while that doesn't answer.
+    """
+
+    service: str
+    version: str
+    started_at: datetime
+    workers: Sequence[Worker]
+    database: Callable[[], None]
+    nats: Callable[[], bool]
+    gauges: Callable[[], Sequence[Gauge]]
+
+
+class _Probe(Generic[T]):
+    """Runs one thing in a thread of its own and waits for it briefly; never a second time while the first
+    hangs.
+    """
+
+    def __init__(self, name: str, ask: Callable[[], T]) -> None:
+        self._ask = ask
+        self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix=f"probe-{name}")
+        self._asked: futures.Future[T] | None = None
+
+    def answer(self) -> T:
+        """What it returned or raised; TimeoutError when it's still at it."""
+        if self._asked is None or self._asked.done():
+            self._asked = self._thread.submit(self._ask)
+        return self._asked.result(PROBE_SECONDS / 2)
+
+
+class StatusServicer(status_pb2_grpc.StatusServiceServicer):
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._database = _Probe("database", process.database)
+        self._gauges = _Probe("gauges", process.gauges)
+
+    def GetStatus(  # noqa: N802  named by the proto
+        self, request: status_pb2.GetStatusRequest, context: grpc.ServicerContext
+    ) -> status_pb2.GetStatusResponse:
+        process = self._process
+        database_ok = self._database_ok()
+        return status_pb2.GetStatusResponse(
+            service=process.service,
+            version=process.version,
+            started_at=timestamp_from(process.started_at),
+            database_ok=database_ok,
+            nats_ok=process.nats(),
+            workers=[_health_to_message(worker.health()) for worker in process.workers],
+            gauges=self._gauge_messages() if database_ok else [],
+        )
+
+    def _database_ok(self) -> bool:
+        try:
+            self._database.answer()
+        except Exception:  # noqa: BLE001  whatever it is, that is the answer
+            return False
+        return True
+
+    def _gauge_messages(self) -> list[status_pb2.Gauge]:
+        try:
+            gauges = self._gauges.answer()
+        except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
+            log.get_logger().warning("gauges failed", error=repr(error))
+            return []
+        return [status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit) for each in gauges]
+
+
+def _health_to_message(health: WorkerHealth) -> status_pb2.WorkerStatus:
+    return status_pb2.WorkerStatus(
+        name=health.name,
+        last_run_at=timestamp_from(health.last_run_at),
+        healthy=health.healthy,
+        detail=health.detail,
+    )
+
+
+def add_to(server: grpc.Server, process: Process) -> None:
+    status_pb2_grpc.add_StatusServiceServicer_to_server(StatusServicer(process), server)
