@@ -1,0 +1,18 @@
+"""NATS: one connection per process, used from threads; the stream that holds the facts; hints that may get
+lost.
+
+PostgreSQL is the truth: everything in NATS may be lost and is announced anew (`kit.relay`). DESIGN sections 3
+and 8.
+
+- `messages`: what goes out and comes in, and what can go wrong
+- `connection`: `Bus`, the connection: it starts without NATS, connects when it can, makes the stream when it
+is gone
+- `pull`: `Pull`, the deliveries to one durable consumer
+- `loop`: the asyncio loop in a thread that both live on
+"""
+
+from kit.bus.connection import Bus
+from kit.bus.messages import STREAM, BusClosed, BusUnavailable, Incoming, Outgoing
+from kit.bus.pull import Pull
+
+__all__ = ["STREAM", "Bus", "BusClosed", "BusUnavailable", "Incoming", "Outgoing", "Pull"]

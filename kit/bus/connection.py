@@ -1,0 +1,282 @@
+"""The process's connection to NATS."""
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+import nats.js.errors
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.api import StorageType, StreamConfig
+
+from kit.bus.loop import LoopThread
+from kit.bus.messages import (
+    EVENT_ID_HEADER,
+    NATS_ERRORS,
+    REQUEST_ID_HEADER,
+    STREAM,
+    SUBJECTS,
+    BusClosed,
+    BusUnavailable,
+    Outgoing,
+    error_text,
+)
+from kit.bus.pull import Pull
+from kit.worker import Pulse, Stop, WorkerHealth
+
+log = structlog.get_logger(__name__)
+
+KEEP_SECONDS = 30 * 86_400
+"""How long the stream keeps a fact, so how long a consumer may be away; `fiatgate verify` finds what is
+missed.
+"""
+
+PUBLISH_TIMEOUT_SECONDS = 5.0
+PUBLISH_IN_FLIGHT = 64
+RECONNECT_WAIT_SECONDS = 1
+STREAM_CHECK_SECONDS = 5.0
+STREAM_TIMEOUT_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+
+Listener = Callable[[str, bytes], None]
+
+
+class Bus:
+    """Usable from any thread. `start()` it in the process that uses it (after forking), `close()` it at the
+    end.
+
+    It is a `Worker` too: among a process's workers it ends the process once the connection is given up for
+    good.
+    """
+
+    def __init__(self, url: str, *, name: str) -> None:
+        self.name = "bus"
+        self._url = url
+        self._client_name = name
+        self._loop = LoopThread("bus")
+        self._client = Client()
+        self._closing = False
+        self._closed = threading.Event()
+        self._ready = threading.Event()
+        self._stream_created_at: datetime | None = None
+        self._pulls: list[Pull] = []
+        self._listeners: list[tuple[str, Listener]] = []
+        self._listening = 0
+        self._pulse = Pulse("bus", stale_after_seconds=60)
+
+    def start(self) -> None:
+        """Begin to connect, in the background: NATS may be away now and come later. A second call does
+        nothing.
+        """
+        if not self._loop.running:
+            self._loop.start()
+            self._loop.post(self._connect)
+
+    def wait_ready(self, timeout_seconds: float) -> bool:
+        """Whether the bus is connected and the stream is there, waiting for it at most so long."""
+        return self._ready.wait(timeout_seconds)
+
+    def close(self) -> None:
+        """Send what is on its way, then disconnect. The bus can't be used again."""
+        self._closing = True
+        with suppress(BusUnavailable):
+            self._loop.call(self._disconnect, timeout_seconds=CLOSE_SECONDS)
+        self._loop.stop()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection right now."""
+        return bool(self._client.is_connected)
+
+    @property
+    def healthy(self) -> bool:
+        """False once the connection is given up for good; to be away for a while is not an illness."""
+        return not self._closed.is_set()
+
+    @property
+    def stream_created_at(self) -> datetime | None:
+        """When the stream was made, by NATS' clock: if it changes, all it held is gone. None until known."""
+        return self._stream_created_at
+
+    def publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
+        """Publish all to the stream, many in flight; returns the ids of those that it has stored.
+
+        One that isn't among them may be stored all the same: publish it again with the same id. Raises
+        `BusUnavailable` when there is no connection.
+        """
+        self._require_connection()
+        rounds = -(-len(messages) // PUBLISH_IN_FLIGHT)
+        timeout_seconds = (rounds + 1) * PUBLISH_TIMEOUT_SECONDS + STREAM_TIMEOUT_SECONDS
+        return self._loop.call(self._publish, messages, timeout_seconds=timeout_seconds)
+
+    def open_pull(self, durable: str, subject: str) -> Pull:
+        """Open the deliveries of `subject` to the durable consumer `durable`, made if it isn't there.
+
+        Raises `BusUnavailable`.
+        """
+        self._require_connection()
+        pull = Pull(self._loop, self._client, durable, subject)
+        pull.open()
+        self._pulls.append(pull)
+        return pull
+
+    def close_pull(self, pull: Pull) -> None:
+        """End the deliveries; what was not acknowledged comes again, to whoever pulls next."""
+        if pull in self._pulls:
+            self._pulls.remove(pull)
+        pull.close()
+
+    def hint(self, subject: str, data: bytes = b"") -> None:
+        """Tell whoever listens just now; lost when nobody does or NATS is away. Never waits, never raises."""
+        self._loop.post(self._send, subject, data)
+
+    def on_hint(self, subject: str, listener: Listener) -> None:
+        """Call `listener(subject, data)` for every hint on `subject` (NATS wildcards work), from now on.
+
+        It runs on the bus's own thread: ring a signal there, do no work.
+        """
+        self._listeners.append((subject, listener))
+        self._loop.post(self._listen)
+
+    def run(self, stop: Stop) -> None:
+        """Wait for the end; raises `BusClosed` when the connection came to its own."""
+        over = threading.Event()
+        stop.on_set(over.set)
+        while not over.wait(1):
+            self._require_life()
+
+    def health(self) -> WorkerHealth:
+        if self.connected:
+            self._pulse.beat()
+        return self._pulse.health()
+
+    def _require_life(self) -> None:
+        if not self.healthy and not self._closing:
+            raise BusClosed("the connection to NATS was closed for good")
+
+    def _require_connection(self) -> None:
+        self._require_life()
+        if not self.connected:
+            raise BusUnavailable("not connected to NATS")
+
+    # Everything below runs on the loop's thread.
+
+    async def _connect(self) -> None:
+        try:
+            await self._client.connect(
+                self._url,
+                name=self._client_name,
+                max_reconnect_attempts=-1,  # the default gives up after 60, silently
+                reconnect_time_wait=RECONNECT_WAIT_SECONDS,
+                connect_timeout=2,
+                ping_interval=10,
+                max_outstanding_pings=2,
+                error_cb=self._on_error,
+                disconnected_cb=self._on_disconnected,
+                reconnected_cb=self._on_reconnected,
+                closed_cb=self._on_closed,
+            )
+        except Exception:
+            log.exception("bus_gave_up")
+            await self._on_closed()
+            raise
+        log.info("bus_connected")
+        await self._listen()
+        while True:
+            await self._check_stream()
+            await asyncio.sleep(STREAM_CHECK_SECONDS)
+
+    async def _disconnect(self) -> None:
+        if self._client.is_connected:
+            await self._client.flush(2)
+        await self._client.close()
+
+    async def _check_stream(self) -> None:
+        """Make the stream if it isn't there, and learn since when it is."""
+        if not self._client.is_connected:
+            return
+        manager = self._client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
+        config = StreamConfig(
+            name=STREAM, subjects=list(SUBJECTS), storage=StorageType.FILE, max_age=KEEP_SECONDS
+        )
+        try:
+            try:
+                info = await manager.stream_info(STREAM)
+            except nats.js.errors.NotFoundError:
+                info = await manager.add_stream(config)
+                log.info("stream_made", stream=STREAM)
+            self._stream_created_at = info.created
+            self._ready.set()
+        except NATS_ERRORS as error:
+            self._ready.clear()
+            log.warning("stream_not_checked", error=error_text(error))
+
+    async def _publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
+        jetstream = self._client.jetstream(timeout=PUBLISH_TIMEOUT_SECONDS)
+        room = asyncio.Semaphore(PUBLISH_IN_FLIGHT)
+        stored: list[uuid.UUID] = []
+        failures: list[BaseException] = []
+
+        async def publish(message: Outgoing) -> None:
+            headers = {EVENT_ID_HEADER: str(message.event_id)}
+            if message.request_id:
+                headers[REQUEST_ID_HEADER] = message.request_id
+            async with room:
+                try:
+                    await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers)
+                    stored.append(message.event_id)
+                except NATS_ERRORS as error:
+                    failures.append(error)
+
+        await asyncio.gather(*(publish(message) for message in messages))
+        if failures:
+            log.warning(
+                "publish_failed", count=len(failures), of=len(messages), error=error_text(failures[0])
+            )
+            await self._check_stream()
+        return stored
+
+    async def _send(self, subject: str, data: bytes) -> None:
+        if self._client.is_connected:
+            with suppress(*NATS_ERRORS):
+                await self._client.publish(subject, data)
+
+    async def _listen(self) -> None:
+        """Subscribe for the listeners that have no subscription yet; nats-py keeps them over reconnects."""
+        while self._client.is_connected and self._listening < len(self._listeners):
+            subject, listener = self._listeners[self._listening]
+            self._listening += 1
+            await self._client.subscribe(subject, cb=_heard_by(listener))
+
+    async def _on_error(self, error: Exception) -> None:
+        log.warning("bus_error", error=error_text(error))
+
+    async def _on_disconnected(self) -> None:
+        self._ready.clear()
+        if not self._closing:
+            log.warning("bus_disconnected")
+
+    async def _on_reconnected(self) -> None:
+        log.info("bus_reconnected")
+        await self._listen()
+        await self._check_stream()
+        for pull in list(self._pulls):
+            pull.forget_request()
+
+    async def _on_closed(self) -> None:
+        self._ready.clear()
+        self._closed.set()
+
+
+def _heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
+    async def heard(message: Msg) -> None:
+        try:
+            listener(message.subject, message.data)
+        except Exception:
+            log.exception("hint_failed", subject=message.subject)
+
+    return heard

@@ -1,0 +1,80 @@
+"""An asyncio loop in a thread of its own: the bridge between nats-py and services made of threads."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from kit.bus.messages import NATS_ERRORS, BusUnavailable, error_text
+
+T = TypeVar("T")
+
+JOIN_SECONDS = 5.0
+
+
+class LoopThread:
+    """Start it after forking: threads and loops do not survive a fork."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def running(self) -> bool:
+        return self._loop is not None
+
+    def start(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any, timeout_seconds: float) -> T:
+        """Run `function(*args)` on the loop and wait for it. NATS' errors and a timeout: `BusUnavailable`."""
+        if self._loop is None:
+            raise BusUnavailable("the bus is not running")
+        future = asyncio.run_coroutine_threadsafe(function(*args), self._loop)
+        try:
+            return future.result(timeout_seconds)
+        except NATS_ERRORS as error:
+            future.cancel()
+            raise BusUnavailable(error_text(error)) from error
+
+    def post(self, function: Callable[..., object], *args: Any) -> None:
+        """Call `function(*args)` on the loop soon, without waiting; nothing when it has ended. A coroutine
+        runs on.
+        """
+        if self._loop is not None:
+            with suppress(RuntimeError):  # closed in this very moment
+                self._loop.call_soon_threadsafe(self._begin, function, *args)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        """From the loop's own thread: let `coroutine` run on."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self) -> None:
+        """Cancel what runs, end the thread. The loop can't be used again."""
+        loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+        with suppress(*NATS_ERRORS):
+            asyncio.run_coroutine_threadsafe(self._cancel_all(), loop).result(JOIN_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join(JOIN_SECONDS)
+        if not self._thread.is_alive():
+            loop.close()
+
+    def _begin(self, function: Callable[..., object], *args: Any) -> None:
+        result = function(*args)
+        if asyncio.iscoroutine(result):
+            self.spawn(result)
+
+    async def _cancel_all(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,161 @@
+"""Deliveries to one durable consumer, a batch at a time.
+
+nats-py's own `fetch` of several messages waits for the batch to fill after the first one came, which costs
+idle events their latency. Here one request for many messages stays open on the server and each message is
+handed on as it comes. The server answers every request in the end; silence beyond its time means that the
+subscription is dead.
+"""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from kit.bus.loop import LoopThread
+from kit.bus.messages import (
+    EVENT_ID_HEADER,
+    REQUEST_ID_HEADER,
+    STREAM,
+    BusUnavailable,
+    Incoming,
+)
+from kit.ids import parse_id
+
+log = structlog.get_logger(__name__)
+
+ACK_WAIT_SECONDS = 30.0
+REQUEST_SECONDS = 5.0
+SILENCE_SECONDS = 2.0
+CALL_TIMEOUT_SECONDS = 10.0
+
+NOTHING_CAME = ("404", "408")  # statuses that end a request in good order
+
+
+class Pull:
+    """Made by `Bus.open_pull`; used by one thread."""
+
+    def __init__(self, loop: LoopThread, client: Client, durable: str, subject: str) -> None:
+        self._loop = loop
+        self._client = client
+        self._durable = durable
+        self._subject = subject
+        self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
+        self._owed = 0  # messages that the server may still send on the open request
+        self._ended = ""
+        self._silent_at_seconds = 0.0
+        self._inbox = ""
+        self._subscription: Any = None
+
+    def open(self) -> None:
+        self._loop.call(self._open, timeout_seconds=CALL_TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        with suppress(BusUnavailable):
+            self._loop.call(self._close, timeout_seconds=CALL_TIMEOUT_SECONDS)
+
+    def take(self, limit: int) -> list[Incoming]:
+        """Up to `limit` deliveries as soon as there is one; none after about 5 s, or when interrupted.
+
+        Raises `BusUnavailable` when the consumer is gone or the server fell silent: close this, open another.
+        """
+        return self._loop.call(
+            self._take, limit, timeout_seconds=REQUEST_SECONDS + SILENCE_SECONDS + CALL_TIMEOUT_SECONDS
+        )
+
+    def interrupt(self) -> None:
+        """Let a waiting `take` return."""
+        self._loop.post(self._arrived.put_nowait, None)
+
+    def forget_request(self) -> None:
+        """On the loop's thread: the server has lost the open request (it restarted), so ask again."""
+        self._owed = 0
+        self._arrived.put_nowait(None)
+
+    # Everything below runs on the loop's thread.
+
+    async def _open(self) -> None:
+        await self._client.jsm(
+            timeout=CALL_TIMEOUT_SECONDS / 2
+        ).add_consumer(
+            STREAM,
+            ConsumerConfig(
+                durable_name=self._durable,
+                filter_subject=self._subject,
+                deliver_policy=DeliverPolicy.ALL,
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=ACK_WAIT_SECONDS,
+                max_deliver=-1,  # past any limit messages vanish from the counts: `kit.consumer` parks them itself
+            ),
+        )
+        self._inbox = self._client.new_inbox()
+        self._subscription = await self._client.subscribe(self._inbox, cb=self._arrived.put)
+
+    async def _close(self) -> None:
+        await self._subscription.unsubscribe()
+        while not self._arrived.empty():
+            message = self._arrived.get_nowait()
+            if message is not None and _status(message) is None:
+                await message.nak()
+
+    async def _take(self, limit: int) -> list[Incoming]:
+        if self._ended:
+            raise BusUnavailable(f"NATS ended the deliveries to {self._durable}: {self._ended}")
+        if self._owed <= 0 and self._arrived.empty():
+            await self._ask(limit)
+        now_seconds = asyncio.get_running_loop().time
+        try:
+            first = await asyncio.wait_for(
+                self._arrived.get(), max(0.1, self._silent_at_seconds - now_seconds())
+            )
+        except TimeoutError:
+            raise BusUnavailable(f"NATS fell silent towards {self._durable}") from None
+        deliveries: list[Incoming] = []
+        self._accept(first, deliveries)
+        while len(deliveries) < limit and not self._arrived.empty():
+            self._accept(self._arrived.get_nowait(), deliveries)
+        return deliveries
+
+    async def _ask(self, limit: int) -> None:
+        request = {"batch": limit, "expires": int(REQUEST_SECONDS * 1_000_000_000)}
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self._durable}"
+        await self._client.publish(subject, json.dumps(request).encode(), reply=self._inbox)
+        self._owed = limit
+        self._silent_at_seconds = asyncio.get_running_loop().time() + REQUEST_SECONDS + SILENCE_SECONDS
+
+    def _accept(self, message: Msg | None, deliveries: list[Incoming]) -> None:
+        if message is None:
+            return
+        status = _status(message)
+        if status is not None:
+            self._owed = 0
+            if status not in NOTHING_CAME:
+                self._ended = f"{status} {(message.headers or {}).get('Description', '')}"
+            return
+        self._owed -= 1
+        headers = message.headers or {}
+        event_id = parse_id(headers.get(EVENT_ID_HEADER, ""))
+        if (
+            event_id is None
+        ):  # nothing of ours publishes such a message, so nothing of ours knows what it means
+            log.error("message_without_event_id", subject=message.subject)
+            self._loop.post(message.term)
+            return
+        deliveries.append(
+            Incoming(
+                event_id=event_id,
+                subject=message.subject,
+                payload=message.data,
+                request_id=headers.get(REQUEST_ID_HEADER, ""),
+                acknowledge=lambda: self._loop.post(message.ack),
+                retry_after=lambda seconds: self._loop.post(message.nak, seconds),
+            )
+        )
+
+
+def _status(message: Msg) -> str | None:
+    return None if message.headers is None else message.headers.get("Status")

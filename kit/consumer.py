@@ -1,0 +1,212 @@
+"""Lets each event of one subject take effect once, in one transaction, however often it is delivered.
+
+Deliver, begin, note it in the inbox, do the effect, commit, acknowledge: a crash anywhere repeats the
+delivery and the inbox makes the repetition harmless. An event that keeps failing is parked in a table,
+counted and shown, never dropped (DESIGN section 3); the database being away is nobody's failure and counts
+for nothing.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from kit import request_id
+from kit.bus import Bus, Incoming, Pull
+from kit.clock import Clock
+from kit.db import Database, DatabaseBusy, DatabaseUnavailable
+from kit.inbox import InboxColumns, ParkedColumns, first_time
+from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
+
+log = structlog.get_logger(__name__)
+
+Handler = Callable[[Session, Incoming], None]
+
+BATCH = 16
+PARK_AFTER_FAILURES = 20
+LAST_RETRY_SECONDS = 60.0
+OUTAGE_RETRY_SECONDS = 1.0
+STALE_AFTER_SECONDS = 60.0
+SWEEP_ROWS = 5000
+SWEEP_EVERY = timedelta(hours=1)
+KEEP_INBOX = timedelta(days=90)
+"""Longer than the stream (30 days) and every outbox (7 days) can bring an event back."""
+
+
+class Consumer:
+    """A worker around `handler(tx, event)`: it does the effect in `tx` and raises when it can't.
+
+    `name` is the durable consumer's name on the stream: replicas with the same name share the events, so it
+    must not change. One consumer per event and database, since they share the inbox. Several processes may
+    run it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        handler: Handler,
+        *,
+        subject: str,
+        db: Database,
+        bus: Bus,
+        inbox: type[InboxColumns],
+        parked: type[ParkedColumns],
+        clock: Clock,
+        park_after_failures: int = PARK_AFTER_FAILURES,
+        first_retry_seconds: float = 1.0,
+    ) -> None:
+        self.name = name
+        self._handler = handler
+        self._subject = subject
+        self._db = db
+        self._bus = bus
+        self._inbox = inbox
+        self._parked = parked
+        self._clock = clock
+        self._park_after_failures = park_after_failures
+        self._first_retry_seconds = first_retry_seconds
+        self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, clock=clock)
+        self._pull: Pull | None = None
+        self._swept_at = clock.now()
+
+    def run(self, stop: Stop) -> None:
+        """Pull and handle until `stop`; a subscription that ended or fell silent is made anew."""
+        stop.on_set(self._interrupt)
+        backoff = Backoff()
+        while not stop.is_set():
+            try:
+                self._round(stop)
+            except Fatal:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever broke the subscription, a new one is the remedy
+                self._pulse.trouble(error)
+                log_failure(self.name, error)
+                self._close()
+                stop.wait(backoff.next_seconds())
+            else:
+                self._pulse.beat()
+                backoff.reset()
+        self._close()
+
+    def health(self) -> WorkerHealth:
+        return self._pulse.health()
+
+    def handle(self, event: Incoming) -> None:
+        """One delivery, from the transaction to its settlement. Raises `DatabaseUnavailable` only."""
+        with request_id.bind(event.request_id or request_id.new()):
+            try:
+                self._take_effect(event)
+            except DatabaseUnavailable as error:
+                if not isinstance(error, DatabaseBusy):
+                    event.retry_after(OUTAGE_RETRY_SECONDS)
+                    raise
+                self._count_failure(event, error)
+            except Exception as error:  # noqa: BLE001 - an event that fails must not stop the ones behind it
+                self._count_failure(event, error)
+            else:
+                event.acknowledge()
+
+    def retry_parked(self) -> int:
+        """Handle again, once, every event that is parked; returns how many took effect.
+
+        For an operator after a mended bug. Those that fail again stay parked.
+        """
+        parked = self._parked
+        with self._db.transaction() as tx:
+            rows = tx.scalars(
+                select(parked).where(parked.parked_at.is_not(None)).order_by(parked.event_id)
+            ).all()
+        acknowledged: list[object] = []
+        for row in rows:
+            self.handle(
+                Incoming(
+                    row.event_id,
+                    row.subject,
+                    row.payload,
+                    row.request_id,
+                    acknowledge=lambda: acknowledged.append(None),
+                    retry_after=lambda _seconds: None,
+                )
+            )
+        with self._db.transaction() as tx:
+            left = tx.scalar(select(func.count()).where(parked.event_id.in_([row.event_id for row in rows])))
+        return len(rows) - (left or 0)
+
+    def _round(self, stop: Stop) -> None:
+        if self._pull is None:
+            self._pull = self._bus.open_pull(self.name, self._subject)
+        for event in self._pull.take(BATCH):
+            if stop.is_set():
+                event.retry_after(0)  # somebody else may have it at once
+                continue
+            self.handle(event)
+        self._sweep()
+
+    def _take_effect(self, event: Incoming) -> None:
+        with self._db.transaction() as tx:
+            if first_time(tx, self._inbox, event.event_id, self._clock.now()):
+                self._handler(tx, event)
+                tx.execute(delete(self._parked).where(self._parked.event_id == event.event_id))
+                log.info(
+                    "event_handled", consumer=self.name, subject=event.subject, event_id=str(event.event_id)
+                )
+
+    def _count_failure(self, event: Incoming, failure: Exception) -> None:
+        """Note the failure in a transaction of its own, and either ask for the event again or park it."""
+        now = self._clock.now()
+        parked = self._parked
+        row = {
+            "event_id": event.event_id,
+            "subject": event.subject,
+            "payload": event.payload,
+            "request_id": event.request_id,
+            "error": f"{type(failure).__name__}: {failure}"[:2000].replace("\x00", ""),
+            "attempts": 1,
+            "failed_at": now,
+        }
+        again = {"error": row["error"], "failed_at": now, "attempts": parked.attempts + 1}
+        note = insert(parked).values(row).on_conflict_do_update(index_elements=[parked.event_id], set_=again)
+        with self._db.transaction() as tx:
+            attempts = tx.execute(note.returning(parked.attempts)).scalar_one()
+            park = attempts >= self._park_after_failures
+            if park:
+                tx.execute(
+                    parked.__table__.update()  # type: ignore[attr-defined]
+                    .where(parked.event_id == event.event_id)
+                    .values(parked_at=now)
+                )
+        log.error(
+            "event_parked" if park else "event_failed",
+            consumer=self.name,
+            subject=event.subject,
+            event_id=str(event.event_id),
+            attempts=attempts,
+            exc_info=failure,
+        )
+        if park:
+            event.acknowledge()
+        else:
+            event.retry_after(min(self._first_retry_seconds * 2 ** (attempts - 1), LAST_RETRY_SECONDS))
+
+    def _sweep(self) -> None:
+        now = self._clock.now()
+        if now - self._swept_at < SWEEP_EVERY:
+            return
+        inbox = self._inbox
+        old = select(inbox.event_id).where(inbox.received_at < now - KEEP_INBOX).limit(SWEEP_ROWS)
+        with self._db.autocommit() as connection:
+            swept = connection.execute(delete(inbox).where(inbox.event_id.in_(old.scalar_subquery())))
+        if swept.rowcount < SWEEP_ROWS:
+            self._swept_at = now
+
+    def _interrupt(self) -> None:
+        if self._pull is not None:
+            self._pull.interrupt()
+
+    def _close(self) -> None:
+        pull, self._pull = self._pull, None
+        if pull is not None:
+            self._bus.close_pull(pull)

@@ -1,0 +1,136 @@
+"""Carries the outbox to JetStream: at once when a fact is committed, and once a second for what was missed.
+
+Several relays may run (one per process): they can publish the same row twice, and its id makes JetStream and
+every inbox drop the second copy. No transaction is open while the network is used (DESIGN section 3).
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
+from kit.clock import Clock
+from kit.db import Database
+from kit.outbox import BusStateColumns, OutboxColumns
+from kit.worker import Loop, Signal, Worker
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 1.0
+BATCH_ROWS = 256
+SWEEP_ROWS = 5000
+KEEP_PUBLISHED = timedelta(days=7)
+SWEEP_EVERY = timedelta(minutes=10)
+
+
+@dataclass
+class Relay:
+    """One step publishes one batch of the outbox; `relay` makes a worker of it."""
+
+    db: Database
+    bus: Bus
+    outbox: type[OutboxColumns]
+    bus_state: type[BusStateColumns]
+    clock: Clock
+    _known_stream: datetime | None = field(default=None, init=False)
+    _swept_at: datetime | None = field(default=None, init=False)
+
+    def step(self) -> bool:
+        """Publish the oldest unpublished facts; true when there may be more."""
+        self._notice_new_stream()
+        self._sweep()
+        waiting = self._waiting()
+        if not waiting:
+            return False
+        stored = self.bus.publish(waiting)
+        with self.db.autocommit() as connection:
+            connection.execute(
+                update(self.outbox).where(self.outbox.id.in_(stored)).values(published_at=self.clock.now())
+            )
+        if len(stored) < len(waiting):
+            raise BusUnavailable(f"{len(waiting) - len(stored)} of {len(waiting)} facts were not stored")
+        return len(waiting) == BATCH_ROWS
+
+    def _waiting(self) -> list[Outgoing]:
+        table = self.outbox
+        oldest = (
+            select(table.id, table.subject, table.payload, table.request_id)
+            .where(table.published_at.is_(None))
+            .order_by(table.id)
+            .limit(BATCH_ROWS)
+        )
+        with self.db.autocommit() as connection:
+            return [
+                Outgoing(row.id, row.subject, row.payload, row.request_id)
+                for row in connection.execute(oldest)
+            ]
+
+    def _notice_new_stream(self) -> None:
+        """A stream younger than the one we published to holds nothing of it: announce all we still have
+        again.
+
+        Consumers' inboxes drop what they had; what they had not is the reason to do it.
+        """
+        created_at = self.bus.stream_created_at
+        if created_at is None or created_at == self._known_stream:
+            return
+        state = self.bus_state
+        with self.db.autocommit() as connection:
+            stored = connection.scalar(select(state.stream_created_at).where(state.stream == STREAM))
+        if stored is not None and stored != created_at:
+            log.warning("stream_was_made_anew", announced_again=self._announce_again())
+        note = insert(state).values(stream=STREAM, stream_created_at=created_at)
+        with self.db.autocommit() as connection:
+            connection.execute(
+                note.on_conflict_do_update(
+                    index_elements=[state.stream], set_={"stream_created_at": created_at}
+                )
+            )
+        self._known_stream = created_at
+
+    def _announce_again(self) -> int:
+        """In batches that stay within the statement's time; a crash in between starts over and doubles a few."""
+        table = self.outbox
+        until = self.clock.now()
+        some = select(table.id).where(table.published_at <= until).limit(SWEEP_ROWS).scalar_subquery()
+        total = 0
+        while True:
+            with self.db.autocommit() as connection:
+                again = connection.execute(update(table).where(table.id.in_(some)).values(published_at=None))
+            total += again.rowcount
+            if again.rowcount < SWEEP_ROWS:
+                return total
+
+    def _sweep(self) -> None:
+        """Delete what was published long ago, one bounded batch at a time."""
+        now = self.clock.now()
+        if self._swept_at is not None and now - self._swept_at < SWEEP_EVERY:
+            return
+        table = self.outbox
+        old = (
+            select(table.id)
+            .where(table.published_at < now - KEEP_PUBLISHED)
+            .limit(SWEEP_ROWS)
+            .scalar_subquery()
+        )
+        with self.db.autocommit() as connection:
+            swept = connection.execute(delete(table).where(table.id.in_(old)))
+        if swept.rowcount < SWEEP_ROWS:
+            self._swept_at = now
+
+
+def relay(
+    *,
+    db: Database,
+    bus: Bus,
+    outbox: type[OutboxColumns],
+    bus_state: type[BusStateColumns],
+    clock: Clock,
+    signal: Signal,
+) -> Worker:
+    """The worker that publishes `outbox`; `signal` is the one given to `kit.outbox.announce`."""
+    step = Relay(db, bus, outbox, bus_state, clock).step
+    return Loop("relay", step, every_seconds=POLL_SECONDS, signal=signal)
