@@ -92,7 +92,7 @@ class Relay:
         self._known_stream = created_at
 
     def _announce_again(self) -> int:
-        """In batches that stay within the statement's time; a crash in between starts over and doubles a few."""
+        """In batches that stay within the statement's time; a crash in between only doubles a few."""
         table = self.outbox
         until = self.clock.now()
         some = select(table.id).where(table.published_at <= until).limit(SWEEP_ROWS).scalar_subquery()

@@ -19,7 +19,7 @@ from kit.clock import Clock, SystemClock, monotonic_seconds
 log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.1
-LAST_BACKOFF_SECONDS = 10.0
+LAST_BACKOFF_SECONDS = 3.0
 GRACE_SECONDS = 10.0
 
 
@@ -130,7 +130,7 @@ class Pulse:
 
 
 class Backoff:
-    """Waiting times that double from 0.1 s to 10 s until something goes well again."""
+    """Waiting times that double from 0.1 s to 3 s until something goes well again."""
 
     def __init__(self) -> None:
         self._next_seconds = FIRST_BACKOFF_SECONDS

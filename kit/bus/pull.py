@@ -79,9 +79,7 @@ class Pull:
     # Everything below runs on the loop's thread.
 
     async def _open(self) -> None:
-        await self._client.jsm(
-            timeout=CALL_TIMEOUT_SECONDS / 2
-        ).add_consumer(
+        await self._client.jsm(timeout=CALL_TIMEOUT_SECONDS / 2).add_consumer(
             STREAM,
             ConsumerConfig(
                 durable_name=self._durable,
@@ -89,7 +87,7 @@ class Pull:
                 deliver_policy=DeliverPolicy.ALL,
                 ack_policy=AckPolicy.EXPLICIT,
                 ack_wait=ACK_WAIT_SECONDS,
-                max_deliver=-1,  # past any limit messages vanish from the counts: `kit.consumer` parks them itself
+                max_deliver=-1,  # past a limit messages vanish from the counts: `kit.consumer` parks them
             ),
         )
         self._inbox = self._client.new_inbox()
