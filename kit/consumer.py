@@ -6,18 +6,18 @@ counted and shown, never dropped (DESIGN section 3); the database being away is 
 for nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import structlog
-from sqlalchemy import delete, func, select
+from sqlalchemy import case, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit import request_id
 from kit.bus import Bus, Incoming, Pull
 from kit.clock import Clock
-from kit.db import Database, DatabaseBusy, DatabaseUnavailable
+from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
 from kit.inbox import InboxColumns, ParkedColumns, first_time
 from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
@@ -30,6 +30,7 @@ PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
 STALE_AFTER_SECONDS = 60.0
+RETRY_ROWS = 1000
 SWEEP_ROWS = 5000
 SWEEP_EVERY = timedelta(hours=1)
 KEEP_INBOX = timedelta(days=90)
@@ -95,13 +96,12 @@ class Consumer:
         return self._pulse.health()
 
     def handle(self, event: Incoming) -> None:
-        """One delivery, from the transaction to its settlement. Raises `DatabaseUnavailable` only."""
+        """One delivery, from the transaction to its settlement; `DatabaseUnavailable` leaves it unsettled."""
         with request_id.bind(event.request_id or request_id.new()):
             try:
                 self._take_effect(event)
             except DatabaseUnavailable as error:
                 if not isinstance(error, DatabaseBusy):
-                    event.retry_after(OUTAGE_RETRY_SECONDS)
                     raise
                 self._count_failure(event, error)
             except Exception as error:  # noqa: BLE001 - an event that fails must not stop the ones behind it
@@ -110,16 +110,18 @@ class Consumer:
                 event.acknowledge()
 
     def retry_parked(self) -> int:
-        """Handle again, once, every event that is parked; returns how many took effect.
+        """Handle again, once, the parked events (1000 at a time); returns how many took effect.
 
         For an operator after a mended bug. Those that fail again stay parked.
         """
         parked = self._parked
         with self._db.transaction() as tx:
             rows = tx.scalars(
-                select(parked).where(parked.parked_at.is_not(None)).order_by(parked.event_id)
+                select(parked)
+                .where(parked.parked_at.is_not(None))
+                .order_by(parked.event_id)
+                .limit(RETRY_ROWS)
             ).all()
-        acknowledged: list[object] = []
         for row in rows:
             self.handle(
                 Incoming(
@@ -127,7 +129,7 @@ class Consumer:
                     row.subject,
                     row.payload,
                     row.request_id,
-                    acknowledge=lambda: acknowledged.append(None),
+                    acknowledge=lambda: None,
                     retry_after=lambda _seconds: None,
                 )
             )
@@ -138,13 +140,23 @@ class Consumer:
     def _round(self, stop: Stop) -> None:
         if self._pull is None:
             self._pull = self._bus.open_pull(self.name, self._subject)
-        for event in self._pull.take(BATCH):
-            if stop.is_set():
-                event.retry_after(0)  # somebody else may have it at once
-                continue
-            self.handle(event)
+        events = self._pull.take(BATCH)
+        while events and not stop.is_set():
+            try:
+                self.handle(events[0])
+            except DatabaseUnavailable:
+                self._hand_back(events, OUTAGE_RETRY_SECONDS)
+                raise
+            del events[0]
+        self._hand_back(events, 0)
         self._sweep()
 
+    def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
+        """Ask for them again now: left alone they would come after half a minute only."""
+        for event in events:
+            event.retry_after(seconds)
+
+    @retry_conflicts
     def _take_effect(self, event: Incoming) -> None:
         with self._db.transaction() as tx:
             if first_time(tx, self._inbox, event.event_id, self._clock.now()):
@@ -155,29 +167,30 @@ class Consumer:
                 )
 
     def _count_failure(self, event: Incoming, failure: Exception) -> None:
-        """Note the failure in a transaction of its own, and either ask for the event again or park it."""
+        """Note the failure by itself, and either ask for the event again or park it."""
         now = self._clock.now()
         parked = self._parked
-        row = {
-            "event_id": event.event_id,
-            "subject": event.subject,
-            "payload": event.payload,
-            "request_id": event.request_id,
-            "error": f"{type(failure).__name__}: {failure}"[:2000].replace("\x00", ""),
-            "attempts": 1,
+        error = f"{type(failure).__name__}: {failure}"[:2000].replace("\x00", "")
+        note = insert(parked).values(
+            event_id=event.event_id,
+            subject=event.subject,
+            payload=event.payload,
+            request_id=event.request_id,
+            error=error,
+            attempts=1,
+            failed_at=now,
+            parked_at=now if self._park_after_failures <= 1 else None,
+        )
+        again = {
+            "error": error,
+            "attempts": parked.attempts + 1,
             "failed_at": now,
+            "parked_at": case((parked.attempts + 1 >= self._park_after_failures, now), else_=None),
         }
-        again = {"error": row["error"], "failed_at": now, "attempts": parked.attempts + 1}
-        note = insert(parked).values(row).on_conflict_do_update(index_elements=[parked.event_id], set_=again)
-        with self._db.transaction() as tx:
-            attempts = tx.execute(note.returning(parked.attempts)).scalar_one()
-            park = attempts >= self._park_after_failures
-            if park:
-                tx.execute(
-                    parked.__table__.update()  # type: ignore[attr-defined]
-                    .where(parked.event_id == event.event_id)
-                    .values(parked_at=now)
-                )
+        note = note.on_conflict_do_update(index_elements=[parked.event_id], set_=again)
+        with self._db.autocommit() as connection:
+            attempts = connection.execute(note.returning(parked.attempts)).scalar_one()
+        park = attempts >= self._park_after_failures
         log.error(
             "event_parked" if park else "event_failed",
             consumer=self.name,

@@ -43,9 +43,7 @@ class ParkedColumns:
 
 
 def first_time(tx: Session, inbox: type[InboxColumns], event_id: uuid.UUID, at: datetime) -> bool:
-    """Note the event in this transaction; false when it has taken effect before (or is just doing so
-    elsewhere).
-    """
+    """Note the event in this transaction; false when it has taken effect before."""
     noted = tx.execute(
         insert(inbox)
         .values(event_id=event_id, received_at=at)
