@@ -1,0 +1,11 @@
+"""Calls that leave for addresses other people chose: merchants' callbacks, rate sources (DESIGN section 9).
+
+`check_url` tells early, without touching the network, whether a URL can ever be called.
+`kit.egress.client.Egress` makes the calls and decides again, at the moment of connecting, on the address
+itself: a name may resolve to something else by then. Nobody else in Fiatgate opens connections to addresses
+that come from outside.
+"""
+
+from kit.egress.address import URL_MAX_CHARACTERS, check_url, is_public
+
+__all__ = ["URL_MAX_CHARACTERS", "check_url", "is_public"]

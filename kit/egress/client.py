@@ -1,0 +1,277 @@
+"""The HTTP client for addresses that other people chose: vetted, bounded, without any convenience.
+
+Every connection goes to an address that was just looked at: a name is resolved once and refused when any of
+its answers isn't public; the socket factory, through which every connection has to pass, looks again. The
+name stays SNI and Host. No redirects, no proxies, cookies or credentials of the environment, no
+decompression; body and headers are captured up to a limit; one wall-clock deadline runs over DNS, connect,
+TLS, write and the answer's head.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from kit.clock import monotonic_seconds
+from kit.egress.address import check_url, is_public
+
+BODY_MAX_BYTES: Final = 16 * 1024
+BODY_SECONDS: Final = 2.0  # what the body may add to a call whose status is known already
+HEADERS_MAX_COUNT: Final = 64
+HEADER_VALUE_MAX_CHARACTERS: Final = 1024
+# Looking up a name blocks a thread, up to some ten seconds when its name servers don't answer.
+RESOLVER_THREADS: Final = 32
+RESOLVED_SECONDS: Final = 10
+KEEP_ALIVE_SECONDS: Final = 2.0  # below what servers use, or a POST goes out on a connection being closed
+
+Lookup = Callable[[str, int], list[Any]]
+
+
+class EgressError(Exception):
+    """The call brought no answer; the text is for people and may be shown to whoever chose the address."""
+
+
+class Forbidden(EgressError):
+    """The URL, or what it resolves to, may not be called; nothing was sent."""
+
+
+class TimedOut(EgressError):
+    """No status line came within the deadline."""
+
+
+class Unreachable(EgressError):
+    """No connection, no TLS, or an answer that isn't HTTP."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back. A slow or oversized body is cut, which changes nothing about the status.
+
+    duration_ms   from the start to the status line
+    headers       at most 64, names as sent, repeated ones joined by ", ", values cut at 1024 characters
+    body          at most the limit that was asked for; `complete` tells whether that is all of it
+    """
+
+    status: int
+    duration_ms: int
+    headers: Mapping[str, str]
+    body: bytes
+    complete: bool
+
+    @property
+    def text(self) -> str:
+        """The body as text that any database takes: UTF-8 with replacement characters, no NUL."""
+        return _storable(self.body.decode("utf-8", "replace"))
+
+
+class Egress:
+    """`async with Egress() as egress: await egress.call("POST", url, body=…, deadline_seconds=15)`.
+
+    One per event loop; calls may run at the same time, the caller bounds how many. `allow_private` lifts
+    the guard and admits http: for local stacks. `lookup` has the shape of `socket.getaddrinfo(host, port)`.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool = False,
+        ssl_context: ssl.SSLContext | None = None,
+        lookup: Lookup | None = None,
+    ) -> None:
+        self._allow_private = allow_private
+        self._ssl_context = ssl_context or ssl.create_default_context()
+        self._lookup = lookup or _getaddrinfo
+        self._session: aiohttp.ClientSession | None = None
+        self._threads: futures.ThreadPoolExecutor | None = None
+
+    async def __aenter__(self) -> Self:
+        self._threads = futures.ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
+        connector = aiohttp.TCPConnector(
+            resolver=_VettingResolver(self._lookup, self._threads, allow_private=self._allow_private),
+            socket_factory=self._socket,
+            ssl=self._ssl_context,
+            ttl_dns_cache=RESOLVED_SECONDS,
+            limit=0,  # waiting here would count against the deadline; the caller bounds its calls
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            read_bufsize=BODY_MAX_BYTES,
+            headers={"Accept-Encoding": "identity"},
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._session is not None and self._threads is not None
+        await self._session.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        deadline_seconds: float,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        body_max_bytes: int = BODY_MAX_BYTES,
+    ) -> Answer:
+        """Sends one request and returns whatever status came; raises EgressError when none did."""
+        assert self._session is not None, "use it as a context manager"
+        try:
+            target = check_url(url, allow_private=self._allow_private)
+        except ValueError as error:
+            raise Forbidden(str(error)) from None
+        started = monotonic_seconds()
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                response = await self._session.request(
+                    method, target, data=body, headers=headers, allow_redirects=False
+                )
+        except TimeoutError:
+            raise TimedOut(f"no answer within {deadline_seconds:g} s") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _without_answer(error, target.host or "") from error
+        duration_seconds = monotonic_seconds() - started
+        content, complete = await _read(
+            response, body_max_bytes, min(BODY_SECONDS, deadline_seconds - duration_seconds)
+        )
+        return Answer(
+            status=response.status,
+            duration_ms=round(duration_seconds * 1000),
+            headers=_captured(response),
+            body=content,
+            complete=complete,
+        )
+
+    def _socket(self, address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
+        """The gate: no connection without a socket, no socket for an address that isn't public."""
+        family, kind, protocol, _, address = address_info
+        if not self._allow_private and not is_public(str(address[0])):
+            raise _ForbiddenAddress
+        return socket.socket(family, kind, protocol)
+
+
+class _ForbiddenAddress(OSError):
+    """An OSError, for that is what aiohttp expects of a resolver."""
+
+
+class _VettingResolver(AbstractResolver):
+    """Resolves in threads of its own: a name server that doesn't answer must not hold up the event loop's
+    pool.
+    """
+
+    def __init__(self, lookup: Lookup, threads: futures.ThreadPoolExecutor, *, allow_private: bool) -> None:
+        self._lookup = lookup
+        self._threads = threads
+        self._allow_private = allow_private
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        loop = asyncio.get_running_loop()
+        answers = await loop.run_in_executor(self._threads, self._lookup, host, port)
+        if not answers:
+            raise OSError(f"{host} has no address")
+        # One forbidden answer condemns all: a name that is partly internal is an attack or a mistake.
+        if not self._allow_private and not all(is_public(str(answer[4][0])) for answer in answers):
+            raise _ForbiddenAddress
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(answer[4][0]),
+                port=port,
+                family=answer[0],
+                proto=answer[2],
+                flags=socket.AI_NUMERICHOST,
+            )
+            for answer in answers
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+def _getaddrinfo(host: str, port: int) -> list[Any]:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
+    """The body as far as it came within limit and time, and whether that is all; ends the response either
+    way.
+    """
+    content = bytearray()
+    complete = False
+    with suppress(TimeoutError, aiohttp.ClientError, OSError, ValueError):
+        async with asyncio.timeout(max(0.0, seconds)):
+            while len(content) <= max_bytes:
+                chunk = await response.content.read(max_bytes + 1 - len(content))
+                if not chunk:
+                    complete = True
+                    break
+                content += chunk
+    if complete:
+        response.release()
+    else:
+        response.close()  # the rest would still be on its way
+    return bytes(content[:max_bytes]), complete
+
+
+def _captured(response: aiohttp.ClientResponse) -> dict[str, str]:
+    captured: dict[str, str] = {}
+    for raw_name, raw_value in response.raw_headers:
+        name = _storable(raw_name.decode("utf-8", "replace"))[:HEADER_VALUE_MAX_CHARACTERS]
+        value = _storable(raw_value.decode("utf-8", "replace"))
+        value = f"{captured[name]}, {value}" if name in captured else value
+        if name in captured or len(captured) < HEADERS_MAX_COUNT:
+            captured[name] = value[:HEADER_VALUE_MAX_CHARACTERS]
+    return captured
+
+
+_FAILURES: Final[list[tuple[type[Exception], str]]] = [
+    (aiohttp.ClientConnectorDNSError, "the name can't be resolved"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed without an answer"),
+    (aiohttp.ClientResponseError, "the answer isn't HTTP"),
+    (aiohttp.ClientPayloadError, "the answer isn't HTTP"),
+    (aiohttp.ClientConnectorError, "the connection failed"),
+    (ConnectionResetError, "the connection was closed without an answer"),
+]
+
+
+def _without_answer(error: Exception, host: str) -> EgressError:
+    """Texts without resolved addresses: those of internal names are nobody's business outside."""
+    causes = [error, error.__cause__, *getattr(error.__cause__, "exceptions", ())]
+    causes.append(getattr(error, "os_error", None))
+    if any(isinstance(cause, _ForbiddenAddress) for cause in causes):
+        return Forbidden(f"{host} does not resolve to public addresses only")
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return Unreachable(f"{host}: TLS failed: {_tls_reason(error)}")
+    what = next((text for kind, text in _FAILURES if isinstance(error, kind)), type(error).__name__)
+    return Unreachable(f"{host}: {what}")
+
+
+def _tls_reason(error: BaseException) -> str:
+    for cause in (error, error.__cause__, getattr(error, "certificate_error", None)):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message
+        if isinstance(cause, ssl.SSLError) and cause.reason:
+            return cause.reason.replace("_", " ").lower()
+    return type(error).__name__
+
+
+def _storable(text: str) -> str:
+    return text.replace("\x00", "�")
