@@ -1,0 +1,32 @@
+"""`python -m deploy.local run [--port 8080]`: what `make run` calls."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from deploy.local.home import Home
+from deploy.local.run import Runner
+
+
+def main() -> int:
+    """Parse the command line and run; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.local", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run", help="start the stack and keep it until Ctrl-C")
+    run.add_argument("--port", type=int, default=8080, help="where the gateway listens (default 8080)")
+    run.add_argument(
+        "--volatile",
+        action="store_true",
+        help="do not wait for the disk: for tests, the data may be lost",
+    )
+    arguments = parser.parse_args()
+    runner = Runner(
+        Home.of(os.environ), port=arguments.port, caller=os.environ, durable=not arguments.volatile
+    )
+    return runner.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

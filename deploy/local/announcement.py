@@ -1,0 +1,37 @@
+"""What `make run` says once the stack is up: where it is, the demo key, and two things to try."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from deploy.local import demo_invoice
+from deploy.local.home import write_private_json
+from deploy.local.plan import Plan
+
+
+def announce(console: Console, plan: Plan, *, seconds: float) -> None:
+    """Print it; the demo invoice is made anew when the last one is over."""
+    demo = plan.home.demo()
+    if demo is None:
+        raise RuntimeError(f"{plan.home.demo_file} vanished")
+    _line(console, "Fiatgate runs", plan.url, f"(ready after {seconds:.1f} s)")
+    _line(console, "API key", demo["api_key"])
+    _line(console, "signing secret", demo["secret"])
+    try:
+        invoice = demo_invoice.pending_invoice(plan.url, demo)
+    except demo_invoice.Refusal as refusal:
+        _line(console, "pay a demo invoice", f"none could be made: {refusal}")
+    else:
+        write_private_json(plan.home.demo_file, demo | {"invoice_id": invoice["invoice_id"]})
+        _line(console, "pay a demo invoice", invoice["payment_link"])
+    _line(console, "make another", demo_invoice.curl_line(plan.url, demo["api_key"]))
+    _line(console, "as the operator", 'make cli ARGS="deals list"', "(or .venv/bin/fiatgate --help)")
+    _line(console, "logs", str(plan.home.logs))
+    console.print("Ctrl-C stops it; what it stored stays.", style="dim")
+
+
+def _line(console: Console, label: str, value: str, remark: str = "") -> None:
+    # One line each, however narrow the window: people copy these.
+    text = Text.assemble((f"{label:>18}  ", "dim"), (value, "bold"), (f"  {remark}" if remark else "", "dim"))
+    console.print(text, soft_wrap=True)

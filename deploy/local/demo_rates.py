@@ -1,0 +1,52 @@
+"""A source of demo rates on loopback: `python -m deploy.local.demo_rates PORT`.
+
+`make run` has no bank to ask, but the catalog takes rates older than ten minutes for unavailable: so its
+poller reads these, the same way it reads a real source. Standard library only, to start and stay small.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from deploy.local import child
+from deploy.local.demo_world import CURRENCIES
+
+
+def command(port: int) -> list[str]:
+    """The server in the foreground; it stops when its parent dies."""
+    return child.command(sys.executable, "-m", "deploy.local.demo_rates", str(port))
+
+
+def sources(port: int) -> list[dict[str, Any]]:
+    """The catalog's setting that makes it read this server."""
+    return [
+        {
+            "name": "demo",
+            "url": f"http://127.0.0.1:{port}/",
+            "paths": {currency.code: f"rates.{currency.code}" for currency in CURRENCIES},
+        }
+    ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = json.dumps(
+            {"base": "USDT", "rates": {currency.code: currency.rate for currency in CURRENCIES}}
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the catalog logs what it pulls."""
+
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), _Handler).serve_forever()

@@ -1,0 +1,127 @@
+"""The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets, and where it can be reached.
+
+postgres/  nats/        the data: all that must be kept
+secrets.json            made on the first start: database passwords, master key (mode 0600)
+demo.json               the demo merchant's key and secret (mode 0600)
+stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
+logs/                   one rotated file per process
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet
+
+from deploy.local.databases import SERVICES
+
+
+class LockHeld(Exception):
+    """Another process holds the stack's lock."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below one `FIATGATE_HOME`, which is made when it is missing."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Home:
+        """The folder named by `FIATGATE_HOME`, or `.fiatgate` here."""
+        return cls(Path(environment.get("FIATGATE_HOME") or ".fiatgate").absolute())
+
+    @property
+    def postgres(self) -> Path:
+        return self.folder / "postgres"
+
+    @property
+    def nats(self) -> Path:
+        return self.folder / "nats"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def demo_file(self) -> Path:
+        return self.folder / "demo.json"
+
+    @property
+    def stack_file(self) -> Path:
+        return self.folder / "stack.json"
+
+    @property
+    def supervisor_config(self) -> Path:
+        return self.folder / "supervisor.conf"
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        for folder in (self.folder, self.postgres, self.nats, self.logs):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def lock(self) -> int:
+        """Take the stack's lock; raises LockHeld when somebody has it.
+
+        It is held until the returned descriptor is closed in every process that has it.
+        """
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise LockHeld from None
+        return descriptor
+
+    def secrets(self) -> dict[str, Any]:
+        """`{"postgres": …, "databases": {service: …}, "master_key": …}`, made on first use."""
+        path = self.folder / "secrets.json"
+        if not path.exists():
+            made = {
+                "postgres": secrets.token_urlsafe(24),
+                "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
+                "master_key": Fernet.generate_key().decode(),
+            }
+            write_private_json(path, made)
+        return dict(json.loads(path.read_text()))
+
+    def demo(self) -> dict[str, Any] | None:
+        """What the seed left on the first start; None before."""
+        return read_json(self.demo_file)
+
+    def stack(self) -> dict[str, Any] | None:
+        """What runs here now; None when nothing does."""
+        return read_json(self.stack_file)
+
+    def running_stack(self) -> dict[str, Any]:
+        """What runs here now; SystemExit when nothing does."""
+        stack = self.stack()
+        if stack is None:
+            raise SystemExit(f"no stack runs in {self.folder}")
+        return stack
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None when there is no file."""
+    try:
+        return dict(json.loads(path.read_text()))
+    except FileNotFoundError:
+        return None
+
+
+def write_private_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write `value` so that only this account reads it and nobody ever sees half of it."""
+    scratch = path.with_suffix(f".{os.getpid()}.new")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(value, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.rename(path)

@@ -1,0 +1,151 @@
+"""What one stack consists of: its settings and its processes, decided before anything starts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deploy.local import child, demo_rates
+from deploy.local.databases import SERVICES
+from deploy.local.home import Home
+from deploy.local.nats import Nats
+from deploy.local.ports import free_ports
+from deploy.local.postgres import Postgres
+
+PREFIX = "FIATGATE_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One supervised process. Groups start together; they stop in the order of `STOPPING_ORDER`."""
+
+    name: str
+    group: str
+    command: list[str]
+    stop_signal: str = "TERM"
+    environment: Mapping[str, str] = field(default_factory=dict)  # its own, beside what all have
+
+
+STOPPING_ORDER = ("edge", "services", "data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A stack that could be started: pure data."""
+
+    home: Home
+    port: int
+    postgres: Postgres
+    nats: Nats
+    environment: Mapping[str, str]  # what every process gets
+    database_urls: Mapping[str, str]  # one per service, and only that service gets it
+    programs: list[Program]
+
+    @property
+    def url(self) -> str:
+        """Where the gateway listens (what customers see may differ: `FIATGATE_PUBLIC_URL`)."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def owns_databases(self) -> bool:
+        """Whether all databases are in the stack's own PostgreSQL, none given by the caller."""
+        return all(f"@127.0.0.1:{self.postgres.port}/" in url for url in self.database_urls.values())
+
+    def as_json(self, *, process_id: int, ready: bool) -> dict[str, Any]:
+        """The content of `stack.json`."""
+        return {
+            "process_id": process_id,
+            "ready": ready,
+            "url": self.url,
+            "postgres_url": self.postgres.url(),
+            "nats_url": self.environment["FIATGATE_NATS_URL"],
+            "services": {
+                service: {
+                    "address": self.environment[f"{PREFIX}{service.upper()}_ADDRESS"],
+                    "database_url": self.database_urls[service],
+                }
+                for service in SERVICES
+            },
+            "supervisor_config": str(self.home.supervisor_config),
+            "logs": str(self.home.logs),
+        }
+
+
+def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True) -> Plan:
+    """Choose free inner ports and lay out settings and processes.
+
+    `caller` is the environment of `make run`: its `FIATGATE_*` win over everything chosen here.
+    """
+    own = _settings_of(caller)
+    secrets = home.secrets()
+    postgres_port, nats_port, rates_port, *service_ports = free_ports(3 + len(SERVICES))
+    postgres = Postgres(
+        data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable
+    )
+    nats = Nats(folder=home.nats, port=nats_port, durable=durable)
+    environment = {
+        "FIATGATE_HOME": str(home.folder),
+        "FIATGATE_NATS_URL": nats.url,
+        "FIATGATE_PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
+        "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
+        "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
+        "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
+    }
+    for service, service_port in zip(SERVICES, service_ports, strict=True):
+        environment[f"{PREFIX}{service.upper()}_ADDRESS"] = f"127.0.0.1:{service_port}"
+    database_urls = {
+        service: own.get(_database_variable(service))
+        or postgres.url(service, user=service, password=secrets["databases"][service])
+        for service in SERVICES
+    }
+    # What a process has no need of, it does not get.
+    private: dict[str, dict[str, str]] = {
+        service: {_database_variable(service): url} for service, url in database_urls.items()
+    }
+    private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
+    secret = {name for settings in private.values() for name in settings}
+    return Plan(
+        home=home,
+        port=port,
+        postgres=postgres,
+        nats=nats,
+        environment=environment | {name: value for name, value in own.items() if name not in secret},
+        database_urls=database_urls,
+        programs=[
+            Program(
+                name="postgres",
+                group="data",
+                command=postgres.supervised_command(),
+                stop_signal="INT",  # fast: does not wait for clients
+            ),
+            Program(name="nats", group="data", command=nats.command()),
+            Program(name="demo-rates", group="data", command=demo_rates.command(rates_port)),
+            *(
+                Program(
+                    name=service,
+                    group="services",
+                    command=_python("-m", f"services.{service}", "run"),
+                    environment=private[service],
+                )
+                for service in SERVICES
+            ),
+            Program(name="gateway", group="edge", command=_python("-m", "gateway", "run")),
+        ],
+    )
+
+
+def _settings_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The `FIATGATE_*` of an environment; an empty one counts as unset."""
+    return {name: value for name, value in environment.items() if name.startswith(PREFIX) and value}
+
+
+def _database_variable(service: str) -> str:
+    return f"{PREFIX}{service.upper()}_DATABASE_URL"
+
+
+def _python(*arguments: str) -> list[str]:
+    return child.command(sys.executable, *arguments)

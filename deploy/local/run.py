@@ -1,0 +1,219 @@
+"""Start the stack, say where it is, keep it until told to stop, leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+import psutil
+from rich.console import Console
+from rich.status import Status
+
+from deploy.local import announcement, schema_stamp
+from deploy.local.home import Home, LockHeld, write_private_json
+from deploy.local.plan import Plan, make_plan
+from deploy.local.ports import is_free
+from deploy.local.supervision import ROOT, STOP_SECONDS, Supervisor, last_lines
+from deploy.local.waiting import wait_until
+from kit.clock import monotonic_seconds
+
+_START_SECONDS = 120
+_STOP_SECONDS = 3 * STOP_SECONDS + 10  # three groups, one after the other
+_POLL_SECONDS = 0.05
+_WATCH_SECONDS = 1.0
+_FALLS_BEFORE_GIVING_UP = 3
+_SUPERVISOR_RESTARTS = 5
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GROUPS_ON_DATABASES = ("services", "edge")
+
+
+class CannotStart(Exception):
+    """The stack did not come up; the text says why, for the person who typed `make run`."""
+
+
+class _Stopped(Exception):
+    """We were told to stop before it was up."""
+
+
+class Runner:
+    """One run of the stack, in the main thread: `run()` returns the exit code.
+
+    `caller` is the environment whose `FIATGATE_*` win; `durable=False` does not wait for the disk (tests).
+    """
+
+    def __init__(self, home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True) -> None:
+        self._home = home
+        self._port = port
+        self._caller = caller
+        self._durable = durable
+        self._supervisor = Supervisor(home)
+        self._console = Console(highlight=False)
+        self._told_to_stop = threading.Event()
+        self._told_to_hurry = threading.Event()
+
+    def run(self) -> int:
+        """Start, announce, watch; 0 after an ordinary stop, 1 when it could not start or keep running."""
+        for number in _STOP_SIGNALS:
+            signal.signal(number, self._on_signal)
+        try:
+            with self._console.status("Starting ...") as status:
+                started = monotonic_seconds()
+                self._home.prepare()
+                plan, lock = self._start(status)
+            announcement.announce(self._console, plan, seconds=monotonic_seconds() - started)
+            self._watch(plan, lock)
+        except _Stopped:
+            return 0
+        except CannotStart as reason:
+            self._console.print(str(reason), markup=False, soft_wrap=True)
+            return 1
+        finally:
+            self._stop()
+        return 0
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        if self._told_to_stop.is_set():
+            self._told_to_hurry.set()
+        self._told_to_stop.set()
+
+    def _start(self, status: Status) -> tuple[Plan, int]:
+        lock = self._take_lock(status)
+        if not is_free(self._port):
+            raise CannotStart(f"Port {self._port} is taken by another program: make run PORT=8081")
+        plan = make_plan(self._home, port=self._port, caller=self._caller, durable=self._durable)
+        write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=False))
+        plan.postgres.initialise()
+        plan.nats.write_config()
+        migrated = plan.owns_databases and schema_stamp.is_current(self._home)
+        self._supervisor.configure(plan, waiting_groups=() if migrated else _GROUPS_ON_DATABASES)
+        self._supervisor.start(plan, lock=lock)
+        if not migrated:
+            status.update("Preparing the databases ...")
+            self._run_module("deploy.local.schema")
+            for group in _GROUPS_ON_DATABASES:
+                self._supervisor.start_group(group)
+            self._supervisor.configure(plan)  # for a supervisord that has to be started again
+        self._wait_until_ready(plan, status)
+        if self._home.demo() is None:
+            status.update("Making a demo merchant ...")
+            self._run_module("deploy.local.seed")
+        write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=True))
+        return plan, lock
+
+    def _take_lock(self, status: Status) -> int:
+        taken: list[int] = []
+
+        def free() -> bool:
+            try:
+                taken.append(self._home.lock())
+            except LockHeld:
+                running = self._home.stack()
+                if running is not None and psutil.pid_exists(running["process_id"]):
+                    raise CannotStart(_already_runs(running, self._home)) from None
+                status.update("Waiting for a stack that was killed to be gone ...")
+                return False
+            return True
+
+        self._wait(free, "the last stack here to be gone", timeout_seconds=_STOP_SECONDS)
+        return taken[0]
+
+    def _wait_until_ready(self, plan: Plan, status: Status) -> None:
+        falls: dict[str, set[int]] = defaultdict(set)
+
+        def ready() -> bool:
+            if self._supervisor.has_died:
+                raise CannotStart(f"supervisord ended:\n{last_lines(self._home.logs / 'supervisord.log')}")
+            programs = self._supervisor.programs()
+            for program in programs.values():
+                if program.state in ("BACKOFF", "FATAL"):
+                    falls[program.name].add(program.started_at_seconds)
+                if len(falls[program.name]) >= _FALLS_BEFORE_GIVING_UP:
+                    log = last_lines(program.log)
+                    raise CannotStart(f"{program.name} keeps falling over; {program.log} ends:\n{log}")
+            waiting = sorted(name for name, program in programs.items() if program.state != "RUNNING")
+            status.update(f"Starting {', '.join(waiting) or 'up'} ...")
+            return _answers(f"{plan.url}/healthz") and _answers(f"{plan.url}/readyz")
+
+        self._wait(ready, f"{plan.url}/readyz to answer 200", timeout_seconds=_START_SECONDS)
+
+    def _wait(self, condition: Callable[[], bool], what: str, *, timeout_seconds: float) -> None:
+        def holds() -> bool:
+            if self._told_to_stop.is_set():
+                raise _Stopped
+            return condition()
+
+        try:
+            wait_until(holds, what, timeout_seconds=timeout_seconds, every_seconds=_POLL_SECONDS)
+        except TimeoutError as late:
+            raise CannotStart(f"{late}\nThe logs are in {self._home.logs}") from None
+
+    def _run_module(self, module: str) -> None:
+        log = self._home.logs / f"{module.rpartition('.')[2]}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, str(self._home.folder)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        try:
+            self._wait(
+                lambda: process.poll() is not None, f"{module} to finish", timeout_seconds=_START_SECONDS
+            )
+        finally:
+            process.kill()  # nothing once it has ended
+            process.wait()
+        if process.returncode != 0:
+            raise CannotStart(f"{module} failed; {log} ends:\n{last_lines(log)}")
+
+    def _watch(self, plan: Plan, lock: int) -> None:
+        restarts = 0
+        while not self._told_to_stop.wait(_WATCH_SECONDS):
+            if self._supervisor.has_died:
+                restarts += 1
+                if restarts > _SUPERVISOR_RESTARTS:
+                    raise CannotStart("supervisord keeps dying; the stack is stopped")
+                self._console.print("supervisord died; starting it and everything else again")
+                self._supervisor.start(plan, lock=lock)
+
+    def _stop(self) -> None:
+        self._supervisor.stop()
+        with self._console.status("Stopping ...") as status:
+
+            def gone() -> bool:
+                if not self._supervisor.has_died:
+                    names = (p.name for p in self._supervisor.programs().values() if p.process_id)
+                    status.update(f"Stopping {', '.join(names)} ...")
+                return self._supervisor.has_died or self._told_to_hurry.is_set()
+
+            try:
+                wait_until(gone, "all to stop", timeout_seconds=_STOP_SECONDS, every_seconds=_POLL_SECONDS)
+            finally:
+                self._supervisor.kill()
+        running = self._home.stack()
+        if running is not None and running["process_id"] == os.getpid():
+            self._home.stack_file.unlink()
+
+
+def _already_runs(running: Mapping[str, object], home: Home) -> str:
+    process_id = running["process_id"]
+    return (
+        f"Fiatgate runs already: {running['url']} (process {process_id}, {home.folder}).\n"
+        f"Ctrl-C where it was started stops it, or: kill {process_id}\n"
+        "A second one beside it: FIATGATE_HOME=.fiatgate-2 make run PORT=8081"
+    )
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:  # noqa: S310 (our own gateway)
+            return bool(response.status == 200)
+    except OSError:
+        return False

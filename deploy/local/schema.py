@@ -1,0 +1,50 @@
+"""Bring every service's database to its newest version: `python -m deploy.local.schema HOME`.
+
+A process of its own, gone when it is done: the migration tools would stay in memory for nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import psycopg2
+
+import kit.migrate
+from deploy.local import databases, schema_stamp
+from deploy.local.home import Home
+from deploy.local.waiting import wait_until
+
+READY_SECONDS = 60
+
+
+def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
+    """Wait for PostgreSQL, make missing roles and databases, migrate; raises what any of it raises."""
+    admin_url = str(stack["postgres_url"])
+    wait_until(lambda: _answers(admin_url), "PostgreSQL to answer", timeout_seconds=READY_SECONDS)
+    for service, place in stack["services"].items():
+        url = place["database_url"]
+        if _server_of(url) == _server_of(admin_url):  # else the caller's own server, which has it all
+            databases.ensure_role(admin_url, service, password=unquote(urlsplit(url).password or ""))
+            databases.ensure_database(admin_url, service, owner=service)
+        kit.migrate.upgrade(service, url)
+    schema_stamp.mark_current(home)
+
+
+def _server_of(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def _answers(url: str) -> bool:
+    try:
+        psycopg2.connect(url, connect_timeout=1).close()
+    except psycopg2.OperationalError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    _home = Home(Path(sys.argv[1]))
+    bring_up_to_date(_home, _home.running_stack())

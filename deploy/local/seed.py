@@ -1,0 +1,125 @@
+"""The demo world of a first start: `python -m deploy.local.seed HOME`.
+
+Everything goes through the services' gRPC, as an operator's commands would. Safe to run again: a first start
+that was interrupted is completed by the next.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from deploy.local.demo_world import CURRENCIES, METHODS
+from deploy.local.home import Home, write_private_json
+from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
+from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.rpc.client import channel
+
+OWNER = "owner@shop.example"
+SHOP = "Demo shop"
+CATEGORY = "standard"
+
+
+def seed(home: Home, stack: dict[str, Any]) -> None:
+    """Make the demo world, leave its merchant's key and secret in `demo.json`; raises kit.errors.Refused."""
+    addresses = {service: place["address"] for service, place in stack["services"].items()}
+    with (
+        channel(addresses["merchants"], name="merchants") as merchants,
+        channel(addresses["catalog"], name="catalog") as catalog,
+        channel(addresses["invoices"], name="invoices") as invoices,
+    ):
+        _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog))
+        _seed_requisites(invoices_pb2_grpc.DealDeskServiceStub(invoices))
+        write_private_json(home.demo_file, _seed_merchant(merchants_pb2_grpc.MerchantsServiceStub(merchants)))
+
+
+def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
+    by_code = {currency.code: currency for currency in CURRENCIES}
+    for currency in by_code.values():
+        catalog.SetCurrency(
+            catalog_pb2.SetCurrencyRequest(
+                currency=catalog_pb2.Currency(
+                    code=currency.code,
+                    name=currency.name,
+                    symbol=currency.symbol,
+                    decimals=currency.decimals,
+                    min_amount=currency.min_amount,
+                    max_amount=currency.max_amount,
+                    markup="0.01",
+                    enabled=True,
+                )
+            )
+        )
+    for method in METHODS:
+        currency = by_code[method.currency]
+        catalog.SetPaymentMethod(
+            catalog_pb2.SetPaymentMethodRequest(
+                method=catalog_pb2.PaymentMethod(
+                    method_code=method.code,
+                    currency_code=method.currency,
+                    name=method.name,
+                    min_sum=currency.min_amount,
+                    max_sum=currency.max_amount,
+                    payment_minutes=method.minutes,
+                    commission=method.commission,
+                    active=True,
+                )
+            )
+        )
+    catalog.PullRates(catalog_pb2.PullRatesRequest())
+
+
+def _seed_requisites(desk: invoices_pb2_grpc.DealDeskServiceStub) -> None:
+    there = {
+        (requisite.method_code, requisite.account)
+        for requisite in desk.ListRequisites(invoices_pb2.ListRequisitesRequest()).requisites
+    }
+    for method in METHODS:
+        for account in method.accounts:
+            if (method.code, account) not in there:
+                desk.AddRequisite(
+                    invoices_pb2.AddRequisiteRequest(
+                        method_code=method.code, holder="Alex Demo", account=account, bank=method.bank
+                    )
+                )
+
+
+def _seed_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> dict[str, str]:
+    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=CATEGORY, commission="0.04"))
+    merchant = _demo_merchant(merchants)
+    key = merchants.CreateApiKey(
+        merchants_pb2.CreateApiKeyRequest(merchant_id=merchant.merchant_id, name="demo")
+    )
+    return {
+        "merchant_id": merchant.merchant_id,
+        "owner_email": merchant.owner_email,
+        "key_id": key.key_id,
+        "api_key": key.api_key,
+        "secret": key.secret,
+    }
+
+
+def _demo_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> merchants_pb2.Merchant:
+    for merchant in merchants.ListMerchants(merchants_pb2.ListMerchantsRequest()).merchants:
+        if merchant.owner_email == OWNER and merchant.name == SHOP:
+            return merchant
+    return merchants.CreateMerchant(
+        merchants_pb2.CreateMerchantRequest(
+            name=SHOP,
+            owner_email=OWNER,
+            category_code=CATEGORY,
+            client_share="0.4",
+            # A name that never resolves: tell the shop of your own with `fiatgate merchants set`.
+            callback_url="https://shop.example/webhooks",
+            success_url="https://example.com/?paid",
+            fail_url="https://example.com/?not-paid",
+            active=True,
+        )
+    ).merchant
+
+
+if __name__ == "__main__":
+    _home = Home(Path(sys.argv[1]))
+    seed(_home, _home.running_stack())

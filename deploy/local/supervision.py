@@ -1,0 +1,202 @@
+"""The stack's processes under `supervisor`: kept alive, stopped in order, logs rotated.
+
+supervisord is a child of ours and dies with us; its children die with it (`deploy.local.child`), so a kill -9
+anywhere leaves nothing behind. It is asked and told over a unix socket.
+"""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import xmlrpc.client
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from deploy.local import child
+from deploy.local.home import Home
+from deploy.local.plan import PREFIX, STOPPING_ORDER, Plan, Program
+
+ROOT = Path(__file__).resolve().parents[2]
+STOP_SECONDS = 25
+"""How long a process may take to finish; above the services' own limit for calls and workers in flight."""
+_UNIX_SOCKET_PATH_MAX = 100
+_LOG_MAX = "10MB"
+
+
+@dataclass(frozen=True)
+class ProgramState:
+    """What supervisord knows of one process."""
+
+    name: str
+    state: str  # STARTING, RUNNING, BACKOFF (fell over, will be tried again), FATAL, STOPPED, EXITED ...
+    process_id: int | None
+    started_at_seconds: int  # Unix time of its last start
+    log: Path
+
+
+class Supervisor:
+    """One supervisord: started by `start`, or the one of a stack that runs already."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def configure(self, plan: Plan, *, waiting_groups: Container[str] = ()) -> None:
+        """Write the configuration file; `waiting_groups` start by `start_group`, not with supervisord."""
+        parser = configparser.RawConfigParser()
+        parser.read_dict(_config(plan, socket=_socket_path(self._home), waiting_groups=waiting_groups))
+        descriptor = os.open(self._home.supervisor_config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            parser.write(file)
+
+    def start(self, plan: Plan, *, lock: int) -> None:
+        """Start supervisord and with it all processes. It holds the stack's `lock` for as long as it lives.
+
+        A session of its own keeps the terminal's Ctrl-C from it: we are the ones to stop it.
+        """
+        with (self._home.logs / "supervisord.out").open("ab") as output:
+            self._process = subprocess.Popen(
+                child.command(
+                    sys.executable, "-m", "supervisor.supervisord", "-c", str(self._home.supervisor_config)
+                ),
+                cwd=ROOT,
+                env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+                | dict(plan.environment),
+                stdin=lock,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the supervisord started here is gone."""
+        return self._process is None or self._process.poll() is not None
+
+    def stop(self) -> None:
+        """Ask for the orderly stop; returns at once, `has_died` tells when it is done."""
+        if self._process is not None and not self.has_died:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """Stop waiting for anybody: kill -9, upon which the kernel tells its children to stop."""
+        if self._process is not None and not self.has_died:
+            self._process.kill()
+            self._process.wait()
+
+    def programs(self) -> dict[str, ProgramState]:
+        """Every process by name; empty while supervisord does not answer."""
+        with contextlib.suppress(OSError, xmlrpc.client.Error), self._remote() as remote:
+            return {state.name: state for state in map(_program_state, remote.supervisor.getAllProcessInfo())}
+        return {}
+
+    def start_group(self, group: str) -> None:
+        """Start all processes of a group; does not wait for them."""
+        with self._remote() as remote:
+            remote.supervisor.startProcessGroup(group, False)
+
+    def start_program(self, program: Program) -> None:
+        """Start one process that was stopped."""
+        with self._remote() as remote:
+            remote.supervisor.startProcess(f"{program.group}:{program.name}", False)
+
+    def stop_program(self, program: Program) -> None:
+        """Stop one process in good order and leave it stopped."""
+        with self._remote() as remote:
+            remote.supervisor.stopProcess(f"{program.group}:{program.name}", True)
+
+    @contextlib.contextmanager
+    def _remote(self) -> Iterator[Any]:
+        transport = SupervisorTransport(None, None, f"unix://{_socket_path(self._home)}")
+        with contextlib.closing(transport):
+            yield xmlrpc.client.ServerProxy("http://localhost", transport=transport)
+
+
+def last_lines(log: Path, count: int = 12) -> str:
+    """The end of a log, for a person to read."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
+    except FileNotFoundError:
+        return "(it logged nothing)"
+
+
+def _program_state(info: dict[str, Any]) -> ProgramState:
+    return ProgramState(
+        name=info["name"],
+        state=info["statename"],
+        process_id=info["pid"] or None,
+        started_at_seconds=info["start"],
+        log=Path(info["stdout_logfile"]),
+    )
+
+
+def _socket_path(home: Home) -> Path:
+    path = home.folder / "supervisor.sock"
+    if len(str(path)) <= _UNIX_SOCKET_PATH_MAX:
+        return path
+    # The kernel allows some 107 bytes. A folder of ours, so that nobody else can put a socket there.
+    folder = Path(tempfile.gettempdir()) / f"fiatgate-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.geteuid():
+        raise RuntimeError(f"{folder} belongs to somebody else: choose a shorter FIATGATE_HOME")
+    return folder / f"{hashlib.sha256(str(home.folder).encode()).hexdigest()[:16]}.sock"
+
+
+def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict[str, dict[str, str]]:
+    logs = plan.home.logs
+    sections: dict[str, dict[str, str]] = {
+        "supervisord": {
+            "nodaemon": "true",
+            "silent": "true",
+            "logfile": _escaped(str(logs / "supervisord.log")),
+            "logfile_maxbytes": _LOG_MAX,
+            "pidfile": _escaped(str(plan.home.folder / "supervisord.pid")),
+            **({"user": "root"} if os.geteuid() == 0 else {}),
+        },
+        "unix_http_server": {"file": _escaped(str(socket)), "chmod": "0600"},
+        "rpcinterface:supervisor": {
+            "supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"
+        },
+    }
+    for program in plan.programs:
+        sections[f"program:{program.name}"] = _program_section(
+            program, logs, waits=program.group in waiting_groups
+        )
+    for rank, group in enumerate(reversed(STOPPING_ORDER)):
+        names = [program.name for program in plan.programs if program.group == group]
+        sections[f"group:{group}"] = {"programs": ",".join(names), "priority": str(rank)}
+    return sections
+
+
+def _program_section(program: Program, logs: Path, *, waits: bool) -> dict[str, str]:
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in program.environment.items())
+    return {
+        "command": _escaped(shlex.join(program.command)),
+        "directory": _escaped(str(ROOT)),
+        "environment": ",".join(pairs),
+        "autostart": "false" if waits else "true",
+        "autorestart": "true",
+        "startsecs": "1",
+        "startretries": "1000000",  # never given up; the pause between tries grows by a second each time
+        "stopsignal": program.stop_signal,
+        "stopwaitsecs": str(STOP_SECONDS),
+        "killasgroup": "true",
+        "redirect_stderr": "true",
+        "stdout_logfile": _escaped(str(logs / f"{program.name}.log")),
+        "stdout_logfile_maxbytes": _LOG_MAX,
+        "stdout_logfile_backups": "3",
+    }
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
