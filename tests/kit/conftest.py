@@ -1,0 +1,81 @@
+"""A database with the tables of `tests.kit.tables`, and buses that are closed again."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from deploy.local import databases
+from kit.bus import Bus
+from kit.db import Database
+from tests.kit.tables import Base
+from tests.support.servers import PostgresServer
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def empty_url(postgres: PostgresServer) -> Iterator[str]:
+    """A database without tables."""
+    name = f"kit_{next(_numbers)}"
+    databases.ensure_role(postgres.admin_url, "kit", password="kit")
+    databases.create_database(postgres.admin_url, name, owner="kit")
+    yield postgres.url(name, user="kit", password="kit")
+    databases.drop_database(postgres.admin_url, name)
+
+
+@pytest.fixture(scope="module")
+def url(empty_url: str) -> str:
+    """A database with the tables of `tests.kit.tables`."""
+    engine = create_engine(make_url(empty_url).set(drivername="postgresql+psycopg2"))
+    Base.metadata.create_all(engine)
+    engine.dispose()
+    return empty_url
+
+
+@pytest.fixture
+def make_db(url: str) -> Iterator[Callable[..., Database]]:
+    made: list[Database] = []
+
+    def make(**options: float) -> Database:
+        database = Database(url, name="tests", pool_size=int(options.pop("pool_size", 4)), **options)
+        made.append(database)
+        return database
+
+    yield make
+    for database in made:
+        database.dispose()
+
+
+@pytest.fixture
+def db(make_db: Callable[..., Database]) -> Database:
+    """An empty database."""
+    database = make_db()
+    with database.transaction() as tx:
+        tables = ", ".join(Base.metadata.tables)
+        tx.execute(text(f"TRUNCATE {tables}"))
+    return database
+
+
+@pytest.fixture
+def make_bus() -> Iterator[Callable[[str], Bus]]:
+    made: list[Bus] = []
+
+    def make(nats_url: str) -> Bus:
+        bus = Bus(nats_url, name="tests")
+        made.append(bus)
+        bus.start()
+        return bus
+
+    yield make
+    for bus in made:
+        bus.close()
+
+
+@pytest.fixture
+def bus(make_bus: Callable[[str], Bus], nats_url: str) -> Bus:
+    """Connected, and the stream is there."""
+    made = make_bus(nats_url)
+    assert made.wait_ready(10)
+    return made

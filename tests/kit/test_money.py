@@ -1,0 +1,89 @@
+"""kit.money: nothing is lost, nothing is gained, nothing odd gets in."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit.money import fiat_text, parse_decimal, percent_text, rate_text, round_down, round_up, usdt_text
+
+amounts = st.decimals(
+    min_value=-(10**25), max_value=10**25, allow_nan=False, allow_infinity=False, places=9
+) | st.decimals(min_value=-1, max_value=1, allow_nan=False, places=9)
+places = st.integers(min_value=0, max_value=8)
+
+
+@given(amounts, places)
+def test_rounding_keeps_its_direction_and_loses_less_than_one_unit(value: Decimal, digits: int) -> None:
+    unit = Decimal(1).scaleb(-digits)
+    down, up = round_down(value, digits), round_up(value, digits)
+    assert down <= value <= up
+    assert value - down < unit
+    assert up - value < unit
+    assert -down.as_tuple().exponent == digits  # type: ignore[operator]
+
+
+@given(amounts, places)
+def test_rounding_what_is_rounded_changes_nothing(value: Decimal, digits: int) -> None:
+    assert round_up(round_down(value, digits), digits) == round_down(value, digits)
+
+
+@given(st.decimals(min_value=-(10**20), max_value=10**20, allow_nan=False, places=2))
+def test_a_fiat_amount_survives_its_own_text(value: Decimal) -> None:
+    assert parse_decimal(fiat_text(value)) == value
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_finite_number_or_a_value_error(text: str) -> None:
+    try:
+        value = parse_decimal(text)
+    except ValueError:
+        return
+    assert value.is_finite()
+    assert len(text) <= 40
+
+
+@pytest.mark.parametrize("text", ["100", "100.5", "100.50", "0", "-1.5", "+2", "007.10", "9" * 40])
+def test_plain_numbers_are_read_exactly(text: str) -> None:
+    assert parse_decimal(text) == Decimal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "1e3",
+        "1E3",
+        "NaN",
+        "Infinity",
+        "-",
+        ".5",
+        "5.",
+        "1,000",
+        "1_000",
+        " 1",
+        "1\n",
+        "0x1",
+        "٣",
+        "9" * 41,
+        "1" * 5000,
+        "1.2.3",
+        "--1",
+        "½",
+    ],
+)
+def test_everything_else_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        parse_decimal(text)
+
+
+def test_each_text_has_the_decimals_that_the_api_promises() -> None:
+    assert fiat_text(Decimal("100.5")) == "100.50"
+    assert fiat_text(Decimal("1E+3")) == "1000.00"
+    assert usdt_text(Decimal("1.0869565217")) == "1.086956"
+    assert rate_text(Decimal("92.159")) == "92.15"
+    assert percent_text(Decimal(5)) == "5.00"
+    assert usdt_text(Decimal("-0.0")) == "0.000000"
+    assert fiat_text(Decimal(10) ** 39) == "1" + "0" * 39 + ".00"
