@@ -379,12 +379,21 @@ Global___GetMerchantResponse: _TypeAlias = GetMerchantResponse  # noqa: Y015
 class ListMerchantsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    OLDER_THAN_MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    older_than_merchant_id: _builtins.str
+    """Empty: from the newest; else the last merchant_id of the page before."""
+    limit: _builtins.int
+    """1 to 200; 0 stands for 200."""
     def __init__(
         self,
+        *,
+        older_than_merchant_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "older_than_merchant_id", b"older_than_merchant_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -148,7 +148,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMerchants(self, request, context):
-        """Newest first.
+        """Newest first, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,7 +205,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListApiKeys(self, request, context):
-        """Newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND.
+        """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -226,7 +226,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCategories(self, request, context):
-        """By code.
+        """By code, at most 10000.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

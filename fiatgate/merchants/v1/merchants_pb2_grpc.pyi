@@ -45,7 +45,7 @@ class MerchantsServiceStub:
     GetMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetMerchantRequest, _merchants_pb2.GetMerchantResponse]
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]
-    """Newest first."""
+    """Newest first, page by page."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
     """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND."""
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
@@ -63,13 +63,13 @@ class MerchantsServiceStub:
     Reason: MERCHANT_NOT_FOUND.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]
-    """Newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+    """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
     DeactivateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]
     """Creates the category or changes its commission."""
     ListCategories: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]
-    """By code."""
+    """By code, at most 10000."""
     GetSigningSecrets: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]
     """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
     key. Internal to webhooks; a merchant without an active key is absent from the answer.
@@ -92,7 +92,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     GetMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetMerchantRequest, _merchants_pb2.GetMerchantResponse]  # type: ignore[assignment]
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]  # type: ignore[assignment]
-    """Newest first."""
+    """Newest first, page by page."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
     """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND."""
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
@@ -110,13 +110,13 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     Reason: MERCHANT_NOT_FOUND.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]  # type: ignore[assignment]
-    """Newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+    """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
     DeactivateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]  # type: ignore[assignment]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _aio.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]  # type: ignore[assignment]
     """Creates the category or changes its commission."""
     ListCategories: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]  # type: ignore[assignment]
-    """By code."""
+    """By code, at most 10000."""
     GetSigningSecrets: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]  # type: ignore[assignment]
     """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
     key. Internal to webhooks; a merchant without an active key is absent from the answer.
@@ -160,7 +160,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ListMerchantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ListMerchantsResponse, _abc.Awaitable[_merchants_pb2.ListMerchantsResponse]]:
-        """Newest first."""
+        """Newest first, page by page."""
 
     @_abc_1.abstractmethod
     def ConfigureMerchant(
@@ -226,7 +226,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ListApiKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ListApiKeysResponse, _abc.Awaitable[_merchants_pb2.ListApiKeysResponse]]:
-        """Newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
+        """The newest 1000, newest first, deactivated ones included. Reason: MERCHANT_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def DeactivateApiKey(
@@ -250,7 +250,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ListCategoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ListCategoriesResponse, _abc.Awaitable[_merchants_pb2.ListCategoriesResponse]]:
-        """By code."""
+        """By code, at most 10000."""
 
     @_abc_1.abstractmethod
     def GetSigningSecrets(

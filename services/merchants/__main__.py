@@ -1,0 +1,35 @@
+"""`python -m services.merchants run | serve | work | migrate | settings | rotate-secrets`.
+
+All but the last are every service's (kit.process). `rotate-secrets` seals everything anew under the first of
+FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
+"""
+
+import sys
+
+from kit import config, log
+from kit.process import Service
+from kit.process import main as service_main
+from services.merchants import operations, rpc
+from services.merchants.config import MerchantsSettings
+from services.merchants.wiring import wire
+
+SERVICE = Service(name="merchants", settings=MerchantsSettings, wire=wire, add_to=rpc.add_to)
+
+
+def rotate_secrets() -> None:
+    settings = config.load(MerchantsSettings)
+    log.configure(SERVICE.name, settings)
+    deps = wire(settings)
+    log.get_logger().info("rotated", resealed=operations.rotate_secrets(deps))
+    deps.db.dispose()
+
+
+def main() -> None:
+    if sys.argv[1:] == ["rotate-secrets"]:
+        rotate_secrets()
+    else:
+        service_main(SERVICE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The rules, without a database: who is let in, and what a value has to look like.
+
+Each `parse_…` returns the value to keep, or raises ValueError with half a sentence for people.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from kit.money import parse_decimal
+
+NAME_CHARACTERS: Final = 128
+KEY_NAME_CHARACTERS: Final = 64
+EMAIL_CHARACTERS: Final = 254
+URL_CHARACTERS: Final = 2048
+FRACTION_DECIMALS: Final = 6
+ALLOWED_CODES: Final = 200
+
+NO_SHARE: Final = Decimal(0)  # the merchant pays the whole commission
+
+
+class MerchantStatus(Enum):
+    INACTIVE = "inactive"
+    ACTIVE = "active"
+    BANNED = "banned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merchant:
+    """A merchant as others see it, its owner and category looked up."""
+
+    merchant_id: UUID
+    name: str
+    owner_email: str
+    owner_blocked: bool
+    activated_at: datetime | None
+    banned_at: datetime | None
+    category_code: str | None
+    category_commission: Decimal | None  # None as well while no category of that code exists
+    client_share: Decimal
+    callback_url: str | None
+    success_url: str | None
+    fail_url: str | None
+    allowed_currencies: list[str]
+    allowed_methods: list[str]
+    created_at: datetime
+
+    @property
+    def status(self) -> MerchantStatus:
+        return status_of(self.activated_at, self.banned_at)
+
+
+def status_of(activated_at: datetime | None, banned_at: datetime | None) -> MerchantStatus:
+    if banned_at is not None:
+        return MerchantStatus.BANNED
+    return MerchantStatus.INACTIVE if activated_at is None else MerchantStatus.ACTIVE
+
+
+# SPEC, Authentication: the reasons not to let in the holder of a good key, in the order in which they are
+# told.
+_ADMISSION: Final[tuple[tuple[str, Callable[[Merchant], bool]], ...]] = (
+    ("OWNER_BLOCKED", lambda merchant: merchant.owner_blocked),
+    ("MERCHANT_BLOCKED", lambda merchant: merchant.status is MerchantStatus.BANNED),
+    ("MERCHANT_NOT_ACTIVE", lambda merchant: merchant.status is MerchantStatus.INACTIVE),
+)
+
+
+def obstacle(merchant: Merchant) -> str | None:
+    """Why this merchant is not let in: the first reason that holds, None when there is none."""
+    return next((reason for reason, holds in _ADMISSION if holds(merchant)), None)
+
+
+# -- values
+
+
+def parse_name(text: str) -> str:
+    name = text.strip()
+    if not 1 <= len(name) <= NAME_CHARACTERS:
+        raise ValueError(f"expected 1 to {NAME_CHARACTERS} characters")
+    return _printable(name)
+
+
+def parse_key_name(text: str) -> str:
+    """For people; may be empty."""
+    name = text.strip()
+    if len(name) > KEY_NAME_CHARACTERS:
+        raise ValueError(f"expected at most {KEY_NAME_CHARACTERS} characters")
+    return _printable(name)
+
+
+def parse_email(text: str) -> str:
+    """In lower case, for that is how owners are told apart. Whether it reaches anybody only a mail could
+    tell.
+    """
+    email = text.strip().lower()
+    if len(email) > EMAIL_CHARACTERS or not re.fullmatch(r"[^@\s]{1,64}@[^@\s]+", email):
+        raise ValueError("expected an e-mail address")
+    return _printable(email)
+
+
+def parse_category_code(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9_-]{1,64}", text):
+        raise ValueError("expected 1 to 64 characters of a-z, 0-9, - and _")
+    return text
+
+
+def parse_fraction(text: str) -> Decimal:
+    """A share or commission: 0 to 1, at most 6 decimals."""
+    value = parse_decimal(text)
+    if not 0 <= value <= 1:
+        raise ValueError("expected a fraction from 0 to 1")
+    if value != round(value, FRACTION_DECIMALS):
+        raise ValueError(f"expected at most {FRACTION_DECIMALS} decimals")
+    return abs(value)  # no "-0"
+
+
+def fraction_text(value: Decimal) -> str:
+    """`"0.05"`, `"0"`, `"1"`: as short as it can be."""
+    return f"{value.normalize():f}"
+
+
+def parse_currency_codes(texts: Iterable[str]) -> list[str]:
+    return _codes((text.upper() for text in texts), r"[A-Z]{3}", "three letters each")
+
+
+def parse_method_codes(texts: Iterable[str]) -> list[str]:
+    return _codes(texts, r"[A-Za-z0-9_-]{1,64}", "1 to 64 characters of A-Z, a-z, 0-9, - and _ each")
+
+
+def _codes(texts: Iterable[str], pattern: str, form: str) -> list[str]:
+    codes = list(dict.fromkeys(texts))
+    if len(codes) > ALLOWED_CODES:
+        raise ValueError(f"expected at most {ALLOWED_CODES} codes")
+    if not all(re.fullmatch(pattern, code) for code in codes):
+        raise ValueError(f"expected {form}")
+    return codes
+
+
+def parse_https_url(text: str) -> str:
+    """What a webhook may be sent to."""
+    return _url(text, ("https",))
+
+
+def parse_web_url(text: str) -> str:
+    """What a browser may be sent to."""
+    return _url(text, ("https", "http"))
+
+
+def _url(text: str, schemes: tuple[str, ...]) -> str:
+    """A URL with a host, of one of the schemes, without user and password (DESIGN section 4)."""
+    if len(text) > URL_CHARACTERS:
+        raise ValueError(f"expected at most {URL_CHARACTERS} characters")
+    if any(character.isspace() for character in _printable(text)) or "\\" in text:
+        raise ValueError("expected a URL without spaces and backslashes")
+    parts = urlsplit(text)
+    if (
+        parts.scheme not in schemes or not parts.hostname or parts.port == 0
+    ):  # `port` raises when it isn't one
+        raise ValueError(f"expected a URL with {' or '.join(schemes)} and a host")
+    if "@" in parts.netloc:
+        raise ValueError("expected a URL without user and password")
+    return text
+
+
+def _printable(text: str) -> str:
+    """The text, unless it holds control characters (NUL among them), line separators or halves of surrogate
+    pairs.
+    """
+    if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
+        raise ValueError("expected no control characters")
+    return text

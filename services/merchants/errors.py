@@ -1,0 +1,50 @@
+"""Every reason this service can refuse with, besides those of kit."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from kit.errors import Refused, denied, invalid, not_found, precondition
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+# The sentences of SPEC, Authentication.
+_ADMISSION: Final = {
+    "API_KEY_INVALID": "API key is invalid or deactivated",
+    "OWNER_BLOCKED": "Merchant account owner is blocked",
+    "MERCHANT_BLOCKED": "Merchant account is banned",
+    "MERCHANT_NOT_ACTIVE": "Merchant account is not yet activated",
+}
+
+
+def not_admitted(reason: str) -> Refused:
+    """API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED or MERCHANT_NOT_ACTIVE."""
+    return denied(reason, _ADMISSION[reason])
+
+
+def merchant_not_found() -> Refused:
+    return not_found("MERCHANT_NOT_FOUND", "There is no merchant with this id")
+
+
+def merchant_state_conflict(status: str) -> Refused:
+    return precondition("MERCHANT_STATE_CONFLICT", f"The merchant is {status}", status=status)
+
+
+def owner_not_found() -> Refused:
+    return not_found("OWNER_NOT_FOUND", "There is no owner with this e-mail address")
+
+
+def api_key_not_found() -> Refused:
+    return not_found("API_KEY_NOT_FOUND", "There is no API key with this id")
+
+
+def out_of_bounds(field: str, most: int) -> Refused:
+    return invalid("VALIDATION_ERROR", f"{field}: at most {most}", field=field)
+
+
+def checked(field: str, parse: Callable[[V], T], value: V) -> T:
+    """`parse(value)`; its ValueError becomes a VALIDATION_ERROR that names the field."""
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise invalid("VALIDATION_ERROR", f"{field}: {error}", field=field) from None

@@ -1,0 +1,109 @@
+"""The tables of the merchants service, nothing else."""
+
+import uuid
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, SmallInteger, Text, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from kit import db
+
+FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
+NO_CODES = text("'{}'")
+
+
+class Base(DeclarativeBase):
+    metadata = db.metadata()
+    type_annotation_map = db.TYPES
+
+
+class Owner(Base):
+    """A person or company, known by an e-mail address in lower case; blocked while `blocked_at` is set."""
+
+    __tablename__ = "owners"
+    __table_args__ = (CheckConstraint("email = lower(email) AND char_length(email) <= 254", name="email"),)
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    email: Mapped[str] = mapped_column(unique=True)
+    blocked_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+
+
+class Merchant(Base):
+    """A shop of an owner. Its status is in two instants: banned while `banned_at` is set, whatever it was
+    before; else active since `activated_at`, or not yet. So lifting a ban finds the earlier state
+    untouched.
+    """
+
+    __tablename__ = "merchants"
+    __table_args__ = (
+        CheckConstraint("char_length(name) BETWEEN 1 AND 128", name="name"),
+        CheckConstraint("client_share BETWEEN 0 AND 1", name="client_share"),
+        CheckConstraint("char_length(callback_url) <= 2048", name="callback_url"),
+        CheckConstraint("char_length(success_url) <= 2048", name="success_url"),
+        CheckConstraint("char_length(fail_url) <= 2048", name="fail_url"),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    owner_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("owners.id"), index=True)
+    name: Mapped[str]
+    activated_at: Mapped[datetime | None]
+    banned_at: Mapped[datetime | None]
+    # No foreign key: a merchant may be given a category before that exists (SPEC,
+    # MERCHANT_CATEGORY_NOT_FOUND).
+    category_code: Mapped[str | None]
+    client_share: Mapped[Decimal] = mapped_column(FRACTION)
+    callback_url: Mapped[str | None]
+    success_url: Mapped[str | None]
+    fail_url: Mapped[str | None]
+    allowed_currencies: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: all
+    allowed_methods: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)
+    created_at: Mapped[datetime]
+
+
+class Category(Base):
+    """A line of business and the commission that goes with it, a fraction."""
+
+    __tablename__ = "categories"
+    __table_args__ = (
+        CheckConstraint("code ~ '^[a-z0-9_-]{1,64}$'", name="code"),
+        CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
+    )
+
+    code: Mapped[str] = mapped_column(primary_key=True)
+    commission: Mapped[Decimal] = mapped_column(FRACTION)
+    updated_at: Mapped[datetime]
+
+
+class ApiKey(Base):
+    """One key of a merchant: the key itself as a keyed hash, its signing secret sealed (credentials.py)."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        CheckConstraint("octet_length(key_hash) = 32", name="key_hash"),
+        CheckConstraint("char_length(name) <= 64", name="name"),
+        Index("ix_api_keys_merchant_id", "merchant_id", "id"),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    merchant_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("merchants.id"))
+    name: Mapped[str]
+    hint: Mapped[str]
+    key_hash: Mapped[bytes] = mapped_column(unique=True)
+    sealed_secret: Mapped[bytes]
+    created_at: Mapped[datetime]
+    deactivated_at: Mapped[datetime | None]
+
+
+class LookupKey(Base):
+    """The one key under which all API keys are hashed, sealed; made with the first API key and never
+    changed.
+    """
+
+    __tablename__ = "lookup_key"
+    __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    sealed: Mapped[bytes]
+    created_at: Mapped[datetime]

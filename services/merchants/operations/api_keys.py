@@ -1,0 +1,151 @@
+"""API keys and signing secrets: who presents one, making and deactivating them, what signs, rotation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from kit.ids import new_id, parse_id
+from services.merchants import credentials, domain, errors, models, store
+from services.merchants.errors import checked
+from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
+from services.merchants.store import KeyHolder
+from services.merchants.wiring import Deps
+
+API_KEYS_LISTED: Final = 1000
+SIGNING_SECRETS_PER_CALL: Final = 1000
+RESEALED_PER_TRANSACTION: Final = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewApiKey:
+    """What is shown once, and never again."""
+
+    key_id: UUID
+    api_key: str
+    secret: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigningSecret:
+    """The secret that signs for a merchant now, and the question it answers."""
+
+    merchant_id: UUID
+    preferred_key_id: UUID | None
+    key_id: UUID
+    secret: str
+
+
+def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
+    """Who is behind the header's value, taken to the letter; read from the database each time, so that a
+    deactivated key, a ban or a block holds from the very next request.
+
+    Raises, in this order, API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE (SPEC,
+    Authentication).
+    """
+    key_hash = deps.hasher.hash_of(api_key)
+    if key_hash is None:
+        raise errors.not_admitted("API_KEY_INVALID")
+    with deps.db.autocommit() as connection:
+        holder = store.holder_of_active_key(connection, key_hash)
+    if holder is None:
+        raise errors.not_admitted("API_KEY_INVALID")
+    reason = domain.obstacle(holder.merchant)
+    if reason is not None:
+        raise errors.not_admitted(reason)
+    return holder
+
+
+def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey:
+    """A key and its signing secret, of which only a keyed hash and a sealed form are kept. Raises
+    MERCHANT_NOT_FOUND.
+    """
+    now = deps.clock.now()
+    key_name = checked("name", domain.parse_key_name, name)
+    api_key, secret = credentials.new_api_key(), credentials.new_secret()
+    with deps.db.transaction() as tx:
+        merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
+        fresh = deps.vault.seal(credentials.new_lookup_key())
+        lookup_key = deps.vault.open(store.sealed_lookup_key_or_new(tx, sealed=fresh, at=now))
+        kept = models.ApiKey(
+            id=new_id(),
+            merchant_id=merchant.merchant_id,
+            name=key_name,
+            hint=credentials.hint_of(api_key),
+            key_hash=credentials.hash_of(api_key, lookup_key),
+            sealed_secret=deps.vault.seal(secret.encode()),
+            created_at=now,
+        )
+        tx.add(kept)
+    return NewApiKey(key_id=kept.id, api_key=api_key, secret=secret)
+
+
+def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
+    """Newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
+    with deps.db.transaction() as tx:
+        merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
+        return store.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
+
+
+def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
+    """For good, from the very next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
+    parsed = parse_id(key_id)
+    if parsed is None:
+        raise errors.api_key_not_found()
+    with deps.db.transaction() as tx:
+        key = store.api_key_to_change(tx, parsed)
+        if key is None:
+            raise errors.api_key_not_found()
+        key.deactivated_at = key.deactivated_at or deps.clock.now()
+        return key
+
+
+def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list[SigningSecret]:
+    """For each (merchant id, preferred key id): the secret of that key while it is active, else of the
+    merchant's newest active key (DESIGN section 4). A merchant without an active key, or none at all, is
+    absent from the answer.
+    """
+    if len(asked) > SIGNING_SECRETS_PER_CALL:
+        raise errors.out_of_bounds("queries", SIGNING_SECRETS_PER_CALL)
+    parsed = [
+        (merchant_id, parse_id(preferred))
+        for text, preferred in asked
+        if (merchant_id := parse_id(text)) is not None
+    ]
+    with deps.db.autocommit() as connection:
+        found = store.signing_secrets(connection, parsed)
+    opened = {each.key_id: each.sealed for each in found}  # many invoices, few keys
+    secrets = {key_id: deps.vault.open(sealed).decode() for key_id, sealed in opened.items()}
+    return [
+        SigningSecret(
+            merchant_id=each.merchant_id,
+            preferred_key_id=each.preferred_key_id,
+            key_id=each.key_id,
+            secret=secrets[each.key_id],
+        )
+        for each in found
+    ]
+
+
+def rotate_secrets(deps: Deps) -> int:
+    """Seals everything anew under the first master key, after which the others can go; returns how many
+    values.
+
+    Safe beside running servers and when repeated. Run it when every process has the new list of master
+    keys: one with the old list would go on sealing under the old key. Raises MasterKeyMissing when a value
+    can't be opened.
+    """
+    with deps.db.transaction() as tx:
+        lookup_key = store.lookup_key_to_change(tx)
+        if lookup_key is None:
+            return 0  # no API key was ever made
+        lookup_key.sealed = deps.vault.reseal(lookup_key.sealed)
+    resealed, last = 1, None
+    while True:
+        with deps.db.transaction() as tx:
+            keys = store.api_keys_after(tx, last, limit=RESEALED_PER_TRANSACTION)
+            for key in keys:
+                key.sealed_secret = deps.vault.reseal(key.sealed_secret)
+        if not keys:
+            return resealed
+        resealed, last = resealed + len(keys), keys[-1].id

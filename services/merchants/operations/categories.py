@@ -1,0 +1,28 @@
+"""Categories and their commission."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from services.merchants import domain, models, store
+from services.merchants.errors import checked
+from services.merchants.wiring import Deps
+
+CATEGORIES_LISTED: Final = 10_000
+
+
+def set_category(deps: Deps, *, code: str, commission: str) -> models.Category:
+    """Makes the category, or changes its commission."""
+    category = models.Category(
+        code=checked("code", domain.parse_category_code, code),
+        commission=checked("commission", domain.parse_fraction, commission),
+        updated_at=deps.clock.now(),
+    )
+    with deps.db.transaction() as tx:
+        store.category_set(tx, category.code, commission=category.commission, at=category.updated_at)
+    return category
+
+
+def list_categories(deps: Deps) -> Sequence[models.Category]:
+    """By code."""
+    with deps.db.transaction() as tx:
+        return store.categories(tx, limit=CATEGORIES_LISTED)

@@ -1,0 +1,23 @@
+"""What several operations look up first."""
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from kit.ids import parse_id
+from services.merchants import errors, store
+from services.merchants.domain import Merchant
+
+
+def merchant_or_refuse(tx: Session, merchant_id: UUID) -> Merchant:
+    merchant = store.merchant(tx, merchant_id)
+    if merchant is None:
+        raise errors.merchant_not_found()
+    return merchant
+
+
+def id_of_merchant(text: str) -> UUID:
+    merchant_id = parse_id(text)
+    if merchant_id is None:
+        raise errors.merchant_not_found()
+    return merchant_id

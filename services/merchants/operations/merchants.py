@@ -1,0 +1,135 @@
+"""Merchants: made, configured, activated, banned."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kit.ids import new_id
+from services.merchants import domain, errors, models, store
+from services.merchants.domain import Merchant, MerchantStatus
+from services.merchants.errors import checked
+from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
+from services.merchants.wiring import Deps
+
+MERCHANTS_PER_PAGE: Final = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class MerchantOptions:
+    """What can be said about a merchant; None leaves it as it is.
+
+    An empty category or URL means none, an empty list means all.
+    """
+
+    name: str | None = None
+    category_code: str | None = None
+    client_share: str | None = None
+    callback_url: str | None = None
+    success_url: str | None = None
+    fail_url: str | None = None
+    allowed_currencies: Sequence[str] | None = None
+    allowed_methods: Sequence[str] | None = None
+
+
+def create_merchant(
+    deps: Deps, *, owner_email: str, options: MerchantOptions, active: bool = False
+) -> Merchant:
+    """A new merchant of the owner with this e-mail address, who is new as well when nobody has it yet.
+
+    A name has to be among the options.
+    """
+    now = deps.clock.now()
+    email = checked("owner_email", domain.parse_email, owner_email)
+    created = models.Merchant(
+        id=new_id(), created_at=now, activated_at=now if active else None, client_share=domain.NO_SHARE
+    )
+    _configure(deps, created, replace(options, name=options.name or ""))
+    with deps.db.transaction() as tx:
+        created.owner_id = store.id_of_owner_or_new(tx, email, at=now)
+        tx.add(created)
+        tx.flush()
+        return merchant_or_refuse(tx, created.id)
+
+
+def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
+    """Raises MERCHANT_NOT_FOUND."""
+    with deps.db.transaction() as tx:
+        return merchant_or_refuse(tx, id_of_merchant(merchant_id))
+
+
+def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
+    """Newest first; the page after the merchant given, the first page when that's empty."""
+    if not 0 <= limit <= MERCHANTS_PER_PAGE:
+        raise errors.out_of_bounds("limit", MERCHANTS_PER_PAGE)
+    older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
+    with deps.db.transaction() as tx:
+        return store.merchants_newest_first(tx, older_than=older_than, limit=limit or MERCHANTS_PER_PAGE)
+
+
+def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
+    """Raises MERCHANT_NOT_FOUND."""
+    return _change(deps, merchant_id, lambda merchant: _configure(deps, merchant, options))
+
+
+def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
+    """Raises MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT for a banned one. An active one stays as it is."""
+    now = deps.clock.now()
+
+    def activate(merchant: models.Merchant) -> None:
+        status = domain.status_of(merchant.activated_at, merchant.banned_at)
+        if status is MerchantStatus.BANNED:
+            raise errors.merchant_state_conflict(status.value)
+        merchant.activated_at = merchant.activated_at or now
+
+    return _change(deps, merchant_id, activate)
+
+
+def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
+    """From any state, which is kept beneath the ban. Raises MERCHANT_NOT_FOUND."""
+    now = deps.clock.now()
+
+    def ban(merchant: models.Merchant) -> None:
+        merchant.banned_at = merchant.banned_at or now
+
+    return _change(deps, merchant_id, ban)
+
+
+def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
+    """Back to the state before the ban. Raises MERCHANT_NOT_FOUND."""
+
+    def unban(merchant: models.Merchant) -> None:
+        merchant.banned_at = None
+
+    return _change(deps, merchant_id, unban)
+
+
+def _change(deps: Deps, merchant_id: str, change: Callable[[models.Merchant], None]) -> Merchant:
+    with deps.db.transaction() as tx:
+        merchant = store.merchant_to_change(tx, id_of_merchant(merchant_id))
+        if merchant is None:
+            raise errors.merchant_not_found()
+        change(merchant)
+        tx.flush()
+        return merchant_or_refuse(tx, merchant.id)
+
+
+def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) -> None:
+    web_url = domain.parse_web_url
+    callback_url = web_url if deps.settings.webhook_allow_private else domain.parse_https_url
+    for field, parse in (
+        ("name", domain.parse_name),
+        ("category_code", _or_none(domain.parse_category_code)),
+        ("client_share", domain.parse_fraction),
+        ("callback_url", _or_none(callback_url)),
+        ("success_url", _or_none(web_url)),
+        ("fail_url", _or_none(web_url)),
+        ("allowed_currencies", domain.parse_currency_codes),
+        ("allowed_methods", domain.parse_method_codes),
+    ):
+        given = getattr(options, field)
+        if given is not None:
+            setattr(merchant, field, checked(field, parse, given))
+
+
+def _or_none(parse: Callable[[str], str]) -> Callable[[str], str | None]:
+    return lambda text: parse(text) if text else None

@@ -1,0 +1,208 @@
+"""fiatgate.merchants.v1.MerchantsService: message, operation, message. Errors are the interceptor's."""
+
+import grpc
+
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2_grpc
+from kit.proto import optional, timestamp_from
+from services.merchants import domain, models, operations
+from services.merchants.domain import MerchantStatus
+from services.merchants.operations import MerchantOptions
+from services.merchants.wiring import Deps
+
+# ruff: noqa: N802  methods are named by the proto
+
+_STATUSES = {
+    MerchantStatus.INACTIVE: pb.MERCHANT_STATUS_INACTIVE,
+    MerchantStatus.ACTIVE: pb.MERCHANT_STATUS_ACTIVE,
+    MerchantStatus.BANNED: pb.MERCHANT_STATUS_BANNED,
+}
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    merchants_pb2_grpc.add_MerchantsServiceServicer_to_server(MerchantsServicer(deps), server)
+
+
+class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def Authenticate(
+        self, request: pb.AuthenticateRequest, context: grpc.ServicerContext
+    ) -> pb.AuthenticateResponse:
+        holder = operations.authenticate(self._deps, api_key=request.api_key)
+        return pb.AuthenticateResponse(
+            merchant=merchant_to_message(holder.merchant), key_id=str(holder.key_id)
+        )
+
+    def CreateMerchant(
+        self, request: pb.CreateMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.CreateMerchantResponse:
+        merchant = operations.create_merchant(
+            self._deps,
+            owner_email=request.owner_email,
+            options=options_from_creation(request),
+            active=request.active,
+        )
+        return pb.CreateMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def GetMerchant(
+        self, request: pb.GetMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.GetMerchantResponse:
+        merchant = operations.get_merchant(self._deps, merchant_id=request.merchant_id)
+        return pb.GetMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def ListMerchants(
+        self, request: pb.ListMerchantsRequest, context: grpc.ServicerContext
+    ) -> pb.ListMerchantsResponse:
+        merchants = operations.list_merchants(
+            self._deps, older_than_merchant_id=request.older_than_merchant_id, limit=request.limit
+        )
+        return pb.ListMerchantsResponse(merchants=[merchant_to_message(each) for each in merchants])
+
+    def ConfigureMerchant(
+        self, request: pb.ConfigureMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.ConfigureMerchantResponse:
+        merchant = operations.configure_merchant(
+            self._deps, merchant_id=request.merchant_id, options=options_from_change(request)
+        )
+        return pb.ConfigureMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def ActivateMerchant(
+        self, request: pb.ActivateMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.ActivateMerchantResponse:
+        merchant = operations.activate_merchant(self._deps, merchant_id=request.merchant_id)
+        return pb.ActivateMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def BanMerchant(
+        self, request: pb.BanMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.BanMerchantResponse:
+        merchant = operations.ban_merchant(self._deps, merchant_id=request.merchant_id)
+        return pb.BanMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def UnbanMerchant(
+        self, request: pb.UnbanMerchantRequest, context: grpc.ServicerContext
+    ) -> pb.UnbanMerchantResponse:
+        merchant = operations.unban_merchant(self._deps, merchant_id=request.merchant_id)
+        return pb.UnbanMerchantResponse(merchant=merchant_to_message(merchant))
+
+    def BlockOwner(
+        self, request: pb.BlockOwnerRequest, context: grpc.ServicerContext
+    ) -> pb.BlockOwnerResponse:
+        owner = operations.block_owner(self._deps, email=request.email)
+        return pb.BlockOwnerResponse(email=owner.email, blocked=owner.blocked_at is not None)
+
+    def UnblockOwner(
+        self, request: pb.UnblockOwnerRequest, context: grpc.ServicerContext
+    ) -> pb.UnblockOwnerResponse:
+        owner = operations.unblock_owner(self._deps, email=request.email)
+        return pb.UnblockOwnerResponse(email=owner.email, blocked=owner.blocked_at is not None)
+
+    def CreateApiKey(
+        self, request: pb.CreateApiKeyRequest, context: grpc.ServicerContext
+    ) -> pb.CreateApiKeyResponse:
+        made = operations.create_api_key(self._deps, merchant_id=request.merchant_id, name=request.name)
+        return pb.CreateApiKeyResponse(key_id=str(made.key_id), api_key=made.api_key, secret=made.secret)
+
+    def ListApiKeys(
+        self, request: pb.ListApiKeysRequest, context: grpc.ServicerContext
+    ) -> pb.ListApiKeysResponse:
+        keys = operations.list_api_keys(self._deps, merchant_id=request.merchant_id)
+        return pb.ListApiKeysResponse(keys=[api_key_to_message(each) for each in keys])
+
+    def DeactivateApiKey(
+        self, request: pb.DeactivateApiKeyRequest, context: grpc.ServicerContext
+    ) -> pb.DeactivateApiKeyResponse:
+        key = operations.deactivate_api_key(self._deps, key_id=request.key_id)
+        return pb.DeactivateApiKeyResponse(key=api_key_to_message(key))
+
+    def SetCategory(
+        self, request: pb.SetCategoryRequest, context: grpc.ServicerContext
+    ) -> pb.SetCategoryResponse:
+        category = operations.set_category(self._deps, code=request.code, commission=request.commission)
+        return pb.SetCategoryResponse(category=category_to_message(category))
+
+    def ListCategories(
+        self, request: pb.ListCategoriesRequest, context: grpc.ServicerContext
+    ) -> pb.ListCategoriesResponse:
+        categories = operations.list_categories(self._deps)
+        return pb.ListCategoriesResponse(categories=[category_to_message(each) for each in categories])
+
+    def GetSigningSecrets(
+        self, request: pb.GetSigningSecretsRequest, context: grpc.ServicerContext
+    ) -> pb.GetSigningSecretsResponse:
+        asked = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
+        secrets = operations.get_signing_secrets(self._deps, asked=asked)
+        return pb.GetSigningSecretsResponse(secrets=[signing_secret_to_message(each) for each in secrets])
+
+
+def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
+    commission = merchant.category_commission
+    return pb.Merchant(
+        merchant_id=str(merchant.merchant_id),
+        name=merchant.name,
+        owner_email=merchant.owner_email,
+        owner_blocked=merchant.owner_blocked,
+        status=_STATUSES[merchant.status],
+        category_code=merchant.category_code,
+        category_commission=None if commission is None else domain.fraction_text(commission),
+        client_share=domain.fraction_text(merchant.client_share),
+        callback_url=merchant.callback_url,
+        success_url=merchant.success_url,
+        fail_url=merchant.fail_url,
+        allowed_currencies=merchant.allowed_currencies,
+        allowed_methods=merchant.allowed_methods,
+        created_at=timestamp_from(merchant.created_at),
+    )
+
+
+def api_key_to_message(key: models.ApiKey) -> pb.ApiKey:
+    return pb.ApiKey(
+        key_id=str(key.id),
+        merchant_id=str(key.merchant_id),
+        name=key.name,
+        hint=key.hint,
+        active=key.deactivated_at is None,
+        created_at=timestamp_from(key.created_at),
+        deactivated_at=timestamp_from(key.deactivated_at),
+    )
+
+
+def category_to_message(category: models.Category) -> pb.Category:
+    return pb.Category(code=category.code, commission=domain.fraction_text(category.commission))
+
+
+def signing_secret_to_message(secret: operations.SigningSecret) -> pb.SigningSecret:
+    return pb.SigningSecret(
+        merchant_id=str(secret.merchant_id),
+        preferred_key_id=str(secret.preferred_key_id or ""),
+        key_id=str(secret.key_id),
+        secret=secret.secret,
+    )
+
+
+def options_from_creation(request: pb.CreateMerchantRequest) -> MerchantOptions:
+    return MerchantOptions(
+        name=request.name,
+        category_code=optional(request, "category_code"),
+        client_share=optional(request, "client_share"),
+        callback_url=optional(request, "callback_url"),
+        success_url=optional(request, "success_url"),
+        fail_url=optional(request, "fail_url"),
+        allowed_currencies=request.allowed_currencies,
+        allowed_methods=request.allowed_methods,
+    )
+
+
+def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions:
+    currencies, methods = optional(request, "allowed_currencies"), optional(request, "allowed_methods")
+    return MerchantOptions(
+        name=optional(request, "name"),
+        category_code=optional(request, "category_code"),
+        client_share=optional(request, "client_share"),
+        callback_url=optional(request, "callback_url"),
+        success_url=optional(request, "success_url"),
+        fail_url=optional(request, "fail_url"),
+        allowed_currencies=None if currencies is None else currencies.codes,
+        allowed_methods=None if methods is None else methods.codes,
+    )

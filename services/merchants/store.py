@@ -1,0 +1,197 @@
+"""Every query of the service, named by what it returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, bindparam, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from kit.ids import new_id
+from services.merchants import domain
+from services.merchants.models import ApiKey, Category, LookupKey, Merchant, Owner
+
+ONLY = 1  # the id of the one lookup key
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """Who presented a key, and which one."""
+
+    key_id: UUID
+    merchant: domain.Merchant
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSecret:
+    """The secret that signs for `merchant_id` when `preferred_key_id` should."""
+
+    merchant_id: UUID
+    preferred_key_id: UUID | None
+    key_id: UUID
+    sealed: bytes
+
+
+# -- who is behind a key
+
+_MERCHANT = (
+    select(
+        Merchant.id.label("merchant_id"),
+        Merchant.name,
+        Owner.email.label("owner_email"),
+        Owner.blocked_at.is_not(None).label("owner_blocked"),
+        Merchant.activated_at,
+        Merchant.banned_at,
+        Merchant.category_code,
+        Category.commission.label("category_commission"),
+        Merchant.client_share,
+        Merchant.callback_url,
+        Merchant.success_url,
+        Merchant.fail_url,
+        Merchant.allowed_currencies,
+        Merchant.allowed_methods,
+        Merchant.created_at,
+    )
+    .select_from(Merchant)
+    .join(Owner, Owner.id == Merchant.owner_id)
+    .outerjoin(Category, Category.code == Merchant.category_code)
+)
+
+_KEY_HOLDER = (
+    _MERCHANT.add_columns(ApiKey.id.label("key_id"))
+    .join(ApiKey, ApiKey.merchant_id == Merchant.id)
+    .where(ApiKey.key_hash == bindparam("key_hash"), ApiKey.deactivated_at.is_(None))
+)
+
+
+def holder_of_active_key(connection: Connection, key_hash: bytes) -> KeyHolder | None:
+    """One statement for everything that Authenticate needs: no call is more frequent."""
+    row = connection.execute(_KEY_HOLDER, {"key_hash": key_hash}).one_or_none()
+    if row is None:
+        return None
+    values = row._asdict()
+    return KeyHolder(key_id=values.pop("key_id"), merchant=domain.Merchant(**values))
+
+
+def sealed_lookup_key(connection: Connection) -> bytes | None:
+    return connection.scalar(select(LookupKey.sealed).where(LookupKey.id == ONLY))
+
+
+def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> bytes:
+    """The lookup key there is; else `sealed` becomes it. Of two who come first at once one waits for the
+    other.
+    """
+    tx.execute(insert(LookupKey).values(id=ONLY, sealed=sealed, created_at=at).on_conflict_do_nothing())
+    return tx.execute(select(LookupKey.sealed).where(LookupKey.id == ONLY)).scalar_one()
+
+
+# -- merchants and owners
+
+
+def merchant(tx: Session, merchant_id: UUID) -> domain.Merchant | None:
+    row = tx.execute(_MERCHANT.where(Merchant.id == merchant_id)).one_or_none()
+    return None if row is None else _merchant(row)
+
+
+def merchants_newest_first(tx: Session, *, older_than: UUID | None, limit: int) -> list[domain.Merchant]:
+    page = _MERCHANT.order_by(Merchant.id.desc()).limit(limit)  # ids grow with time
+    if older_than is not None:
+        page = page.where(Merchant.id < older_than)
+    return [_merchant(row) for row in tx.execute(page)]
+
+
+def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
+    """The row, locked until the transaction ends; keys may be added to the merchant meanwhile."""
+    return tx.scalar(select(Merchant).where(Merchant.id == merchant_id).with_for_update(key_share=True))
+
+
+def owner_to_change(tx: Session, email: str) -> Owner | None:
+    return tx.scalar(select(Owner).where(Owner.email == email).with_for_update(key_share=True))
+
+
+def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
+    """The owner there is, else a new one; who makes the same one at the same time waits and finds it."""
+    tx.execute(
+        insert(Owner)
+        .values(id=new_id(), email=email, created_at=at)
+        .on_conflict_do_nothing(index_elements=[Owner.email])
+    )
+    return tx.execute(select(Owner.id).where(Owner.email == email)).scalar_one()
+
+
+def _merchant(row: Row[*tuple[Any, ...]]) -> domain.Merchant:
+    return domain.Merchant(**row._asdict())
+
+
+# -- API keys
+
+
+def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> Sequence[ApiKey]:
+    keys = select(ApiKey).where(ApiKey.merchant_id == merchant_id)
+    return tx.scalars(keys.order_by(ApiKey.id.desc()).limit(limit)).all()
+
+
+def api_key_to_change(tx: Session, key_id: UUID) -> ApiKey | None:
+    return tx.scalar(select(ApiKey).where(ApiKey.id == key_id).with_for_update())
+
+
+_SIGNING_SECRETS = text("""
+    SELECT asked.merchant_id, asked.preferred_key_id, signing.id AS key_id, signing.sealed_secret AS sealed
+    FROM unnest(CAST(:merchant_ids AS uuid[]), CAST(:preferred_key_ids AS uuid[]))
+        AS asked (merchant_id, preferred_key_id)
+    CROSS JOIN LATERAL (
+        SELECT id, sealed_secret
+        FROM api_keys
+        WHERE api_keys.merchant_id = asked.merchant_id AND deactivated_at IS NULL
+        ORDER BY id IS NOT DISTINCT FROM asked.preferred_key_id DESC, id DESC
+        LIMIT 1
+    ) AS signing
+""")
+
+
+def signing_secrets(connection: Connection, asked: Sequence[tuple[UUID, UUID | None]]) -> list[SealedSecret]:
+    """For each (merchant, preferred key): that key while it is active, else the merchant's newest active one.
+
+    Nothing for a merchant without an active key.
+    """
+    parameters = {
+        "merchant_ids": [merchant_id for merchant_id, _ in asked],
+        "preferred_key_ids": [preferred for _, preferred in asked],
+    }
+    return [
+        SealedSecret(row.merchant_id, row.preferred_key_id, row.key_id, bytes(row.sealed))
+        for row in connection.execute(_SIGNING_SECRETS, parameters)
+    ]
+
+
+# -- what the master keys protect
+
+
+def api_keys_after(tx: Session, key_id: UUID | None, *, limit: int) -> Sequence[ApiKey]:
+    """The next rows in the order of their ids, locked."""
+    keys = select(ApiKey).order_by(ApiKey.id).limit(limit).with_for_update()
+    return tx.scalars(keys if key_id is None else keys.where(ApiKey.id > key_id)).all()
+
+
+def lookup_key_to_change(tx: Session) -> LookupKey | None:
+    return tx.scalar(select(LookupKey).with_for_update())
+
+
+# -- categories
+
+
+def category_set(tx: Session, code: str, *, commission: Decimal, at: datetime) -> None:
+    values = {"commission": commission, "updated_at": at}
+    tx.execute(
+        insert(Category)
+        .values(code=code, **values)
+        .on_conflict_do_update(index_elements=[Category.code], set_=values)
+    )
+
+
+def categories(tx: Session, *, limit: int) -> Sequence[Category]:
+    return tx.scalars(select(Category).order_by(Category.code).limit(limit)).all()

@@ -1,0 +1,37 @@
+"""The one place where the service is put together."""
+
+from dataclasses import dataclass
+
+from kit.clock import Clock, SystemClock
+from kit.db import Database
+from services.merchants import store
+from services.merchants.config import MerchantsSettings
+from services.merchants.credentials import ApiKeyHasher, Vault
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deps:
+    """What every operation gets first."""
+
+    settings: MerchantsSettings
+    db: Database
+    clock: Clock
+    vault: Vault
+    hasher: ApiKeyHasher
+
+
+def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:
+    db = Database(settings.database_url, name=settings.service, pool_size=settings.pool_size)
+    vault = Vault(settings.master_keys)
+
+    def sealed_lookup_key() -> bytes | None:
+        with db.autocommit() as connection:
+            return store.sealed_lookup_key(connection)
+
+    return Deps(
+        settings=settings,
+        db=db,
+        clock=clock or SystemClock(),
+        vault=vault,
+        hasher=ApiKeyHasher(vault, sealed_lookup_key),
+    )
