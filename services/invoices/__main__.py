@@ -1,0 +1,19 @@
+"""`python -m services.invoices run | serve | work | migrate | settings` (kit.process)."""
+
+from kit.process import Service, main
+from services.invoices import rpc, workers
+from services.invoices.config import InvoicesSettings
+from services.invoices.wiring import wire
+
+SERVICE = Service(
+    name="invoices",
+    settings=InvoicesSettings,
+    wire=wire,
+    add_to=rpc.add_to,
+    workers=workers.workers,
+    caches=workers.caches,
+    gauges=workers.gauges,
+)
+
+if __name__ == "__main__":
+    main(SERVICE)

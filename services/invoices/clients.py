@@ -1,0 +1,153 @@
+"""What invoices asks of catalog and merchants.
+
+The catalog itself (bounds, methods) is kept in memory, for every create needs it; what becomes part of a deal (rate,
+commissions) is asked for at that moment.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.clock import monotonic_seconds
+from kit.errors import database_unavailable
+from kit.rpc.client import channel
+from kit.worker import Loop, Signal
+
+CATALOG_HINT = "fiatgate-hint.catalog"
+CATALOG_RELOAD_SECONDS = 2.0
+# Without the catalog service for longer, nothing new is sold on old terms.
+CATALOG_MAX_AGE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class MethodBounds:
+    code: str
+    minimum: Decimal
+    maximum: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class CurrencyTerms:
+    """An enabled currency and its active methods."""
+
+    code: str
+    decimals: int
+    minimum: Decimal
+    maximum: Decimal
+    methods: Sequence[MethodBounds]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Only what is enabled; `decimals` knows the disabled currencies too."""
+
+    currencies: Mapping[str, CurrencyTerms]
+    decimals: Mapping[str, int]
+    method_codes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A method's terms for one merchant at this moment: what a deal locks."""
+
+    method_code: str
+    method_name: str
+    currency_code: str
+    decimals: int
+    minimum: Decimal
+    maximum: Decimal
+    payment_time: timedelta
+    client_percent: Decimal
+    merchant_percent: Decimal
+    rate: Decimal
+
+
+class CatalogClient:
+    """The catalog service, and the copy of its catalog that `reloading()` keeps fresh."""
+
+    def __init__(self, address: str) -> None:
+        self._stub = catalog_pb2_grpc.CatalogServiceStub(channel(address, name="catalog"))
+        self._catalog: Catalog | None = None
+        self._loaded_at_seconds = 0.0
+        self.changed = Signal()
+
+    def catalog(self) -> Catalog:
+        """The copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is away for long."""
+        age_seconds = monotonic_seconds() - self._loaded_at_seconds
+        if self._catalog is None or age_seconds > CATALOG_MAX_AGE_SECONDS:
+            self._load()
+        if self._catalog is None:
+            raise database_unavailable()
+        return self._catalog
+
+    def reloading(self) -> Loop:
+        """The loop that every process with calls runs: reloads every 2 s, and when `changed` rings."""
+        return Loop("catalog-copy", self._load, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
+
+    def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
+        """Raises `Refused` with the reasons of CatalogService.GetQuote."""
+        answer = self._stub.GetQuote(catalog_pb2.GetQuoteRequest(merchant=merchant, method_code=method_code))
+        method, currency = answer.offer.method, answer.offer.currency
+        return Quote(
+            method_code=method.method_code,
+            method_name=method.name,
+            currency_code=method.currency_code,
+            decimals=currency.decimals,
+            minimum=Decimal(method.min_sum),
+            maximum=Decimal(method.max_sum),
+            payment_time=timedelta(minutes=method.payment_minutes),
+            client_percent=Decimal(answer.offer.client_percent),
+            merchant_percent=Decimal(answer.offer.merchant_percent),
+            rate=Decimal(answer.rate),
+        )
+
+    def offers(
+        self, merchant: merchants_pb2.Merchant, currency_code: str
+    ) -> Sequence[catalog_pb2.MethodOffer]:
+        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers."""
+        request = catalog_pb2.ListMethodOffersRequest(merchant=merchant, currency_code=currency_code)
+        return self._stub.ListMethodOffers(request).offers
+
+    def _load(self) -> bool:
+        answer = self._stub.GetCatalog(catalog_pb2.GetCatalogRequest())
+        self._catalog = catalog_from_message(answer)
+        self._loaded_at_seconds = monotonic_seconds()
+        return False
+
+
+def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:
+    methods: dict[str, list[MethodBounds]] = {}
+    for method in answer.methods:
+        if method.active:
+            bounds = MethodBounds(method.method_code, Decimal(method.min_sum), Decimal(method.max_sum))
+            methods.setdefault(method.currency_code, []).append(bounds)
+    currencies = {
+        currency.code: CurrencyTerms(
+            code=currency.code,
+            decimals=currency.decimals,
+            minimum=Decimal(currency.min_amount),
+            maximum=Decimal(currency.max_amount),
+            methods=methods.get(currency.code, ()),
+        )
+        for currency in answer.currencies
+        if currency.enabled
+    }
+    return Catalog(
+        currencies=currencies,
+        decimals={currency.code: currency.decimals for currency in answer.currencies},
+        method_codes=frozenset(method.method_code for method in answer.methods),
+    )
+
+
+class MerchantsClient:
+    def __init__(self, address: str) -> None:
+        self._stub = merchants_pb2_grpc.MerchantsServiceStub(channel(address, name="merchants"))
+
+    def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
+        """Raises `Refused` MERCHANT_NOT_FOUND."""
+        request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
+        return self._stub.GetMerchant(request).merchant

@@ -1,0 +1,40 @@
+"""Settings of the invoices service (DESIGN section 5)."""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from pydantic import Field
+
+from kit.config import Address, ServiceSettings
+from services.invoices.domain import CustomerLimit
+
+
+class InvoicesSettings(ServiceSettings):
+    service: ClassVar[str] = "invoices"
+
+    merchants_address: Address = Field(description="host:port of the merchants service")
+    catalog_address: Address = Field(description="host:port of the catalog service")
+    invoice_ttl_seconds: int = Field(
+        default=1800, ge=1, le=604_800, description="time for choosing a payment method"
+    )
+    customer_limit: int = Field(
+        default=5, ge=1, le=10_000, description="unpaid invoices one customer may have within the window"
+    )
+    customer_window_minutes: int = Field(
+        default=60, ge=1, le=43_200, description="window of CUSTOMER_LIMIT, minutes"
+    )
+    confirmation_minutes: int = Field(
+        default=60, ge=1, le=43_200, description="a deal marked paid for longer becomes an appeal, minutes"
+    )
+
+    @property
+    def invoice_ttl(self) -> timedelta:
+        return timedelta(seconds=self.invoice_ttl_seconds)
+
+    @property
+    def confirmation_time(self) -> timedelta:
+        return timedelta(minutes=self.confirmation_minutes)
+
+    @property
+    def limit_per_customer(self) -> CustomerLimit:
+        return CustomerLimit(self.customer_limit, timedelta(minutes=self.customer_window_minutes))

@@ -1,0 +1,237 @@
+"""The rules of invoices and deals: states, transitions, money. Pure; the time is an argument."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal, localcontext
+from enum import StrEnum
+from uuid import UUID
+
+from kit.money import USDT_PLACES, round_down, round_up
+
+MAX_AMOUNT = Decimal("999999999999999999.99")
+DEFAULT_MAX_DEALS = 100
+
+
+class InvoiceStatus(StrEnum):
+    """SPEC, Invoice status. Only `pending` is not final."""
+
+    PENDING = "pending"
+    SUCCESS = "success"
+    FAIL = "fail"
+    EXPIRED = "expired"
+    CANCELED = "canceled"
+
+
+class DealStatus(StrEnum):
+    """SPEC, Deal status. `pending` and `appeal` are open: they hold a requisite."""
+
+    PENDING = "pending"
+    COMPLETED = "completed"
+    CANCELED = "canceled"
+    FAILED = "failed"
+    APPEAL = "appeal"
+    EXPIRED = "expired"
+
+
+OPEN_DEAL_STATUSES = (DealStatus.PENDING, DealStatus.APPEAL)
+
+
+class Trigger(StrEnum):
+    """What can happen to an open deal."""
+
+    MARK_PAID = "mark_paid"
+    EXPIRE = "expire"
+    CANCEL_BY_CUSTOMER = "cancel_by_customer"
+    CANCEL_BY_OPERATOR = "cancel_by_operator"
+    REPLACE = "replace"
+    CONFIRM = "confirm"
+    REJECT = "reject"
+    APPEAL_BY_OPERATOR = "appeal_by_operator"
+    APPEAL_BY_CUSTOMER = "appeal_by_customer"
+    CONFIRMATION_OVERDUE = "confirmation_overdue"
+    RESOLVE_PAID = "resolve_paid"
+    RESOLVE_ADJUSTED = "resolve_adjusted"
+    RESOLVE_REJECTED = "resolve_rejected"
+
+
+@dataclass(frozen=True)
+class DealState:
+    """`status` with its `sub_status`: together they say all that the rules need to know."""
+
+    status: DealStatus
+    sub_status: str
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Where a trigger leads; `invoice` is what becomes of the invoice, None when it stays pending."""
+
+    target: DealState
+    invoice: InvoiceStatus | None = None
+
+
+AWAITING_PAYMENT = DealState(DealStatus.PENDING, "awaiting_payment")
+AWAITING_CONFIRMATION = DealState(DealStatus.PENDING, "awaiting_confirmation")
+OPENED_BY_OPERATOR = DealState(DealStatus.APPEAL, "opened_by_operator")
+OPENED_BY_CUSTOMER = DealState(DealStatus.APPEAL, "opened_by_customer")
+CONFIRMATION_OVERDUE = DealState(DealStatus.APPEAL, "confirmation_overdue")
+PAID = Transition(DealState(DealStatus.COMPLETED, "successfully_paid"), InvoiceStatus.SUCCESS)
+
+_UNPAID = (AWAITING_PAYMENT,)
+_MARKED = (AWAITING_CONFIRMATION,)
+_PENDING = (AWAITING_PAYMENT, AWAITING_CONFIRMATION)
+_APPEAL = (OPENED_BY_OPERATOR, OPENED_BY_CUSTOMER, CONFIRMATION_OVERDUE)
+
+# DESIGN section 4, Deal: the rows of its table, in its order.
+_RULES: Sequence[tuple[Trigger, Iterable[DealState], Transition]] = (
+    (Trigger.MARK_PAID, _UNPAID, Transition(AWAITING_CONFIRMATION)),
+    (
+        Trigger.EXPIRE,
+        _UNPAID,
+        Transition(DealState(DealStatus.EXPIRED, "payment_window_expired"), InvoiceStatus.EXPIRED),
+    ),
+    (
+        Trigger.CANCEL_BY_CUSTOMER,
+        _UNPAID,
+        Transition(DealState(DealStatus.CANCELED, "canceled_by_customer"), InvoiceStatus.CANCELED),
+    ),
+    (
+        Trigger.CANCEL_BY_OPERATOR,
+        _UNPAID,
+        Transition(DealState(DealStatus.CANCELED, "canceled_by_operator"), InvoiceStatus.CANCELED),
+    ),
+    (Trigger.REPLACE, _UNPAID, Transition(DealState(DealStatus.CANCELED, "replaced"))),
+    (Trigger.CONFIRM, _PENDING, PAID),
+    (
+        Trigger.REJECT,
+        _PENDING,
+        Transition(DealState(DealStatus.FAILED, "rejected_by_operator"), InvoiceStatus.FAIL),
+    ),
+    (Trigger.APPEAL_BY_OPERATOR, _PENDING, Transition(OPENED_BY_OPERATOR)),
+    (Trigger.APPEAL_BY_CUSTOMER, _MARKED, Transition(OPENED_BY_CUSTOMER)),
+    (Trigger.CONFIRMATION_OVERDUE, _MARKED, Transition(CONFIRMATION_OVERDUE)),
+    (Trigger.RESOLVE_PAID, _APPEAL, PAID),
+    (
+        Trigger.RESOLVE_ADJUSTED,
+        _APPEAL,
+        Transition(DealState(DealStatus.COMPLETED, "completed_with_adjustment"), InvoiceStatus.SUCCESS),
+    ),
+    (
+        Trigger.RESOLVE_REJECTED,
+        _APPEAL,
+        Transition(DealState(DealStatus.FAILED, "appeal_rejected"), InvoiceStatus.FAIL),
+    ),
+)
+
+TRANSITIONS: Mapping[tuple[DealState, Trigger], Transition] = {
+    (source, trigger): transition for trigger, sources, transition in _RULES for source in sources
+}
+
+
+def transition(state: DealState, trigger: Trigger) -> Transition | None:
+    """Where `trigger` leads from `state`; None when it may not happen there. Terminal states have no way out."""
+    return TRANSITIONS.get((state, trigger))
+
+
+# -- money (DESIGN section 4, Money): amounts are fiat, rates fiat per USDT, percents 0..100
+
+
+def customer_amount(amount: Decimal, client_percent: Decimal, decimals: int) -> Decimal:
+    """What the customer sends: the amount and the client's part of the commission, rounded up."""
+    return round_up(amount * (100 + client_percent) / 100, decimals)
+
+
+def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> Decimal:
+    """What the merchant is credited, USDT with 6 decimals, rounded down: never more than was paid for."""
+    with localcontext(prec=60):  # one division, cut far below the sixth decimal
+        return round_down(amount * (100 - merchant_percent) / (rate * 100), USDT_PLACES)
+
+
+def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
+    """SPEC, Adjustment rules: only down, and to something."""
+    return 0 < adjusted < requested
+
+
+# -- time
+
+
+def invoice_overdue(*, has_deal: bool, invoice_expires_at: datetime, now: datetime) -> bool:
+    """Whether the time for choosing a method is over; with a deal, the deal's own time counts instead."""
+    return not has_deal and now >= invoice_expires_at
+
+
+def deal_overdue(state: DealState, deal_expires_at: datetime, now: datetime) -> bool:
+    """Whether an unpaid deal's payment window is over. Once marked paid, time does not end a deal."""
+    return state == AWAITING_PAYMENT and now >= deal_expires_at
+
+
+# -- what a finished invoice is called in webhooks
+
+EVENT_TYPES: Mapping[InvoiceStatus, str] = {
+    InvoiceStatus.SUCCESS: "invoice.success",
+    InvoiceStatus.FAIL: "invoice.fail",
+    InvoiceStatus.EXPIRED: "invoice.expired",
+    InvoiceStatus.CANCELED: "invoice.canceled",
+}
+ADJUSTED_EVENT_TYPE = "invoice.adjusted"
+
+REASONS_WITHOUT_METHOD: Mapping[InvoiceStatus, str] = {
+    InvoiceStatus.EXPIRED: "ttl_expired",
+    InvoiceStatus.CANCELED: "user_canceled",
+}
+
+
+# -- creating an invoice
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvoice:
+    """A request to create an invoice, its URLs resolved; and, once stored, the invoice itself."""
+
+    id: UUID
+    merchant_id: UUID
+    key_id: UUID
+    external_id: str
+    amount: Decimal
+    currency_code: str
+    customer_id: str
+    purpose: str | None
+    callback_url: str | None
+    success_url: str | None
+    fail_url: str | None
+    created_at: datetime
+    expires_at: datetime
+    status: InvoiceStatus = InvoiceStatus.PENDING
+    finished_at: None = None
+    deal_id: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreationFacts:
+    """What the database knew at the moment of the insert, and whether it took place."""
+
+    created: bool
+    system_enabled: bool
+    duplicate_id: UUID | None
+    duplicate_status: str | None
+    waiting_id: UUID | None
+    waiting_overdue: bool
+    unpaid: int
+    oldest_unpaid_at: datetime | None
+    requisite_free: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerLimit:
+    """At most `limit` unpaid invoices of one customer in the last `window`."""
+
+    limit: int
+    window: timedelta
+
+    def window_start(self, now: datetime) -> datetime:
+        return now - self.window
+
+    def next_allowed_at(self, oldest_counted_at: datetime) -> datetime:
+        """When the oldest of the newest `limit` unpaid invoices leaves the window."""
+        return oldest_counted_at + self.window

@@ -1,0 +1,111 @@
+"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from kit.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
+from kit.money import fiat_text
+
+
+def field_invalid(field: str, message: str) -> Refused:
+    return invalid("VALIDATION_ERROR", message, field=field)
+
+
+def too_many_decimals(currency_code: str, decimals: int) -> Refused:
+    message = f"An amount in {currency_code} has at most {decimals} decimal places"
+    return invalid("VALIDATION_ERROR", message, field="amount", shape="query")
+
+
+def deals_system_disabled() -> Refused:
+    return unavailable("DEALS_SYSTEM_DISABLED", "New payments are switched off for the moment, retry later")
+
+
+def currency_invalid(currency_code: str) -> Refused:
+    return invalid(
+        "CURRENCY_INVALID", f"Currency {currency_code} is unknown or disabled", currency=currency_code
+    )
+
+
+def missing_required_urls(fields: list[str]) -> Refused:
+    names = ", ".join(fields)
+    message = f"{names} must be given in the request or as the merchant's defaults"
+    return invalid("MISSING_REQUIRED_URLS", message, fields=",".join(fields))
+
+
+def duplicate_external_id(invoice_id: UUID, status: str) -> Refused:
+    message = "An invoice with this external_id exists"
+    return already_exists("DUPLICATE_EXTERNAL_ID", message, invoice_id=str(invoice_id), status=status)
+
+
+def amount_below_min(currency_code: str, minimum: Decimal) -> Refused:
+    message = f"The least amount in {currency_code} is {fiat_text(minimum)}"
+    return invalid("AMOUNT_BELOW_MIN", message, minimum=fiat_text(minimum), currency=currency_code)
+
+
+def amount_above_max(currency_code: str, maximum: Decimal) -> Refused:
+    message = f"The largest amount in {currency_code} is {fiat_text(maximum)}"
+    return invalid("AMOUNT_ABOVE_MAX", message, maximum=fiat_text(maximum), currency=currency_code)
+
+
+def no_method_for_amount(currency_code: str) -> Refused:
+    message = f"No active payment method takes this amount in {currency_code}"
+    return invalid("PAYMENT_METHOD_NOT_FOUND", message, currency=currency_code)
+
+
+def method_not_for_invoice(method_code: str) -> Refused:
+    message = "This payment method does not fit the invoice"
+    return invalid("PAYMENT_METHOD_NOT_FOUND", message, method_code=method_code)
+
+
+def pending_invoice_exists(invoice_id: UUID) -> Refused:
+    message = "The customer has a pending invoice; it must be paid, canceled or expire first"
+    return already_exists("PENDING_INVOICE_EXISTS", message, invoice_id=str(invoice_id))
+
+
+def customer_rate_limit(
+    customer_id: str, *, limit: int, window_minutes: int, next_allowed_at: datetime
+) -> Refused:
+    return denied(
+        "CUSTOMER_RATE_LIMIT",
+        f"The customer has {limit} unpaid invoices within {window_minutes} minutes",
+        window_minutes=str(window_minutes),
+        limit=str(limit),
+        next_allowed_at=next_allowed_at.isoformat(),
+        customer_id=customer_id,
+    )
+
+
+def no_available_requisites() -> Refused:
+    return unavailable("NO_AVAILABLE_REQUISITES", "No account is free to take this payment now, retry later")
+
+
+def invoice_not_found() -> Refused:
+    return not_found("INVOICE_NOT_FOUND", "No such invoice")
+
+
+def invoices_not_found() -> Refused:
+    return not_found("INVOICES_NOT_FOUND", "No invoice matches")
+
+
+def invoice_finished(status: str) -> Refused:
+    return precondition("INVOICE_FINISHED", f"The invoice is {status}", status=status)
+
+
+def deal_not_found() -> Refused:
+    return not_found("DEAL_NOT_FOUND", "No such deal")
+
+
+def deal_state_conflict(message: str, *, status: str = "", sub_status: str = "") -> Refused:
+    return precondition("DEAL_STATE_CONFLICT", message, status=status, sub_status=sub_status)
+
+
+def adjustment_invalid(amount: Decimal, original_amount: Decimal) -> Refused:
+    message = f"An adjusted amount is above zero and below {fiat_text(original_amount)}"
+    return invalid(
+        "ADJUSTMENT_INVALID", message, amount=f"{amount:f}", original_amount=fiat_text(original_amount)
+    )
+
+
+def requisite_not_found() -> Refused:
+    return not_found("REQUISITE_NOT_FOUND", "No such requisite")

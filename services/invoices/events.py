@@ -1,0 +1,45 @@
+"""The one fact that invoices announces: a finished invoice."""
+
+from google.protobuf.message import Message
+
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.money import fiat_text, rate_text, usdt_text
+from kit.proto import timestamp_from
+from services.invoices.domain import (
+    ADJUSTED_EVENT_TYPE,
+    EVENT_TYPES,
+    REASONS_WITHOUT_METHOD,
+    InvoiceStatus,
+)
+from services.invoices.models import Deal, Invoice
+
+FINISHED = "fiatgate.invoices.finished"
+
+
+def invoice_finished(invoice: Invoice, deal: Deal | None) -> Message:
+    """InvoiceFinished of a terminal invoice; the same to the byte whenever it is built again."""
+    status = InvoiceStatus(invoice.status)
+    adjusted = deal.adjusted_amount if deal else None
+    return invoices_pb2.InvoiceFinished(
+        event_id=str(invoice.event_id),
+        event_type=EVENT_TYPES[status] if adjusted is None else ADJUSTED_EVENT_TYPE,
+        invoice_id=str(invoice.id),
+        merchant_id=str(invoice.merchant_id),
+        key_id=str(invoice.key_id),
+        external_id=invoice.external_id,
+        status=invoices_pb2.InvoiceStatus.Value(f"INVOICE_STATUS_{status.name}"),
+        sub_status=deal.sub_status if deal else None,
+        finished_at=timestamp_from(invoice.finished_at),
+        expires_at=timestamp_from(invoice.expires_at),
+        amount=fiat_text(invoice.amount if adjusted is None else adjusted),
+        currency_code=invoice.currency_code,
+        rate_usd=rate_text(deal.conversion_rate) if deal else None,
+        callback_url=invoice.callback_url,
+        success_url=invoice.success_url,
+        fail_url=invoice.fail_url,
+        is_adjusted=adjusted is not None,
+        original_amount=None if adjusted is None else fiat_text(invoice.amount),
+        adjusted_amount=None if adjusted is None else fiat_text(adjusted),
+        reason=None if deal else REASONS_WITHOUT_METHOD.get(status),
+        merchant_usdt=usdt_text(deal.merchant_usdt) if deal and deal.merchant_usdt is not None else None,
+    )

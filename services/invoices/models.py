@@ -1,0 +1,197 @@
+"""Tables of the invoices service, nothing else. The constraints are the last word on every invariant here."""
+
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Numeric,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+import kit.db
+from kit.outbox import BusStateColumns, OutboxColumns
+from services.invoices.domain import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
+
+FIAT = Numeric(20, 2)
+USDT = Numeric(38, 6)
+PERCENT = Numeric(5, 2)
+
+
+def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus]) -> str:
+    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
+
+
+DEAL_IS_OPEN = f"status IN ({', '.join(repr(str(status)) for status in OPEN_DEAL_STATUSES)})"
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.metadata()
+    type_annotation_map = kit.db.TYPES
+
+
+class Invoice(Base):
+    __tablename__ = "invoices"
+    __table_args__ = (
+        UniqueConstraint("merchant_id", "external_id"),
+        # One pending invoice per customer: PENDING_INVOICE_EXISTS, whatever races.
+        Index(
+            "uq_invoices_pending_customer",
+            "merchant_id",
+            "customer_id",
+            unique=True,
+            postgresql_where=text("status = 'pending'"),
+        ),
+        Index("ix_invoices_customer", "merchant_id", "customer_id", "created_at"),
+        Index("ix_invoices_list", "merchant_id", "created_at", "id"),
+        Index("ix_invoices_list_status", "merchant_id", "status", "created_at", "id"),
+        # The expiry worker's: only invoices that still wait for a method.
+        Index(
+            "ix_invoices_waiting",
+            "expires_at",
+            postgresql_where=text("status = 'pending' AND deal_id IS NULL"),
+        ),
+        Index("ix_invoices_finished", "id", postgresql_where=text("status <> 'pending'")),
+        CheckConstraint(_one_of("status", InvoiceStatus), name="status"),
+        CheckConstraint("amount > 0", name="amount"),
+        CheckConstraint("(status = 'pending') = (finished_at IS NULL)", name="finished_at"),
+        CheckConstraint("(finished_at IS NULL) = (event_id IS NULL)", name="event_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    merchant_id: Mapped[UUID]
+    key_id: Mapped[UUID]
+    external_id: Mapped[str]
+    amount: Mapped[Decimal] = mapped_column(FIAT)
+    currency_code: Mapped[str]
+    status: Mapped[str]
+    customer_id: Mapped[str]
+    purpose: Mapped[str | None]
+    callback_url: Mapped[str | None]
+    success_url: Mapped[str | None]
+    fail_url: Mapped[str | None]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    # The newest deal; null until a method is chosen. Without a foreign key: deals point here already.
+    deal_id: Mapped[UUID | None]
+    # InvoiceFinished.event_id, made once when the invoice finishes, so that announcing again says the same.
+    event_id: Mapped[UUID | None]
+
+
+class Requisite(Base):
+    __tablename__ = "requisites"
+    __table_args__ = (
+        CheckConstraint("max_deals > 0", name="max_deals"),
+        CheckConstraint("open_deals BETWEEN 0 AND max_deals", name="open_deals"),
+        Index("ix_requisites_method", "method_code", "created_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    method_code: Mapped[str]
+    holder: Mapped[str]
+    account: Mapped[str]
+    bank: Mapped[str | None]
+    max_deals: Mapped[int]
+    open_deals: Mapped[int]
+    enabled: Mapped[bool]
+    created_at: Mapped[datetime]
+    last_used_at: Mapped[datetime | None]
+
+
+class Deal(Base):
+    __tablename__ = "deals"
+    __table_args__ = (
+        Index("uq_deals_open_invoice", "invoice_id", unique=True, postgresql_where=text(DEAL_IS_OPEN)),
+        # Two equal amounts on one account could not be told apart (bitcart#605).
+        Index(
+            "uq_deals_open_amount",
+            "requisite_id",
+            "amount_fiat",
+            unique=True,
+            postgresql_where=text(DEAL_IS_OPEN),
+        ),
+        Index("ix_deals_invoice", "invoice_id", "created_at"),
+        Index("ix_deals_list", "created_at", "id"),
+        Index("ix_deals_list_status", "status", "created_at", "id"),
+        Index("ix_deals_unpaid", "expires_at", postgresql_where=text("sub_status = 'awaiting_payment'")),
+        Index(
+            "ix_deals_marked", "confirm_before", postgresql_where=text("sub_status = 'awaiting_confirmation'")
+        ),
+        CheckConstraint(_one_of("status", DealStatus), name="status"),
+        CheckConstraint(f"({DEAL_IS_OPEN}) = (finished_at IS NULL)", name="finished_at"),
+        CheckConstraint("(status = 'completed') = (merchant_usdt IS NOT NULL)", name="merchant_usdt"),
+        CheckConstraint("(mark_paid_at IS NULL) = (confirm_before IS NULL)", name="confirm_before"),
+        CheckConstraint("adjusted_amount > 0 AND adjusted_amount < invoice_amount", name="adjusted_amount"),
+        CheckConstraint(
+            "(sub_status = 'completed_with_adjustment') = (adjusted_amount IS NOT NULL)", name="adjustment"
+        ),
+        CheckConstraint("conversion_rate > 0", name="conversion_rate"),
+        CheckConstraint("amount_fiat > 0", name="amount_fiat"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    invoice_id: Mapped[UUID] = mapped_column(ForeignKey("invoices.id"))
+    merchant_id: Mapped[UUID]
+    status: Mapped[str]
+    sub_status: Mapped[str]
+    method_code: Mapped[str]
+    method_name: Mapped[str]
+    currency_code: Mapped[str]
+    # Decimal places of the currency when the deal was opened, for rounding an adjustment the same way.
+    currency_decimals: Mapped[int]
+    invoice_amount: Mapped[Decimal] = mapped_column(FIAT)
+    amount_fiat: Mapped[Decimal] = mapped_column(Numeric(22, 2))
+    conversion_rate: Mapped[Decimal] = mapped_column(Numeric(20, 2))
+    client_percent: Mapped[Decimal] = mapped_column(PERCENT)
+    merchant_percent: Mapped[Decimal] = mapped_column(PERCENT)
+    merchant_usdt: Mapped[Decimal | None] = mapped_column(USDT)
+    adjusted_amount: Mapped[Decimal | None] = mapped_column(FIAT)
+    requisite_id: Mapped[UUID] = mapped_column(ForeignKey("requisites.id"))
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    mark_paid_at: Mapped[datetime | None]
+    # When a deal marked paid becomes an appeal by itself.
+    confirm_before: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class DealTransition(Base):
+    """A deal's history. Append-only: the service's own role may neither change nor delete rows."""
+
+    __tablename__ = "deal_transitions"
+    __table_args__ = (Index("ix_deal_transitions_deal", "deal_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    deal_id: Mapped[UUID] = mapped_column(ForeignKey("deals.id"))
+    at: Mapped[datetime]
+    status: Mapped[str]
+    sub_status: Mapped[str]
+    actor: Mapped[str]
+    note: Mapped[str]
+
+
+class Switch(Base):
+    """An operator's on/off: today one row, `deals`."""
+
+    __tablename__ = "switches"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    enabled: Mapped[bool]
+    changed_at: Mapped[datetime]
+    actor: Mapped[str]
+
+
+class Outbox(OutboxColumns, Base):
+    pass
+
+
+class BusState(BusStateColumns, Base):
+    pass

@@ -1,0 +1,285 @@
+"""What the customer does on the hosted page. Every step may be repeated: a reload or a second click changes nothing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.db import retry_conflicts
+from kit.errors import Refused
+from kit.ids import new_id
+from services.invoices import domain, errors, store
+from services.invoices.clients import Quote
+from services.invoices.domain import AWAITING_PAYMENT, DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices.models import Deal, Invoice
+from services.invoices.operations import fields, lifecycle, timers
+from services.invoices.store import InvoiceView
+from services.invoices.wiring import Deps
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A method that may be chosen, with what it would cost the customer."""
+
+    offer: catalog_pb2.MethodOffer
+    amount_fiat: Decimal
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """All that the page shows; see GetCheckoutResponse."""
+
+    invoice: InvoiceView
+    merchant_name: str
+    offers: Sequence[Offer]
+    offers_refused: str | None
+    requisite: Row[Any] | None
+    now: datetime
+
+
+def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
+    """Raises INVOICE_NOT_FOUND."""
+    now = deps.clock.now()
+    view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
+    merchant = deps.merchants.merchant(view.merchant_id)
+    offers: Sequence[Offer] = ()
+    refused = None
+    if _may_choose(view, now):
+        try:
+            offers = _offers(deps, merchant, view)
+            refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
+        except Refused as refusal:  # the page says so and goes on showing the rest
+            refused = refusal.reason
+    requisite = None
+    if view.deal_status in domain.OPEN_DEAL_STATUSES:
+        with deps.db.autocommit() as connection:
+            requisite = store.requisite(connection, view.deal_requisite_id)
+    return Checkout(view, merchant.name, offers, refused, requisite, now)
+
+
+def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
+    """Open a deal with this method, in place of an unpaid one; returns the invoice and where to pay.
+
+    Raises the reasons of CheckoutService.SelectPaymentMethod.
+    """
+    now = deps.clock.now()
+    id = fields.invoice_id(invoice_id)
+    view = _fresh_view(deps, id, now)
+    if view.status != InvoiceStatus.PENDING:
+        raise errors.invoice_finished(view.status)
+    if view.deal_id is not None and view.deal_method_code == method_code:
+        return _with_requisite(deps, id)
+    if "\0" in method_code or len(method_code) > 64:
+        raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
+    # Asked for before the transaction: no call to another service is made while rows are locked.
+    merchant = deps.merchants.merchant(view.merchant_id)
+    quote = deps.catalog.quote(merchant, method_code)
+    if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
+        raise errors.method_not_for_invoice(method_code)
+    _open_deal(deps, id, quote, now)
+    return _with_requisite(deps, id)
+
+
+@retry_conflicts
+def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
+    """The customer says the money is sent; from here time does not end the deal."""
+    return _customer_step(
+        deps, invoice_id, deal_id, Trigger.MARK_PAID, is_done=lambda deal: deal.mark_paid_at is not None
+    )
+
+
+@retry_conflicts
+def open_appeal(deps: Deps, *, invoice_id: str, note: str) -> InvoiceView:
+    """The customer asks the operator to look at a deal that is marked paid."""
+    return _customer_step(
+        deps,
+        invoice_id,
+        "",
+        Trigger.APPEAL_BY_CUSTOMER,
+        is_done=lambda deal: deal.status == DealStatus.APPEAL,
+        note=fields.note(note),
+    )
+
+
+@retry_conflicts
+def cancel(deps: Deps, *, invoice_id: str) -> InvoiceView:
+    """Cancel the invoice, with or without a deal, before it is marked paid."""
+    return cancel_invoice(
+        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_CUSTOMER, actor=lifecycle.BY_CUSTOMER
+    )
+
+
+def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str) -> InvoiceView:
+    """What the customer's and the operator's cancellation have in common."""
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        invoice, deal = lifecycle.locked(tx, invoice_id)
+        overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
+        if not overdue and invoice.status != InvoiceStatus.CANCELED:
+            lifecycle.require_open(invoice)
+            if deal is None:
+                lifecycle.finish(tx, deps, invoice, None, InvoiceStatus.CANCELED, now=now)
+            else:
+                lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor)
+        view = _flushed_view(tx, invoice)
+    if overdue:
+        raise errors.invoice_finished(InvoiceStatus.EXPIRED)
+    return view
+
+
+def _customer_step(
+    deps: Deps,
+    invoice_id: str,
+    deal_id: str,
+    trigger: Trigger,
+    *,
+    is_done: Callable[[Deal], bool],
+    note: str = "",
+) -> InvoiceView:
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        invoice, deal = lifecycle.locked(tx, fields.invoice_id(invoice_id))
+        overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
+        if not overdue:
+            lifecycle.require_open(invoice)
+            if deal is None:
+                raise errors.deal_state_conflict("No payment method is chosen yet")
+            if deal_id and deal_id != str(deal.id):
+                message = "The payment method was changed meanwhile; this was about the earlier one"
+                raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+            if not is_done(deal):
+                lifecycle.advance(
+                    tx, deps, invoice, deal, trigger, now=now, actor=lifecycle.BY_CUSTOMER, note=note
+                )
+        view = _flushed_view(tx, invoice)
+    if overdue:
+        raise errors.invoice_finished(InvoiceStatus.EXPIRED)
+    return view
+
+
+@retry_conflicts
+def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> None:
+    with deps.db.transaction() as tx:
+        invoice, deal = lifecycle.locked(tx, invoice_id)
+        overdue = lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
+        if not overdue:
+            lifecycle.require_open(invoice)
+            if deal is None or deal.method_code != quote.method_code:
+                if not store.deals_enabled(tx):
+                    raise errors.deals_system_disabled()
+                if deal is not None:
+                    _require_replaceable(invoice, deal, now)
+                    lifecycle.advance(
+                        tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
+                    )
+                    tx.flush()  # the old deal must be closed before the new one takes the invoice's only place
+                _insert_deal(tx, invoice, quote, now)
+    if overdue:
+        raise errors.invoice_finished(InvoiceStatus.EXPIRED)
+
+
+def _require_replaceable(invoice: Invoice, deal: Deal, now: datetime) -> None:
+    """Another method may be chosen until the invoice's own expiry: choosing again must not stretch the time."""
+    if lifecycle.state_of(deal) != AWAITING_PAYMENT:
+        message = "The payment is marked as sent; the method can't be changed any more"
+        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+    if now >= invoice.expires_at:
+        message = "The time for choosing another method is over; this one can still be paid"
+        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+
+
+def _insert_deal(tx: Session, invoice: Invoice, quote: Quote, now: datetime) -> None:
+    amount_fiat = domain.customer_amount(invoice.amount, quote.client_percent, quote.decimals)
+    requisite = store.free_requisite(tx, quote.method_code, amount_fiat)
+    if requisite is None:
+        raise errors.no_available_requisites()
+    requisite.open_deals += 1
+    requisite.last_used_at = now
+    deal = Deal(
+        id=new_id(),
+        invoice_id=invoice.id,
+        merchant_id=invoice.merchant_id,
+        status=AWAITING_PAYMENT.status,
+        sub_status=AWAITING_PAYMENT.sub_status,
+        method_code=quote.method_code,
+        method_name=quote.method_name,
+        currency_code=quote.currency_code,
+        currency_decimals=quote.decimals,
+        invoice_amount=invoice.amount,
+        amount_fiat=amount_fiat,
+        conversion_rate=quote.rate,
+        client_percent=quote.client_percent,
+        merchant_percent=quote.merchant_percent,
+        requisite_id=requisite.id,
+        created_at=now,
+        expires_at=now + quote.payment_time,
+    )
+    tx.add(deal)
+    tx.flush()
+    invoice.deal_id = deal.id
+    lifecycle.remember(tx, deal, now=now, actor=lifecycle.BY_CUSTOMER)
+
+
+def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
+    """The invoice as time has it: what is overdue by now is expired first, whatever the worker is doing."""
+    view = _view(deps, invoice_id)
+    if view.status == InvoiceStatus.PENDING and _looks_overdue(view, now):
+        timers.expire_invoice(deps, invoice_id)
+        return _view(deps, invoice_id)
+    return view
+
+
+def _looks_overdue(view: InvoiceView, now: datetime) -> bool:
+    if view.deal_id is None:
+        return domain.invoice_overdue(has_deal=False, invoice_expires_at=view.expires_at, now=now)
+    state = DealState(DealStatus(view.deal_status), view.deal_sub_status)
+    return domain.deal_overdue(state, view.deal_expires_at, now)
+
+
+def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
+    with deps.db.autocommit() as connection:
+        view = store.invoice_view(connection, invoice_id)
+    if view is None:
+        raise errors.invoice_not_found()
+    return view
+
+
+def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
+    tx.flush()
+    view = store.invoice_view(tx, invoice.id)
+    if view is None:
+        raise errors.invoice_not_found()
+    return view
+
+
+def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, Row[Any]]:
+    view = _view(deps, invoice_id)
+    with deps.db.autocommit() as connection:
+        requisite = store.requisite(connection, view.deal_requisite_id)
+    if requisite is None:
+        raise errors.requisite_not_found()
+    return view, requisite
+
+
+def _may_choose(view: InvoiceView, now: datetime) -> bool:
+    unpaid = view.deal_id is None or view.deal_sub_status == AWAITING_PAYMENT.sub_status
+    return bool(view.status == InvoiceStatus.PENDING and unpaid and now < view.expires_at)
+
+
+def _offers(deps: Deps, merchant: merchants_pb2.Merchant, view: InvoiceView) -> list[Offer]:
+    """The methods that take the invoice's amount, with what each would cost."""
+    return [
+        Offer(
+            offer,
+            domain.customer_amount(view.amount, Decimal(offer.client_percent), offer.currency.decimals),
+        )
+        for offer in deps.catalog.offers(merchant, view.currency_code)
+        if Decimal(offer.method.min_sum) <= view.amount <= Decimal(offer.method.max_sum)
+    ]

@@ -1,0 +1,151 @@
+"""SPEC endpoint 1: a new invoice, in one statement."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.errors import Refused, conflict
+from kit.ids import new_id
+from services.invoices import errors, store
+from services.invoices.clients import Catalog, CurrencyTerms
+from services.invoices.domain import CreationFacts, NewInvoice
+from services.invoices.operations import fields, timers
+from services.invoices.wiring import Deps
+
+# Another create won the race for the external id or the customer: the next look sees its row.
+ATTEMPTS = 5
+
+
+def create_invoice(
+    deps: Deps,
+    *,
+    merchant: merchants_pb2.Merchant,
+    key_id: str,
+    amount: str,
+    currency_code: str,
+    customer_id: str,
+    external_id: str,
+    purpose: str | None,
+    callback_url: str | None,
+    success_url: str | None,
+    fail_url: str | None,
+) -> NewInvoice:
+    """Create a pending invoice. `amount` is fiat, digits with at most as many decimals as the currency has.
+
+    Raises the reasons of InvoicesService.CreateInvoice in the order of DESIGN section 4.
+    """
+    now = deps.clock.now()
+    catalog = deps.catalog.catalog()
+    new = NewInvoice(
+        id=new_id(),
+        merchant_id=fields.required_id(merchant.merchant_id, "merchant_id"),
+        key_id=fields.required_id(key_id, "key_id"),
+        external_id=fields.text(external_id, "external_id", most=128),
+        amount=_amount(amount, currency_code, catalog),
+        currency_code=currency_code,
+        customer_id=fields.text(customer_id, "customer_id", most=128),
+        purpose=None if purpose is None else fields.text(purpose, "purpose", most=512),
+        callback_url=_url(callback_url, merchant.callback_url, "callback_url"),
+        success_url=_url(success_url, merchant.success_url, "success_url"),
+        fail_url=_url(fail_url, merchant.fail_url, "fail_url"),
+        created_at=now,
+        expires_at=now + deps.settings.invoice_ttl,
+    )
+    terms = _terms(catalog, merchant, currency_code)
+    method_codes = _method_codes(terms, merchant, new.amount)
+    missing_urls = [name for name in ("callback_url", "success_url", "fail_url") if not getattr(new, name)]
+    limit = deps.settings.limit_per_customer
+
+    for _ in range(ATTEMPTS):
+        with deps.db.autocommit() as connection:
+            facts = store.create_if_allowed(
+                connection,
+                new,
+                acceptable=terms is not None and not missing_urls and bool(method_codes),
+                method_codes=method_codes,
+                window_start=limit.window_start(now),
+                customer_limit=limit.limit,
+            )
+        if facts.created:
+            return new
+        if facts.waiting_id is not None and facts.waiting_overdue:
+            timers.expire_invoice(deps, facts.waiting_id)
+            continue
+        refusal = _refusal(
+            deps, new, facts, terms=terms, missing_urls=missing_urls, method_codes=method_codes
+        )
+        if refusal is not None:
+            raise refusal
+    raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
+
+
+def _refusal(
+    deps: Deps,
+    new: NewInvoice,
+    facts: CreationFacts,
+    *,
+    terms: CurrencyTerms | None,
+    missing_urls: list[str],
+    method_codes: Sequence[str],
+) -> Refused | None:
+    """The first reason against the invoice, in the order that DESIGN section 4 promises to merchants."""
+    if not facts.system_enabled:
+        return errors.deals_system_disabled()
+    if terms is None:
+        return errors.currency_invalid(new.currency_code)
+    if missing_urls:
+        return errors.missing_required_urls(missing_urls)
+    if facts.duplicate_id is not None:
+        return errors.duplicate_external_id(facts.duplicate_id, str(facts.duplicate_status))
+    if new.amount < terms.minimum or new.amount <= 0:
+        return errors.amount_below_min(new.currency_code, terms.minimum)
+    if new.amount > terms.maximum:
+        return errors.amount_above_max(new.currency_code, terms.maximum)
+    if not method_codes:
+        return errors.no_method_for_amount(new.currency_code)
+    if facts.waiting_id is not None:
+        return errors.pending_invoice_exists(facts.waiting_id)
+    limit = deps.settings.limit_per_customer
+    if facts.unpaid >= limit.limit and facts.oldest_unpaid_at is not None:
+        return errors.customer_rate_limit(
+            new.customer_id,
+            limit=limit.limit,
+            window_minutes=deps.settings.customer_window_minutes,
+            next_allowed_at=limit.next_allowed_at(facts.oldest_unpaid_at),
+        )
+    if not facts.requisite_free:
+        return errors.no_available_requisites()
+    return None
+
+
+def _amount(amount: str, currency_code: str, catalog: Catalog) -> Decimal:
+    value = fields.amount(amount, "amount")
+    decimals = catalog.decimals.get(currency_code, 2)
+    if value != value.quantize(Decimal(1).scaleb(-decimals), context=fields.EXACT):
+        raise errors.too_many_decimals(currency_code, decimals)
+    return value
+
+
+def _terms(catalog: Catalog, merchant: merchants_pb2.Merchant, currency_code: str) -> CurrencyTerms | None:
+    if merchant.allowed_currencies and currency_code not in merchant.allowed_currencies:
+        return None
+    return catalog.currencies.get(currency_code)
+
+
+def _method_codes(
+    terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal
+) -> list[str]:
+    """The methods that take this amount; none when the currency's own bounds exclude it."""
+    if terms is None or not terms.minimum <= amount <= terms.maximum or amount <= 0:
+        return []
+    allowed = merchant.allowed_methods
+    return [
+        method.code
+        for method in terms.methods
+        if method.minimum <= amount <= method.maximum and (not allowed or method.code in allowed)
+    ]
+
+
+def _url(given: str | None, default: str, field: str) -> str | None:
+    url = default if given is None else given
+    return fields.text(url, field, most=2048) if url else None

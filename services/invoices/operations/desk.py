@@ -1,0 +1,187 @@
+"""The operator's desk: deals, requisites, cancellation, and the switch behind DEALS_SYSTEM_DISABLED."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Row
+
+from kit.db import retry_conflicts
+from kit.ids import new_id
+from services.invoices import domain, errors, store
+from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
+from services.invoices.models import Requisite
+from services.invoices.operations import checkout, fields, lifecycle
+from services.invoices.store import InvoiceView
+from services.invoices.wiring import Deps
+
+DealRow = Row[Any]
+RequisiteRow = Row[Any]
+
+
+@dataclass(frozen=True)
+class DealStory:
+    """A deal with where it is paid to and all that happened to it, oldest first."""
+
+    deal: DealRow
+    requisite: RequisiteRow | None
+    history: Sequence[Row[Any]]
+
+
+# -- deals
+
+
+def list_deals(deps: Deps, *, status: DealStatus | None, limit: int) -> Sequence[DealRow]:
+    with deps.db.autocommit() as connection:
+        return store.newest_deals(connection, status, fields.limit(limit))
+
+
+def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
+    id = fields.deal_id(deal_id)
+    with deps.db.autocommit() as connection:
+        deal = store.deal_row(connection, id)
+        if deal is None:
+            raise errors.deal_not_found()
+        return DealStory(
+            deal, store.requisite(connection, deal.requisite_id), store.deal_history(connection, id)
+        )
+
+
+def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealRow:
+    """The money came: completed, and the invoice is a success. Also for a deal the customer did not mark."""
+    return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
+
+
+def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
+    """The money did not come: failed, and the invoice with it."""
+    return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note)
+
+
+def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
+    """Somebody has to look closer; the deal stays open and no longer ends by time."""
+    return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
+
+
+def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
+    return _step(deps, deal_id, Trigger.RESOLVE_PAID, actor=actor, note=note)
+
+
+def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
+    return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, actor=actor, note=note)
+
+
+def resolve_adjusted(deps: Deps, *, deal_id: str, amount: str, actor: str, note: str) -> DealRow:
+    """The customer paid less: the invoice succeeds with `amount` (fiat, below the requested one). Once per deal."""
+    adjusted = fields.amount(amount, "adjusted_amount")
+    return _step(deps, deal_id, Trigger.RESOLVE_ADJUSTED, actor=actor, note=note, adjusted_amount=adjusted)
+
+
+@retry_conflicts
+def _step(
+    deps: Deps,
+    deal_id: str,
+    trigger: Trigger,
+    *,
+    actor: str,
+    note: str = "",
+    adjusted_amount: Decimal | None = None,
+) -> DealRow:
+    id = fields.deal_id(deal_id)
+    with deps.db.transaction() as tx:
+        invoice, deal = lifecycle.locked_by_deal(tx, id)
+        if adjusted_amount is not None:
+            _require_adjustable(deal.invoice_amount, adjusted_amount, deal.currency_decimals)
+        lifecycle.advance(
+            tx,
+            deps,
+            invoice,
+            deal,
+            trigger,
+            now=deps.clock.now(),
+            actor=fields.actor(actor),
+            note=fields.note(note),
+            adjusted_amount=adjusted_amount,
+        )
+        tx.flush()
+        row = store.deal_row(tx, id)
+    if row is None:
+        raise errors.deal_not_found()
+    return row
+
+
+def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:
+    whole = adjusted == adjusted.quantize(Decimal(1).scaleb(-decimals), context=fields.EXACT)
+    if not whole or not domain.adjustment_allowed(requested, adjusted):
+        raise errors.adjustment_invalid(adjusted, requested)
+
+
+@retry_conflicts
+def cancel_invoice(deps: Deps, *, invoice_id: str, actor: str) -> InvoiceView:
+    """Cancel for the customer; a deal that is marked paid is rejected or appealed instead."""
+    return checkout.cancel_invoice(
+        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=fields.actor(actor)
+    )
+
+
+# -- requisites
+
+
+def add_requisite(
+    deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
+) -> RequisiteRow:
+    """Raises VALIDATION_ERROR; the method must exist in the catalog."""
+    if method_code not in deps.catalog.catalog().method_codes:
+        raise errors.field_invalid(
+            "method_code", "No such payment method; set it with `fiatgate methods set`"
+        )
+    if not 0 <= max_deals <= 10_000:
+        raise errors.field_invalid("max_deals", "max_deals is 1 to 10000")
+    row = Requisite(
+        id=new_id(),
+        method_code=method_code,
+        holder=fields.text(holder, "holder", most=128),
+        account=fields.text(account, "account", most=64),
+        bank=fields.text(bank, "bank", most=128) if bank else None,
+        max_deals=max_deals or DEFAULT_MAX_DEALS,
+        open_deals=0,
+        enabled=True,
+        created_at=deps.clock.now(),
+    )
+    with deps.db.transaction() as tx:
+        tx.add(row)
+        tx.flush()
+        stored = store.requisite(tx, row.id)
+    return _found(stored)
+
+
+def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteRow]:
+    with deps.db.autocommit() as connection:
+        return store.requisites(connection, method_code.replace("\0", "") or None)
+
+
+def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteRow:
+    """Disabled: no new deals; open ones go on."""
+    with deps.db.transaction() as tx:
+        return _found(store.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
+
+
+def _found(row: RequisiteRow | None) -> RequisiteRow:
+    if row is None:
+        raise errors.requisite_not_found()
+    return row
+
+
+# -- the switch
+
+
+def get_deals_system(deps: Deps) -> bool:
+    with deps.db.autocommit() as connection:
+        return store.deals_enabled(connection)
+
+
+def set_deals_system(deps: Deps, *, enabled: bool, actor: str) -> bool:
+    """Off: no new invoice and no new deal; open deals go on."""
+    with deps.db.transaction() as tx:
+        store.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
+    return enabled

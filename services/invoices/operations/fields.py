@@ -1,0 +1,80 @@
+"""Forms of request values. The gateway checks merchants' input before; this holds for every caller."""
+
+from decimal import Context, Decimal
+from uuid import UUID
+
+from kit.ids import parse_id
+from kit.money import parse_decimal
+from services.invoices import errors
+from services.invoices.domain import MAX_AMOUNT
+
+EXACT = Context(prec=60)
+
+
+def text(value: str, field: str, *, most: int, least: int = 1) -> str:
+    """The value itself: `least` to `most` characters, none of them NUL, which PostgreSQL can't store."""
+    if not least <= len(value) <= most:
+        raise errors.field_invalid(field, f"{field} has {least} to {most} characters")
+    if "\0" in value:
+        raise errors.field_invalid(field, f"{field} must not hold NUL characters")
+    return value
+
+
+def note(value: str) -> str:
+    return text(value, "note", least=0, most=2000)
+
+
+def actor(value: str) -> str:
+    """ "operator", or "operator:NAME" when a name is given."""
+    name = text(value, "actor", least=0, most=64)
+    return f"operator:{name}" if name and name != "operator" else "operator"
+
+
+def amount(value: str, field: str) -> Decimal:
+    """A fiat amount that the columns can hold; its decimals are the currency's matter."""
+    try:
+        number = parse_decimal(value)
+    except ValueError as error:
+        raise errors.field_invalid(field, f"{field}: {error}") from None
+    if abs(number) > MAX_AMOUNT:
+        raise errors.field_invalid(field, f"{field} is out of range")
+    return number
+
+
+def required_id(value: str, field: str) -> UUID:
+    """Raises VALIDATION_ERROR: for ids that come from other parts of the system, not from outside."""
+    parsed = parse_id(value)
+    if parsed is None:
+        raise errors.field_invalid(field, f"{field} is not a UUID")
+    return parsed
+
+
+def invoice_id(value: str) -> UUID:
+    """Raises INVOICE_NOT_FOUND: what is no UUID names no invoice."""
+    parsed = parse_id(value)
+    if parsed is None:
+        raise errors.invoice_not_found()
+    return parsed
+
+
+def deal_id(value: str) -> UUID:
+    """Raises DEAL_NOT_FOUND."""
+    parsed = parse_id(value)
+    if parsed is None:
+        raise errors.deal_not_found()
+    return parsed
+
+
+def requisite_id(value: str) -> UUID:
+    """Raises REQUISITE_NOT_FOUND."""
+    parsed = parse_id(value)
+    if parsed is None:
+        raise errors.requisite_not_found()
+    return parsed
+
+
+def limit(value: int, *, default: int = 100, most: int = 1000) -> int:
+    """How many rows to answer with: 0 means `default`."""
+    if not 0 <= value <= most:
+        raise errors.field_invalid("limit", f"limit is 1 to {most}")
+    return value or default

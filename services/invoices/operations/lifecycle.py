@@ -1,0 +1,133 @@
+"""The only place where a deal or an invoice changes its state: always under the invoice's row lock, always by the
+table of transitions, always with its history row, and with the announcement when the invoice finishes.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from kit.ids import new_id
+from kit.outbox import announce
+from services.invoices import domain, errors, events, store
+from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices.models import Deal, DealTransition, Invoice, Outbox
+from services.invoices.wiring import Deps
+
+BY_TIME = "time"
+BY_CUSTOMER = "customer"
+
+
+def state_of(deal: Deal) -> DealState:
+    return DealState(DealStatus(deal.status), deal.sub_status)
+
+
+def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
+    """The invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
+    invoice = store.locked_invoice(tx, invoice_id)
+    if invoice is None:
+        raise errors.invoice_not_found()
+    return invoice, store.deal(tx, invoice.deal_id) if invoice.deal_id else None
+
+
+def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
+    """The deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
+    invoice_id = store.deal_invoice_id(tx, deal_id)
+    invoice = store.locked_invoice(tx, invoice_id) if invoice_id else None
+    deal = store.deal(tx, deal_id)
+    if invoice is None or deal is None:
+        raise errors.deal_not_found()
+    return invoice, deal
+
+
+def require_open(invoice: Invoice) -> None:
+    """Raises INVOICE_FINISHED: terminal statuses have no further transitions."""
+    if invoice.status != InvoiceStatus.PENDING:
+        raise errors.invoice_finished(invoice.status)
+
+
+def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
+    """Do what the expiry worker would have done by now; true when the invoice expired just here.
+
+    Asked before anything a customer does, so that a late worker never makes a step possible that time had ended.
+    """
+    if invoice.status != InvoiceStatus.PENDING:
+        return False
+    if domain.invoice_overdue(has_deal=deal is not None, invoice_expires_at=invoice.expires_at, now=now):
+        finish(tx, deps, invoice, None, InvoiceStatus.EXPIRED, now=now)
+        return True
+    if deal is not None and domain.deal_overdue(state_of(deal), deal.expires_at, now):
+        advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
+        return True
+    return False
+
+
+def advance(
+    tx: Session,
+    deps: Deps,
+    invoice: Invoice,
+    deal: Deal,
+    trigger: Trigger,
+    *,
+    now: datetime,
+    actor: str,
+    note: str = "",
+    adjusted_amount: Decimal | None = None,
+) -> None:
+    """Take the deal one step along the table of transitions, and its invoice with it.
+
+    Raises DEAL_STATE_CONFLICT when the table has no such step.
+    """
+    step = domain.transition(state_of(deal), trigger)
+    if step is None:
+        message = f"A deal that is {deal.status} ({deal.sub_status}) does not allow this step"
+        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+    deal.status = step.target.status
+    deal.sub_status = step.target.sub_status
+    if trigger is Trigger.MARK_PAID:
+        deal.mark_paid_at = now
+        deal.confirm_before = now + deps.settings.confirmation_time
+    if adjusted_amount is not None:
+        deal.adjusted_amount = adjusted_amount
+        deal.amount_fiat = domain.customer_amount(
+            adjusted_amount, deal.client_percent, deal.currency_decimals
+        )
+    if step.target.status is DealStatus.COMPLETED:
+        final_amount = deal.invoice_amount if deal.adjusted_amount is None else deal.adjusted_amount
+        deal.merchant_usdt = domain.merchant_usdt(final_amount, deal.conversion_rate, deal.merchant_percent)
+    if step.target.status not in domain.OPEN_DEAL_STATUSES:
+        deal.finished_at = now
+        store.release_requisite(tx, deal.requisite_id)
+    remember(tx, deal, now=now, actor=actor, note=note)
+    if step.invoice is not None:
+        finish(tx, deps, invoice, deal, step.invoice, now=now)
+
+
+def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str = "") -> None:
+    """Write the deal's present state into its history."""
+    tx.add(
+        DealTransition(
+            deal_id=deal.id, at=now, status=deal.status, sub_status=deal.sub_status, actor=actor, note=note
+        )
+    )
+
+
+def finish(
+    tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, status: InvoiceStatus, *, now: datetime
+) -> None:
+    """Make the invoice terminal and announce it, once and for ever."""
+    require_open(invoice)
+    invoice.status = status
+    invoice.finished_at = now
+    invoice.event_id = new_id()
+    tx.flush()
+    announce(
+        tx,
+        Outbox,
+        subject=events.FINISHED,
+        message=events.invoice_finished(invoice, deal),
+        at=now,
+        signal=deps.announced,
+        event_id=invoice.event_id,
+    )

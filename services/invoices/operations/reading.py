@@ -1,0 +1,60 @@
+"""SPEC endpoints 2 and 3: one invoice, and pages of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kit.ids import parse_id
+from services.invoices import errors, store
+from services.invoices.domain import InvoiceStatus
+from services.invoices.operations import fields
+from services.invoices.store import InvoiceView
+from services.invoices.wiring import Deps
+
+MAX_PER_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Page:
+    """Part of the invoices that match; `total` counts them all."""
+
+    invoices: Sequence[InvoiceView]
+    total: int
+
+
+def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceView:
+    """The merchant's invoice by UUID or external id. Raises INVOICE_NOT_FOUND."""
+    if "\0" in invoice_ref:
+        raise errors.invoice_not_found()
+    owner = fields.required_id(merchant_id, "merchant_id")
+    with deps.db.autocommit() as connection:
+        view = store.invoice_view_by_ref(connection, owner, invoice_ref, parse_id(invoice_ref))
+    if view is None:
+        raise errors.invoice_not_found()
+    return view
+
+
+def list_invoices(
+    deps: Deps,
+    *,
+    merchant_id: str,
+    page: int,
+    per_page: int,
+    status: InvoiceStatus | None,
+    currency_code: str | None,
+    ascending: bool,
+) -> Page:
+    """Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    if page < 1 or not 1 <= per_page <= MAX_PER_PAGE:
+        raise errors.field_invalid("page", f"page is at least 1, per_page 1 to {MAX_PER_PAGE}")
+    owner = fields.required_id(merchant_id, "merchant_id")
+    with deps.db.autocommit() as connection:
+        total = store.invoice_count(connection, owner, status, currency_code)
+        if total == 0:
+            raise errors.invoices_not_found()
+        offset = (page - 1) * per_page
+        if offset >= total:
+            return Page([], total)
+        invoices = store.invoice_page(
+            connection, owner, status, currency_code, ascending=ascending, offset=offset, limit=per_page
+        )
+    return Page(invoices, total)

@@ -1,0 +1,346 @@
+"""Every query of the invoices service, named by what it returns. Nothing here decides."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Select, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from services.invoices.domain import CreationFacts, DealStatus, InvoiceStatus, NewInvoice
+from services.invoices.models import Deal, DealTransition, Invoice, Outbox, Requisite, Switch
+
+InvoiceView = Row[Any]
+"""An invoice with its newest deal: the columns of `invoices`, and those of `deals` with the prefix `deal_`.
+
+`deal_id` is null when there is no deal, and so is everything else with that prefix.
+"""
+
+_DEAL_COLUMNS = [
+    column.label(f"deal_{column.name}") for column in Deal.__table__.columns if column.name not in {"id"}
+]
+_VIEW = select(*Invoice.__table__.columns, *_DEAL_COLUMNS).select_from(
+    Invoice.__table__.outerjoin(Deal.__table__, Deal.id == Invoice.deal_id)
+)
+
+
+# -- creating
+
+# One round trip decides and inserts: the facts are those of the insert's own snapshot, and what slips in beside it
+# is caught by the unique constraints (nothing created, no fact against it: ask again).
+_CREATE = text("""
+WITH duplicate AS (
+  SELECT id, status FROM invoices WHERE merchant_id = :merchant_id AND external_id = :external_id
+), waiting AS (
+  SELECT i.id,
+         CASE WHEN i.deal_id IS NULL THEN i.expires_at <= :created_at
+              ELSE d.sub_status = 'awaiting_payment' AND d.expires_at <= :created_at END AS overdue
+  FROM invoices i LEFT JOIN deals d ON d.id = i.deal_id
+  WHERE i.merchant_id = :merchant_id AND i.customer_id = :customer_id AND i.status = 'pending'
+), newest_unpaid AS (
+  SELECT created_at FROM invoices
+  WHERE merchant_id = :merchant_id AND customer_id = :customer_id
+    AND status <> 'success' AND created_at > :window_start
+  ORDER BY created_at DESC LIMIT :customer_limit
+), unpaid AS (
+  SELECT count(*) AS n, min(created_at) AS oldest FROM newest_unpaid
+), free AS (
+  SELECT EXISTS (SELECT FROM requisites
+                 WHERE method_code = ANY(:method_codes) AND enabled AND open_deals < max_deals) AS requisite
+), system AS (
+  SELECT coalesce((SELECT enabled FROM switches WHERE name = 'deals'), true) AS enabled
+), created AS (
+  INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, purpose,
+                        callback_url, success_url, fail_url, created_at, expires_at)
+  SELECT :id, :merchant_id, :key_id, :external_id, :amount, :currency_code, 'pending', :customer_id, :purpose,
+         :callback_url, :success_url, :fail_url, :created_at, :expires_at
+  FROM unpaid, free, system
+  WHERE :acceptable AND system.enabled AND unpaid.n < :customer_limit AND free.requisite
+    AND NOT EXISTS (SELECT FROM duplicate) AND NOT EXISTS (SELECT FROM waiting)
+  ON CONFLICT DO NOTHING
+  RETURNING id
+)
+SELECT EXISTS (SELECT FROM created) AS created,
+       system.enabled AS system_enabled,
+       (SELECT id FROM duplicate) AS duplicate_id,
+       (SELECT status FROM duplicate) AS duplicate_status,
+       (SELECT id FROM waiting) AS waiting_id,
+       coalesce((SELECT overdue FROM waiting), false) AS waiting_overdue,
+       unpaid.n AS unpaid,
+       unpaid.oldest AS oldest_unpaid_at,
+       free.requisite AS requisite_free
+FROM unpaid, free, system
+""")
+
+
+def create_if_allowed(
+    connection: Connection,
+    new: NewInvoice,
+    *,
+    acceptable: bool,
+    method_codes: Sequence[str],
+    window_start: datetime,
+    customer_limit: int,
+) -> CreationFacts:
+    """Insert the invoice unless a fact speaks against it, and return the facts. One statement."""
+    row = connection.execute(
+        _CREATE,
+        {
+            "id": new.id,
+            "merchant_id": new.merchant_id,
+            "key_id": new.key_id,
+            "external_id": new.external_id,
+            "amount": new.amount,
+            "currency_code": new.currency_code,
+            "customer_id": new.customer_id,
+            "purpose": new.purpose,
+            "callback_url": new.callback_url,
+            "success_url": new.success_url,
+            "fail_url": new.fail_url,
+            "created_at": new.created_at,
+            "expires_at": new.expires_at,
+            "acceptable": acceptable,
+            "method_codes": list(method_codes),
+            "window_start": window_start,
+            "customer_limit": customer_limit,
+        },
+    ).one()
+    return CreationFacts(*row)
+
+
+# -- reading invoices
+
+
+def invoice_view(connection: Connection | Session, invoice_id: UUID) -> InvoiceView | None:
+    return connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
+
+
+def invoice_view_by_ref(
+    connection: Connection, merchant_id: UUID, ref: str, ref_id: UUID | None
+) -> InvoiceView | None:
+    """The merchant's invoice of that id, else the one of that external id (SPEC endpoint 2)."""
+    if ref_id is not None:
+        by_id = connection.execute(
+            _VIEW.where(Invoice.merchant_id == merchant_id, Invoice.id == ref_id)
+        ).one_or_none()
+        if by_id is not None:
+            return by_id
+    return connection.execute(
+        _VIEW.where(Invoice.merchant_id == merchant_id, Invoice.external_id == ref)
+    ).one_or_none()
+
+
+def invoice_count(
+    connection: Connection, merchant_id: UUID, status: InvoiceStatus | None, currency_code: str | None
+) -> int:
+    counting = _filtered(select(func.count()).select_from(Invoice), merchant_id, status, currency_code)
+    total: int = connection.execute(counting).scalar_one()
+    return total
+
+
+def invoice_page(
+    connection: Connection,
+    merchant_id: UUID,
+    status: InvoiceStatus | None,
+    currency_code: str | None,
+    *,
+    ascending: bool,
+    offset: int,
+    limit: int,
+) -> Sequence[InvoiceView]:
+    order = (Invoice.created_at, Invoice.id)
+    page = _filtered(_VIEW, merchant_id, status, currency_code)
+    page = page.order_by(*(order if ascending else (column.desc() for column in order)))
+    return connection.execute(page.offset(offset).limit(limit)).all()
+
+
+def _filtered(
+    query: Select[Any], merchant_id: UUID, status: InvoiceStatus | None, currency_code: str | None
+) -> Select[Any]:
+    query = query.where(Invoice.merchant_id == merchant_id)
+    if status is not None:
+        query = query.where(Invoice.status == status)
+    return query if currency_code is None else query.where(Invoice.currency_code == currency_code)
+
+
+def finished_invoices_after(connection: Connection, after: UUID | None, limit: int) -> Sequence[InvoiceView]:
+    page = _VIEW.where(Invoice.status != InvoiceStatus.PENDING).order_by(Invoice.id).limit(limit)
+    return connection.execute(page if after is None else page.where(Invoice.id > after)).all()
+
+
+def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tuple[Invoice, Deal | None]]:
+    query = select(Invoice, Deal).outerjoin(Deal, Deal.id == Invoice.deal_id)
+    query = query.where(Invoice.id.in_(invoice_ids), Invoice.status != InvoiceStatus.PENDING)
+    return [(invoice, deal) for invoice, deal in tx.execute(query).tuples()]
+
+
+# -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock
+
+
+def locked_invoice(tx: Session, invoice_id: UUID) -> Invoice | None:
+    return tx.execute(select(Invoice).where(Invoice.id == invoice_id).with_for_update()).scalar_one_or_none()
+
+
+def waiting_invoices_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
+    """Invoices whose time for choosing a method is over; locked, those that others hold are left to them."""
+    due = (
+        select(Invoice)
+        .where(Invoice.status == InvoiceStatus.PENDING, Invoice.deal_id.is_(None), Invoice.expires_at <= now)
+        .order_by(Invoice.expires_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return tx.execute(due).scalars().all()
+
+
+def invoices_with_unpaid_deal_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
+    """Invoices whose deal was not marked paid in its time; locked as above."""
+    return _locked_by_deal(tx, "awaiting_payment", Deal.expires_at <= now, limit)
+
+
+def invoices_with_confirmation_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
+    """Invoices whose deal was marked paid and not confirmed in its time; locked as above."""
+    return _locked_by_deal(tx, "awaiting_confirmation", Deal.confirm_before <= now, limit)
+
+
+def _locked_by_deal(tx: Session, sub_status: str, due: Any, limit: int) -> Sequence[Invoice]:
+    query = (
+        select(Invoice)
+        .join(Deal, Deal.id == Invoice.deal_id)
+        .where(Deal.sub_status == sub_status, due)
+        .limit(limit)
+        .with_for_update(of=Invoice, skip_locked=True)
+    )
+    return tx.execute(query).scalars().all()
+
+
+# -- deals
+
+
+def deal(tx: Session, deal_id: UUID) -> Deal | None:
+    """The deal as it is now: ask only under its invoice's lock when it's going to change."""
+    return tx.get(Deal, deal_id, populate_existing=True)
+
+
+def deal_invoice_id(connection: Connection | Session, deal_id: UUID) -> UUID | None:
+    return connection.execute(select(Deal.invoice_id).where(Deal.id == deal_id)).scalar_one_or_none()
+
+
+_DEALS = select(*Deal.__table__.columns)
+
+
+def deal_row(connection: Connection | Session, deal_id: UUID) -> Row[Any] | None:
+    return connection.execute(_DEALS.where(Deal.id == deal_id)).one_or_none()
+
+
+def newest_deals(connection: Connection, status: DealStatus | None, limit: int) -> Sequence[Row[Any]]:
+    query = _DEALS if status is None else _DEALS.where(Deal.status == status)
+    return connection.execute(query.order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)).all()
+
+
+def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
+    query = select(*DealTransition.__table__.columns).where(DealTransition.deal_id == deal_id)
+    return connection.execute(query.order_by(DealTransition.id)).all()
+
+
+def deal_counts_by_status(connection: Connection) -> dict[str, int]:
+    open_only = Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL])
+    query = select(Deal.status, func.count()).where(open_only).group_by(Deal.status)
+    return dict(connection.execute(query).tuples().all())
+
+
+# -- requisites
+
+
+def free_requisite(tx: Session, method_code: str, amount_fiat: Decimal) -> Requisite | None:
+    """The requisite of the method that was used longest ago, has capacity and no open deal of this amount; locked.
+
+    Two customers choosing at once are let in one after the other per method, so that each sees what the one before
+    took. The partial unique index on deals would catch what this misses.
+    """
+    tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"requisites:{method_code}", 0))))
+    same_amount_open = (
+        select(Deal.id)
+        .where(
+            Deal.requisite_id == Requisite.id,
+            Deal.amount_fiat == amount_fiat,
+            Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL]),
+        )
+        .exists()
+    )
+    query = (
+        select(Requisite)
+        .where(
+            Requisite.method_code == method_code,
+            Requisite.enabled,
+            Requisite.open_deals < Requisite.max_deals,
+            ~same_amount_open,
+        )
+        .order_by(Requisite.last_used_at.asc().nulls_first(), Requisite.id)
+        .limit(1)
+        .with_for_update()
+    )
+    return tx.execute(query).scalar_one_or_none()
+
+
+def release_requisite(tx: Session, requisite_id: UUID) -> None:
+    tx.execute(
+        update(Requisite).where(Requisite.id == requisite_id).values(open_deals=Requisite.open_deals - 1)
+    )
+
+
+def requisite(connection: Connection | Session, requisite_id: UUID) -> Row[Any] | None:
+    query = select(*Requisite.__table__.columns).where(Requisite.id == requisite_id)
+    return connection.execute(query).one_or_none()
+
+
+def requisites(connection: Connection, method_code: str | None) -> Sequence[Row[Any]]:
+    query = select(*Requisite.__table__.columns).order_by(
+        Requisite.method_code, Requisite.created_at, Requisite.id
+    )
+    return connection.execute(
+        query if method_code is None else query.where(Requisite.method_code == method_code)
+    ).all()
+
+
+def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> Row[Any] | None:
+    query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
+    return tx.execute(query.returning(*Requisite.__table__.columns)).one_or_none()
+
+
+# -- the switch
+
+
+def deals_enabled(connection: Connection | Session) -> bool:
+    """True as long as nobody switched it off."""
+    query = select(Switch.enabled).where(Switch.name == "deals")
+    enabled = connection.execute(query).scalar_one_or_none()
+    return True if enabled is None else enabled
+
+
+def set_deals_enabled(tx: Session, *, enabled: bool, actor: str, at: datetime) -> None:
+    values = {"enabled": enabled, "changed_at": at, "actor": actor}
+    tx.execute(
+        insert(Switch)
+        .values(name="deals", **values)
+        .on_conflict_do_update(index_elements=["name"], set_=values)
+    )
+
+
+# -- the outbox
+
+
+def announced_event_ids(tx: Session, event_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the events that still lie in the outbox, now marked as not published."""
+    query = update(Outbox).where(Outbox.id.in_(event_ids)).values(published_at=None).returning(Outbox.id)
+    return set(tx.execute(query).scalars())
+
+
+def outbox_lag(connection: Connection, now: datetime) -> tuple[int, float]:
+    """How many facts wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
+    query = select(func.count(), func.min(Outbox.created_at)).where(Outbox.published_at.is_(None))
+    count, oldest = connection.execute(query).one()
+    return count, (now - oldest).total_seconds() if oldest else 0.0

@@ -1,0 +1,39 @@
+"""The service put together: the one place that knows which part is made of which."""
+
+from dataclasses import dataclass
+
+from kit.bus import Bus
+from kit.clock import Clock, SystemClock
+from kit.db import Database
+from kit.worker import Signal
+from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient
+from services.invoices.config import InvoicesSettings
+
+
+@dataclass(frozen=True)
+class Deps:
+    """What operations and workers use. `announced` rings when a fact was committed to the outbox."""
+
+    settings: InvoicesSettings
+    clock: Clock
+    db: Database
+    bus: Bus
+    catalog: CatalogClient
+    merchants: MerchantsClient
+    announced: Signal
+
+
+def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
+    """Connects nowhere; the process starts the bus."""
+    bus = Bus(settings.nats_url, name=settings.service)
+    catalog = CatalogClient(settings.catalog_address)
+    bus.on_hint(CATALOG_HINT, lambda *_: catalog.changed.set())
+    return Deps(
+        settings=settings,
+        clock=clock or SystemClock(),
+        db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
+        bus=bus,
+        catalog=catalog,
+        merchants=MerchantsClient(settings.merchants_address),
+        announced=Signal(),
+    )

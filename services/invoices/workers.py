@@ -1,0 +1,53 @@
+"""The loops of the service: the outbox's relay and three timers."""
+
+from collections.abc import Callable, Sequence
+
+from kit.relay import relay
+from kit.rpc.status import Gauge
+from kit.worker import Loop, Worker
+from services.invoices import store
+from services.invoices.models import BusState, Outbox
+from services.invoices.operations import timers
+from services.invoices.wiring import Deps
+
+# How late a time-out may be noticed. Customers' own steps look at the clock themselves.
+TIMER_SECONDS = 1.0
+
+
+def workers(deps: Deps) -> Sequence[Worker]:
+    """Any number of processes may run these side by side."""
+    return [
+        relay(
+            db=deps.db,
+            bus=deps.bus,
+            outbox=Outbox,
+            bus_state=BusState,
+            clock=deps.clock,
+            signal=deps.announced,
+        ),
+        _timer("expire-invoices", deps, timers.expire_invoices),
+        _timer("expire-deals", deps, timers.expire_deals),
+        _timer("overdue-confirmations", deps, timers.open_overdue_appeals),
+    ]
+
+
+def caches(deps: Deps) -> Sequence[Worker]:
+    """Every process that serves calls keeps the catalog in memory."""
+    return [deps.catalog.reloading()]
+
+
+def gauges(deps: Deps) -> Sequence[Gauge]:
+    """For `fiatgate status`: what waits, and for whom."""
+    with deps.db.autocommit() as connection:
+        waiting, oldest_seconds = store.outbox_lag(connection, deps.clock.now())
+        open_deals = store.deal_counts_by_status(connection)
+    return [
+        Gauge("outbox_unpublished", waiting),
+        Gauge("outbox_oldest_seconds", oldest_seconds, "seconds"),
+        Gauge("deals_pending", open_deals.get("pending", 0)),
+        Gauge("deals_in_appeal", open_deals.get("appeal", 0)),
+    ]
+
+
+def _timer(name: str, deps: Deps, step: Callable[[Deps], bool]) -> Loop:
+    return Loop(name, lambda: step(deps), every_seconds=TIMER_SECONDS)
