@@ -1,0 +1,14 @@
+"""`python -m services.catalog run | serve | work | migrate | settings` (kit.process)."""
+
+from kit.process import Service, main
+from services.catalog.config import CatalogSettings
+from services.catalog.rpc import add_to
+from services.catalog.wiring import wire
+from services.catalog.workers import gauges, workers
+
+SERVICE = Service(
+    name="catalog", settings=CatalogSettings, wire=wire, add_to=add_to, workers=workers, gauges=gauges
+)
+
+if __name__ == "__main__":
+    main(SERVICE)

@@ -1,0 +1,257 @@
+"""The rules of currencies, payment methods and rates. Pure; the time is an argument.
+
+Rates are fiat per USDT, commissions and markups fractions 0..1, percents 0..100 (DESIGN section 4, Money).
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
+
+from kit.money import PERCENT_PLACES, RATE_PLACES, round_down
+
+RATE_WHOLE_DIGITS = 12
+SOURCE_RATE_PLACES = 8
+CLOCK_SKEW = timedelta(seconds=60)
+"""How far ahead of this machine's clock the one that took a rate may have been."""
+
+
+@dataclass(frozen=True)
+class Currency:
+    code: str
+    name: str
+    symbol: str
+    decimals: int
+    min_amount: Decimal
+    max_amount: Decimal
+    markup: Decimal
+    enabled: bool
+
+
+@dataclass(frozen=True)
+class Method:
+    code: str
+    currency_code: str
+    name: str
+    min_sum: Decimal
+    max_sum: Decimal
+    payment_minutes: int
+    commission: Decimal
+    logo_url: str | None
+    active: bool
+
+
+@dataclass(frozen=True)
+class Merchant:
+    """What the catalog needs to know of a merchant; an empty `allowed_…` allows all."""
+
+    category_code: str | None
+    category_commission: Decimal | None
+    client_share: Decimal
+    allowed_currencies: frozenset[str]
+    allowed_methods: frozenset[str]
+
+    def may_use(self, currency_code: str, method_code: str | None = None) -> bool:
+        currency_allowed = not self.allowed_currencies or currency_code in self.allowed_currencies
+        method_allowed = (
+            method_code is None or not self.allowed_methods or method_code in self.allowed_methods
+        )
+        return currency_allowed and method_allowed
+
+
+# -- commissions
+
+
+@dataclass(frozen=True)
+class Commission:
+    """Percents with 2 decimals; client and merchant parts add up to the total."""
+
+    total_percent: Decimal
+    client_percent: Decimal
+    merchant_percent: Decimal
+
+
+def is_fraction(value: Decimal) -> bool:
+    return value.is_finite() and 0 <= value <= 1
+
+
+def split_commission(category: Decimal, method: Decimal, client_share: Decimal) -> Commission | None:
+    """The total, rounded half up, with the client's part rounded down and the merchant's the rest.
+
+    None when a commission is no fraction 0..1, or the two add up to more than all of the money.
+    """
+    if not (is_fraction(category) and is_fraction(method) and is_fraction(category + method)):
+        return None
+    total = ((category + method) * 100).quantize(Decimal(1).scaleb(-PERCENT_PLACES), ROUND_HALF_UP)
+    client = round_down(total * client_share, PERCENT_PLACES)
+    return Commission(total, client, total - client)
+
+
+# -- rates
+
+
+class Origin(StrEnum):
+    """Who answers for a rate."""
+
+    OPERATOR = "operator"
+    SOURCES = "sources"
+    ACCEPTED = "accepted"  # held back by the jump guard, then accepted by an operator
+
+
+def is_plausible_rate(value: Decimal) -> bool:
+    """Whether it can be stored and divided by: above zero, at most 12 digits before and 8 after the point."""
+    return value.is_finite() and 0 < value < Decimal(10) ** RATE_WHOLE_DIGITS
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What one source said: a rate, or (`rate` null) why it has none."""
+
+    source: str
+    rate: Decimal | None = None
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.source or (self.rate is None) != bool(self.error):
+            raise ValueError("a quote has a source, and either a rate or an error")
+        if self.rate is not None and not is_plausible_rate(self.rate):
+            raise ValueError("a quoted rate is a plausible number above zero")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate before the markup. `quotes` is null when the stored document of its sources does not parse."""
+
+    source_rate: Decimal
+    origin: Origin
+    taken_at: datetime
+    quotes: tuple[Quote, ...] | None = ()
+
+    def is_well_formed(self, now: datetime) -> bool:
+        if self.quotes is None or self.taken_at > now + CLOCK_SKEW:
+            return False
+        return self.origin is Origin.OPERATOR or any(quote.rate is not None for quote in self.quotes)
+
+    def is_fresh(self, now: datetime, max_age: timedelta) -> bool:
+        return now - max_age <= self.taken_at <= now + CLOCK_SKEW
+
+
+@dataclass(frozen=True)
+class AcceptedRates:
+    """The two rates of a currency that can be in force; both null when none was ever accepted."""
+
+    newest: Rate | None
+    decided: Rate | None  # the newest of those that an operator set or accepted
+
+    def in_force(self, now: datetime, max_age: timedelta) -> Rate | None:
+        """The newest, but a rate set by an operator outranks polled ones while it is fresh."""
+        decided = self.decided
+        if decided is not None and decided.origin is Origin.OPERATOR and decided.is_fresh(now, max_age):
+            return decided
+        return self.newest
+
+
+def with_markup(source_rate: Decimal, markup: Decimal) -> Decimal:
+    """What deals lock, rounded down to 2 decimals; not a number, or zero, when nothing sensible comes out."""
+    return round_down(source_rate * (1 - markup), RATE_PLACES) if source_rate.is_finite() else source_rate
+
+
+class RateFault(StrEnum):
+    """Why there is no rate to give, graver first; the values are the public codes (SPEC, Errors)."""
+
+    SNAPSHOT_MALFORMED = "RATES_INVALID"
+    NOT_POSITIVE = "RATE_INVALID"
+    STALE = "RATES_UNAVAILABLE"
+    NEVER_ACCEPTED = "RATE_NOT_FOUND"
+
+
+def price(markup: Decimal, rate: Rate | None, now: datetime, max_age: timedelta) -> Decimal | RateFault:
+    """A currency's rate for merchants, or why there is none. Never a guess, never 1:1."""
+    if rate is None:
+        return RateFault.NEVER_ACCEPTED
+    if not rate.is_well_formed(now):
+        return RateFault.SNAPSHOT_MALFORMED
+    if not rate.is_fresh(now, max_age):
+        return RateFault.STALE
+    value = with_markup(rate.source_rate, markup)
+    return value if value.is_finite() and value > 0 else RateFault.NOT_POSITIVE
+
+
+# -- polling
+
+
+def median(quotes: Iterable[Quote]) -> Decimal:
+    """The median of the rates that came, with 8 decimals; there has to be one."""
+    return round_down(
+        statistics.median(each.rate for each in quotes if each.rate is not None), SOURCE_RATE_PLACES
+    )
+
+
+def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
+    """Whether `new` is further from `last` than the fraction `max_jump` of it; from nonsense all is far."""
+    return not is_plausible_rate(last) or abs(new - last) > last * max_jump
+
+
+@dataclass(frozen=True)
+class Accept:
+    """The polled rate holds from now on."""
+
+    rate: Rate
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The polled rate moved too far: it waits for an operator."""
+
+    rate: Rate
+
+
+@dataclass(frozen=True)
+class TooFewSources:
+    """Nothing was learnt."""
+
+    answered: int
+
+
+def judge(
+    quotes: Sequence[Quote], last: Rate | None, *, taken_at: datetime, max_jump: Decimal, min_sources: int
+) -> Accept | Hold | TooFewSources:
+    """What becomes of one currency's poll; `last` is the newest accepted rate, fresh or not."""
+    answered = sum(quote.rate is not None for quote in quotes)
+    if answered < min_sources:
+        return TooFewSources(answered)
+    rate = Rate(median(quotes), Origin.SOURCES, taken_at, tuple(quotes))
+    if last is not None and jumps(last.source_rate, rate.source_rate, max_jump):
+        return Hold(rate)
+    return Accept(rate)
+
+
+# -- what a source answered
+
+
+def value_at(document: object, path: str) -> object:
+    """The value at `data.rates.EUR` or, as a JSON pointer, `/data/rates/EUR`; raises LookupError."""
+    pointer = path.startswith("/")
+    for step in path[1:].split("/") if pointer else path.split("."):
+        key = step.replace("~1", "/").replace("~0", "~") if pointer else step
+        if isinstance(document, dict) and key in document:
+            document = document[key]
+        elif isinstance(document, list) and key.isdecimal() and int(key) < len(document):
+            document = document[int(key)]
+        else:
+            raise LookupError(f"nothing at {path}")
+    return document
+
+
+def quoted_rate(number: Decimal, *, invert: bool) -> Decimal:
+    """The rate a source's number means, with 8 decimals; `invert` for sources that quote USDT per fiat.
+
+    Raises ValueError when it is not a plausible rate.
+    """
+    if is_plausible_rate(number):
+        rate = 1 / number if invert else number
+        if is_plausible_rate(rate) and (rounded := round_down(rate, SOURCE_RATE_PLACES)) > 0:
+            return rounded
+    raise ValueError("not a plausible rate")

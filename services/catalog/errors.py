@@ -1,0 +1,50 @@
+"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+
+from kit.errors import Refused, invalid, not_found, precondition, unavailable
+
+
+def field_invalid(field: str, message: str) -> Refused:
+    return invalid("VALIDATION_ERROR", message, field=field)
+
+
+def currency_not_found(code: str) -> Refused:
+    """`code` upper-case."""
+    return not_found("CURRENCY_NOT_FOUND", "Currency is unknown or disabled", currency=code)
+
+
+def payment_method_not_found(method_code: str) -> Refused:
+    message = "Payment method is unknown, inactive or not available to the merchant"
+    return not_found("PAYMENT_METHOD_NOT_FOUND", message, method_code=method_code)
+
+
+def category_missing() -> Refused:
+    return precondition("MERCHANT_CATEGORY_MISSING", "The merchant has no category")
+
+
+def category_not_found() -> Refused:
+    return precondition("MERCHANT_CATEGORY_NOT_FOUND", "The merchant's category does not exist")
+
+
+def category_rate_invalid() -> Refused:
+    return precondition("MERCHANT_CATEGORY_RATE_INVALID", "The category's commission is not usable")
+
+
+def rates_unavailable() -> Refused:
+    return unavailable("RATES_UNAVAILABLE", "There are no up-to-date rates now, retry in a few seconds")
+
+
+def rates_invalid() -> Refused:
+    return unavailable("RATES_INVALID", "The stored rates are malformed")
+
+
+def rate_invalid(currency_code: str) -> Refused:
+    return precondition("RATE_INVALID", f"The rate of {currency_code} is not usable", currency=currency_code)
+
+
+def rate_not_found() -> Refused:
+    return not_found("RATE_NOT_FOUND", "No rates found")
+
+
+def rate_not_held(currency_code: str) -> Refused:
+    message = f"No rate of {currency_code} waits for acceptance"
+    return precondition("RATE_NOT_HELD", message, currency=currency_code)

@@ -1,0 +1,108 @@
+"""Tables of the catalog, nothing else. The constraints are the last word on every invariant here."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Numeric, SmallInteger, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+import kit.db
+from services.catalog.domain import Origin
+
+FIAT = Numeric(20, 2)
+FRACTION = Numeric(7, 6)
+SOURCE_RATE = Numeric(20, 8)
+
+# NaN is above every number for PostgreSQL, so `> 0` alone would let it in.
+_POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
+_ORIGINS = ", ".join(repr(str(origin)) for origin in Origin)
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.metadata()
+    type_annotation_map = kit.db.TYPES
+
+
+class Currency(Base):
+    __tablename__ = "currencies"
+    __table_args__ = (
+        CheckConstraint("code ~ '^[A-Z]{3}$'", name="code"),
+        CheckConstraint("decimals BETWEEN 0 AND 2", name="decimals"),
+        CheckConstraint(
+            "min_amount > 0 AND min_amount <= max_amount AND max_amount <> 'NaN'", name="amounts"
+        ),
+        CheckConstraint("markup BETWEEN 0 AND 1", name="markup"),
+    )
+
+    code: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    symbol: Mapped[str]
+    decimals: Mapped[int] = mapped_column(SmallInteger)
+    min_amount: Mapped[Decimal] = mapped_column(FIAT)
+    max_amount: Mapped[Decimal] = mapped_column(FIAT)
+    markup: Mapped[Decimal] = mapped_column(FRACTION)
+    enabled: Mapped[bool]
+
+
+class PaymentMethod(Base):
+    __tablename__ = "payment_methods"
+    __table_args__ = (
+        CheckConstraint("min_sum > 0 AND min_sum <= max_sum AND max_sum <> 'NaN'", name="sums"),
+        CheckConstraint("payment_minutes BETWEEN 1 AND 1440", name="payment_minutes"),
+        CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
+    )
+
+    code: Mapped[str] = mapped_column(primary_key=True)
+    currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"), index=True)
+    name: Mapped[str]
+    min_sum: Mapped[Decimal] = mapped_column(FIAT)
+    max_sum: Mapped[Decimal] = mapped_column(FIAT)
+    payment_minutes: Mapped[int] = mapped_column(SmallInteger)
+    commission: Mapped[Decimal] = mapped_column(FRACTION)
+    logo_url: Mapped[str | None]
+    active: Mapped[bool]
+
+
+class Rate(Base):
+    """Every rate that was ever accepted, in that order. Append-only: a trigger refuses all else."""
+
+    __tablename__ = "rates"
+    __table_args__ = (
+        CheckConstraint(f"origin IN ({_ORIGINS})", name="origin"),
+        CheckConstraint(_POSITIVE_RATE, name="source_rate"),
+        # The newest, and the newest that an operator decided: domain.in_force chooses between the two.
+        Index("ix_rates_newest", "currency_code", "id"),
+        Index("ix_rates_decided", "currency_code", "id", postgresql_where=text("origin <> 'sources'")),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"))
+    source_rate: Mapped[Decimal] = mapped_column(SOURCE_RATE)
+    origin: Mapped[str]
+    # When it was set, or when the sources were asked; an accepted one keeps the time of its poll.
+    taken_at: Mapped[datetime]
+    # {"quotes": [{"source", "rate", "error"}, ...]}: where the number comes from, failed sources included.
+    document: Mapped[dict[str, Any]]
+
+
+class HeldRate(Base):
+    """The rate that moved too far and waits for an operator: one per currency, replaced by newer polls."""
+
+    __tablename__ = "held_rates"
+    __table_args__ = (CheckConstraint(_POSITIVE_RATE, name="source_rate"),)
+
+    currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"), primary_key=True)
+    source_rate: Mapped[Decimal] = mapped_column(SOURCE_RATE)
+    taken_at: Mapped[datetime]
+    document: Mapped[dict[str, Any]]
+
+
+class PollTurn(Base):
+    """One row: when the sources were last asked, by whichever process. Taking the turn is updating it."""
+
+    __tablename__ = "poll_turns"
+    __table_args__ = (CheckConstraint("id = 1", name="id"),)
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    started_at: Mapped[datetime]

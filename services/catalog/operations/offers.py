@@ -1,0 +1,139 @@
+"""What a merchant is offered (SPEC, endpoints 6 and 7): one statement each, for they are read all the time."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from kit.errors import Refused
+from services.catalog import errors, store
+from services.catalog.domain import (
+    Commission,
+    Currency,
+    Merchant,
+    Method,
+    RateFault,
+    is_fraction,
+    price,
+    split_commission,
+)
+from services.catalog.operations.checks import CURRENCY_CODE, METHOD_CODE
+from services.catalog.store import RatedCurrency
+from services.catalog.wiring import Deps
+
+
+@dataclass(frozen=True)
+class CurrencyOffer:
+    """`rate` is fiat per USDT after the markup, 2 decimals."""
+
+    currency: Currency
+    rate: Decimal
+
+
+@dataclass(frozen=True)
+class MethodOffer:
+    method: Method
+    currency: Currency
+    commission: Commission
+
+
+@dataclass(frozen=True)
+class MethodQuote:
+    """An offer with the rate of now, fiat per USDT."""
+
+    offer: MethodOffer
+    rate: Decimal
+
+
+def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[CurrencyOffer]:
+    """SPEC endpoint 6, by code: the enabled currencies the merchant may use that have a fresh rate.
+
+    Raises RATES_INVALID when any of their stored rates is malformed, RATE_INVALID when a fresh one is no number
+    above zero, RATES_UNAVAILABLE when all are stale, RATE_NOT_FOUND when there never was one.
+    """
+    with deps.db.autocommit() as connection:
+        enabled = store.enabled_currencies_with_rates(connection)
+    now = deps.clock.now()
+    usable = [each for each in enabled if merchant.may_use(each.currency.code)]
+    priced = [(each.currency, _price(deps, each, now)) for each in usable]
+    faults = {rate: currency.code for currency, rate in reversed(priced) if isinstance(rate, RateFault)}
+    offers = [CurrencyOffer(currency, rate) for currency, rate in priced if isinstance(rate, Decimal)]
+    for fault in (RateFault.SNAPSHOT_MALFORMED, RateFault.NOT_POSITIVE):
+        if fault in faults:
+            raise _REFUSALS[fault](faults[fault])
+    if not offers:
+        fault = RateFault.STALE if RateFault.STALE in faults else RateFault.NEVER_ACCEPTED
+        raise _REFUSALS[fault](faults.get(fault, ""))
+    return offers
+
+
+def list_method_offers(deps: Deps, *, merchant: Merchant, currency_code: str | None) -> list[MethodOffer]:
+    """SPEC endpoint 7, by currency and name: the active methods the merchant may use, of one currency or all.
+
+    Raises CURRENCY_NOT_FOUND for a code (any case) that is unknown, disabled or not allowed to the merchant, then
+    the category reasons; a known currency without such methods gives an empty list.
+    """
+    code = None if currency_code is None else currency_code.upper()
+    if code is not None and not (CURRENCY_CODE.fullmatch(code) and merchant.may_use(code)):
+        raise errors.currency_not_found(code)
+    with deps.db.autocommit() as connection:
+        found = store.enabled_currencies_with_methods(connection, code)
+    if code is not None and not found:
+        raise errors.currency_not_found(code)
+    category = _category_commission(merchant)
+    return [
+        MethodOffer(method, each.currency, _commission(category, method, merchant))
+        for each in found
+        for method in each.methods
+        if merchant.may_use(each.currency.code, method.code)
+    ]
+
+
+def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuote:
+    """One method with commission split and rate, for locking into a deal.
+
+    Raises PAYMENT_METHOD_NOT_FOUND, then the category reasons, then the rate reasons of its one currency.
+    """
+    if not METHOD_CODE.fullmatch(method_code):
+        raise errors.payment_method_not_found(method_code)
+    with deps.db.autocommit() as connection:
+        found = store.active_method_with_rates(connection, method_code)
+    if found is None or not merchant.may_use(found.method.currency_code, found.method.code):
+        raise errors.payment_method_not_found(method_code)
+    currency = found.rated.currency
+    commission = _commission(_category_commission(merchant), found.method, merchant)
+    rate = _price(deps, found.rated, deps.clock.now())
+    if isinstance(rate, RateFault):
+        raise _REFUSALS[rate](currency.code)
+    return MethodQuote(MethodOffer(found.method, currency, commission), rate)
+
+
+def _price(deps: Deps, rated: RatedCurrency, now: datetime) -> Decimal | RateFault:
+    max_age = deps.settings.rates_max_age
+    return price(rated.currency.markup, rated.rates.in_force(now, max_age), now, max_age)
+
+
+_REFUSALS: Final[Mapping[RateFault, Callable[[str], Refused]]] = {
+    RateFault.SNAPSHOT_MALFORMED: lambda _code: errors.rates_invalid(),
+    RateFault.NOT_POSITIVE: errors.rate_invalid,
+    RateFault.STALE: lambda _code: errors.rates_unavailable(),
+    RateFault.NEVER_ACCEPTED: lambda _code: errors.rate_not_found(),
+}
+
+
+def _category_commission(merchant: Merchant) -> Decimal:
+    if merchant.category_code is None:
+        raise errors.category_missing()
+    if merchant.category_commission is None:
+        raise errors.category_not_found()
+    if not is_fraction(merchant.category_commission):
+        raise errors.category_rate_invalid()
+    return merchant.category_commission
+
+
+def _commission(category: Decimal, method: Method, merchant: Merchant) -> Commission:
+    commission = split_commission(category, method.commission, merchant.client_share)
+    if commission is None:
+        raise errors.category_rate_invalid()
+    return commission

@@ -1,0 +1,177 @@
+"""Rates as operators and the poller keep them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from kit import log
+from kit.db import retry_conflicts
+from kit.errors import database_unavailable
+from kit.rpc import deadline
+from services.catalog import errors, store
+from services.catalog.domain import Accept, Hold, Origin, Quote, Rate, TooFewSources, judge, with_markup
+from services.catalog.events import CATALOG_CHANGED
+from services.catalog.operations import checks
+from services.catalog.store import RatedCurrency
+from services.catalog.wiring import Deps
+
+ANSWER_SECONDS = 1
+"""What has to be left of a call's time, once the sources were asked, to write their rates down and answer."""
+
+_log = log.get_logger()
+
+
+@dataclass(frozen=True)
+class RateInfo:
+    """A rate with what it means now: `rate` is after the markup."""
+
+    currency_code: str
+    source_rate: Decimal
+    rate: Decimal
+    origin: Origin
+    taken_at: datetime
+    fresh: bool
+    quotes: Sequence[Quote] | None
+
+
+@dataclass(frozen=True)
+class RateState:
+    currency_code: str
+    in_force: RateInfo | None
+    held: RateInfo | None
+
+
+def set_rate(deps: Deps, *, currency_code: str, rate: str) -> RateInfo:
+    """The operator's word: in force at once, without guard. What was held against the former rate is dropped.
+
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
+    """
+    code = checks.currency_code(currency_code, field="currency_code")
+    set_by_operator = Rate(checks.rate(rate, field="rate"), Origin.OPERATOR, deps.clock.now())
+    with deps.db.transaction() as tx:
+        currency = store.lock_currency(tx, code)
+        if currency is None:
+            raise errors.currency_not_found(code)
+        store.add_rate(tx, code, set_by_operator)
+        store.take_held_rate(tx, code)
+    deps.bus.hint(CATALOG_CHANGED)
+    return _info(deps, code, currency.markup, set_by_operator)
+
+
+def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
+    """What the jump guard holds back is in force from now on, with the time of its poll.
+
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD.
+    """
+    code = checks.currency_code(currency_code, field="currency_code")
+    with deps.db.transaction() as tx:
+        currency = store.lock_currency(tx, code)
+        if currency is None:
+            raise errors.currency_not_found(code)
+        held = store.take_held_rate(tx, code)
+        if held is None:
+            raise errors.rate_not_held(code)
+        accepted = replace(held, origin=Origin.ACCEPTED)
+        store.add_rate(tx, code, accepted)
+    deps.bus.hint(CATALOG_CHANGED)
+    return _info(deps, code, currency.markup, accepted)
+
+
+def list_rates(deps: Deps) -> list[RateState]:
+    """Every currency's rate in force and the held one, by code."""
+    with deps.db.autocommit() as connection:
+        return [_state(deps, rated) for rated in store.all_currencies_with_rates(connection)]
+
+
+def pull_rates(deps: Deps) -> list[RateState]:
+    """Asks the sources now, whoever's turn it is; the states of the currencies that have sources, by code.
+
+    Raises DB_UNAVAILABLE when the call has too little time left for asking.
+    """
+    seconds = deps.settings.rate_source_timeout_seconds
+    remaining = deadline.remaining_seconds()
+    if remaining is not None:
+        seconds = min(seconds, int(remaining - ANSWER_SECONDS))
+    if seconds < 1:
+        raise database_unavailable("Too little time is left for asking the rate sources")
+    _poll(deps, deadline_seconds=seconds)
+    codes = deps.sources.currency_codes
+    return [state for state in list_rates(deps) if state.currency_code in codes]
+
+
+def poll_when_due(deps: Deps) -> None:
+    """The worker's step: asks the sources when a period has passed and no other process has asked in it."""
+    with deps.db.transaction() as tx:
+        mine = store.take_poll_turn(tx, deps.clock.now(), deps.settings.rates_poll_period)
+    if mine:
+        _poll(deps, deadline_seconds=deps.settings.rate_source_timeout_seconds)
+
+
+def _poll(deps: Deps, *, deadline_seconds: int) -> None:
+    taken_at = deps.clock.now()  # before they answer: a rate is rather called older than it is
+    quotes = deps.sources.ask(deadline_seconds)
+    outcomes = {code: _record(deps, code, quotes[code], taken_at) for code in sorted(quotes)}
+    if any(isinstance(outcome, Accept) for outcome in outcomes.values()):
+        deps.bus.hint(CATALOG_CHANGED)
+    failures = {f"{code} {each.source}": each.error for code in quotes for each in quotes[code] if each.error}
+    tell = _log.warning if failures else _log.info
+    tell("rates polled", outcomes={code: _told(each) for code, each in outcomes.items()}, failures=failures)
+
+
+@retry_conflicts
+def _record(
+    deps: Deps, code: str, quotes: Sequence[Quote], taken_at: datetime
+) -> Accept | Hold | TooFewSources | None:
+    """What became of one currency's poll; None when there is no such currency."""
+    with deps.db.transaction() as tx:
+        if store.lock_currency(tx, code) is None:
+            return None
+        outcome = judge(
+            quotes,
+            store.newest_rate(tx, code),
+            taken_at=taken_at,
+            max_jump=deps.settings.rates_max_jump,
+            min_sources=deps.settings.rates_min_sources,
+        )
+        match outcome:
+            case Accept(rate):
+                store.add_rate(tx, code, rate)
+                store.take_held_rate(tx, code)
+            case Hold(rate):
+                store.hold_rate(tx, code, rate)
+        return outcome
+
+
+def _told(outcome: Accept | Hold | TooFewSources | None) -> str:
+    match outcome:
+        case Accept(rate):
+            return f"accepted {rate.source_rate:f}"
+        case Hold(rate):
+            return f"held {rate.source_rate:f}"
+        case TooFewSources(answered):
+            return f"{answered} sources answered"
+        case None:
+            return "no such currency"
+
+
+def _state(deps: Deps, rated: RatedCurrency) -> RateState:
+    code, markup = rated.currency.code, rated.currency.markup
+    in_force = rated.rates.in_force(deps.clock.now(), deps.settings.rates_max_age)
+    return RateState(
+        code,
+        in_force=None if in_force is None else _info(deps, code, markup, in_force),
+        held=None if rated.held is None else _info(deps, code, markup, rated.held),
+    )
+
+
+def _info(deps: Deps, code: str, markup: Decimal, rate: Rate) -> RateInfo:
+    return RateInfo(
+        currency_code=code,
+        source_rate=rate.source_rate,
+        rate=with_markup(rate.source_rate, markup),
+        origin=rate.origin,
+        taken_at=rate.taken_at,
+        fresh=rate.is_fresh(deps.clock.now(), deps.settings.rates_max_age),
+        quotes=rate.quotes,
+    )

@@ -1,0 +1,209 @@
+"""The servicer: message -> operation -> message. Errors are translated by kit's interceptor."""
+
+# ruff: noqa: N802  the methods are named by the proto
+
+from decimal import Decimal
+from typing import Final
+
+import grpc
+
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from fiatgate.catalog.v1 import catalog_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.money import fiat_text, percent_text, rate_text
+from kit.proto import optional, timestamp_from
+from services.catalog import operations
+from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
+from services.catalog.operations import checks
+from services.catalog.wiring import Deps
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
+
+
+class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def ListMerchantCurrencies(
+        self, request: pb.ListMerchantCurrenciesRequest, context: grpc.ServicerContext
+    ) -> pb.ListMerchantCurrenciesResponse:
+        offers = operations.list_merchant_currencies(
+            self._deps, merchant=merchant_from_message(request.merchant)
+        )
+        return pb.ListMerchantCurrenciesResponse(
+            currencies=[
+                pb.CurrencyOffer(currency=currency_to_message(offer.currency), rate=rate_text(offer.rate))
+                for offer in offers
+            ]
+        )
+
+    def ListMethodOffers(
+        self, request: pb.ListMethodOffersRequest, context: grpc.ServicerContext
+    ) -> pb.ListMethodOffersResponse:
+        offers = operations.list_method_offers(
+            self._deps,
+            merchant=merchant_from_message(request.merchant),
+            currency_code=optional(request, "currency_code"),
+        )
+        return pb.ListMethodOffersResponse(offers=[offer_to_message(offer) for offer in offers])
+
+    def GetQuote(self, request: pb.GetQuoteRequest, context: grpc.ServicerContext) -> pb.GetQuoteResponse:
+        quote = operations.get_quote(
+            self._deps, merchant=merchant_from_message(request.merchant), method_code=request.method_code
+        )
+        return pb.GetQuoteResponse(offer=offer_to_message(quote.offer), rate=rate_text(quote.rate))
+
+    def GetCatalog(
+        self, request: pb.GetCatalogRequest, context: grpc.ServicerContext
+    ) -> pb.GetCatalogResponse:
+        content = operations.get_catalog(self._deps)
+        return pb.GetCatalogResponse(
+            currencies=[currency_to_message(currency) for currency in content.currencies],
+            methods=[method_to_message(method) for method in content.methods],
+        )
+
+    def SetCurrency(
+        self, request: pb.SetCurrencyRequest, context: grpc.ServicerContext
+    ) -> pb.SetCurrencyResponse:
+        given = request.currency
+        currency = operations.set_currency(
+            self._deps,
+            code=given.code,
+            name=given.name,
+            symbol=given.symbol,
+            decimals=given.decimals,
+            min_amount=given.min_amount,
+            max_amount=given.max_amount,
+            markup=given.markup,
+            enabled=given.enabled,
+        )
+        return pb.SetCurrencyResponse(currency=currency_to_message(currency))
+
+    def SetPaymentMethod(
+        self, request: pb.SetPaymentMethodRequest, context: grpc.ServicerContext
+    ) -> pb.SetPaymentMethodResponse:
+        given = request.method
+        method = operations.set_payment_method(
+            self._deps,
+            method_code=given.method_code,
+            currency_code=given.currency_code,
+            name=given.name,
+            min_sum=given.min_sum,
+            max_sum=given.max_sum,
+            payment_minutes=given.payment_minutes,
+            commission=given.commission,
+            logo_url=optional(given, "logo_url"),
+            active=given.active,
+        )
+        return pb.SetPaymentMethodResponse(method=method_to_message(method))
+
+    def SetRate(self, request: pb.SetRateRequest, context: grpc.ServicerContext) -> pb.SetRateResponse:
+        rate = operations.set_rate(self._deps, currency_code=request.currency_code, rate=request.rate)
+        return pb.SetRateResponse(rate=rate_to_message(rate))
+
+    def ListRates(self, request: pb.ListRatesRequest, context: grpc.ServicerContext) -> pb.ListRatesResponse:
+        states = operations.list_rates(self._deps)
+        return pb.ListRatesResponse(rates=[rate_state_to_message(state) for state in states])
+
+    def PullRates(self, request: pb.PullRatesRequest, context: grpc.ServicerContext) -> pb.PullRatesResponse:
+        states = operations.pull_rates(self._deps)
+        return pb.PullRatesResponse(rates=[rate_state_to_message(state) for state in states])
+
+    def AcceptRate(
+        self, request: pb.AcceptRateRequest, context: grpc.ServicerContext
+    ) -> pb.AcceptRateResponse:
+        rate = operations.accept_rate(self._deps, currency_code=request.currency_code)
+        return pb.AcceptRateResponse(rate=rate_to_message(rate))
+
+
+# -- messages and values
+
+
+def merchant_from_message(message: merchants_pb2.Merchant) -> Merchant:
+    commission: str | None = optional(message, "category_commission")
+    return Merchant(
+        category_code=optional(message, "category_code"),
+        category_commission=None if commission is None else checks.decimal_or_nan(commission),
+        client_share=checks.fraction(message.client_share, field="merchant.client_share"),
+        allowed_currencies=frozenset(message.allowed_currencies),
+        allowed_methods=frozenset(message.allowed_methods),
+    )
+
+
+def currency_to_message(currency: Currency) -> pb.Currency:
+    return pb.Currency(
+        code=currency.code,
+        name=currency.name,
+        symbol=currency.symbol,
+        decimals=currency.decimals,
+        min_amount=fiat_text(currency.min_amount),
+        max_amount=fiat_text(currency.max_amount),
+        markup=plain_text(currency.markup),
+        enabled=currency.enabled,
+    )
+
+
+def method_to_message(method: Method) -> pb.PaymentMethod:
+    return pb.PaymentMethod(
+        method_code=method.code,
+        currency_code=method.currency_code,
+        name=method.name,
+        min_sum=fiat_text(method.min_sum),
+        max_sum=fiat_text(method.max_sum),
+        payment_minutes=method.payment_minutes,
+        commission=plain_text(method.commission),
+        logo_url=method.logo_url,
+        active=method.active,
+    )
+
+
+def offer_to_message(offer: operations.MethodOffer) -> pb.MethodOffer:
+    return pb.MethodOffer(
+        method=method_to_message(offer.method),
+        currency=currency_to_message(offer.currency),
+        total_percent=percent_text(offer.commission.total_percent),
+        client_percent=percent_text(offer.commission.client_percent),
+        merchant_percent=percent_text(offer.commission.merchant_percent),
+    )
+
+
+def rate_state_to_message(state: operations.RateState) -> pb.RateState:
+    return pb.RateState(
+        currency_code=state.currency_code,
+        in_force=None if state.in_force is None else rate_to_message(state.in_force),
+        held=None if state.held is None else rate_to_message(state.held),
+    )
+
+
+_ORIGINS: Final = {
+    Origin.OPERATOR: pb.RATE_ORIGIN_OPERATOR,
+    Origin.SOURCES: pb.RATE_ORIGIN_SOURCES,
+    Origin.ACCEPTED: pb.RATE_ORIGIN_ACCEPTED,
+}
+_UNREADABLE: Final = (Quote("?", error="the stored document of the sources is malformed"),)
+
+
+def rate_to_message(rate: operations.RateInfo) -> pb.Rate:
+    quotes = _UNREADABLE if rate.quotes is None else rate.quotes
+    return pb.Rate(
+        currency_code=rate.currency_code,
+        source_rate=plain_text(rate.source_rate),
+        rate=rate_text(rate.rate),
+        origin=_ORIGINS[rate.origin],
+        taken_at=timestamp_from(rate.taken_at),
+        fresh=rate.fresh,
+        sources=[quote_to_message(quote) for quote in quotes],
+    )
+
+
+def quote_to_message(quote: Quote) -> pb.SourceQuote:
+    rate = None if quote.rate is None else plain_text(quote.rate)
+    return pb.SourceQuote(source=quote.source, rate=rate, error=quote.error)
+
+
+def plain_text(value: Decimal) -> str:
+    """All decimals that count, no exponent: "92.5", "0.0312"."""
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,228 @@
+"""Every query of the catalog, named by what it returns. Nothing here decides."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, FromClause, Row, Select, delete, or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from services.catalog import models
+from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
+
+Reader = Connection | Session
+T = TypeVar("T")
+
+_currencies = models.Currency.__table__
+_methods = models.PaymentMethod.__table__
+_rates = models.Rate.__table__
+_held = models.HeldRate.__table__
+_turns = models.PollTurn.__table__
+
+
+@dataclass(frozen=True)
+class RatedCurrency:
+    """A currency with the rates that may be in force, and the held one where it was asked for."""
+
+    currency: Currency
+    rates: AcceptedRates
+    held: Rate | None = None
+
+
+@dataclass(frozen=True)
+class RatedMethod:
+    method: Method
+    rated: RatedCurrency
+
+
+@dataclass(frozen=True)
+class CurrencyMethods:
+    """A currency with its active methods, by name; there may be none."""
+
+    currency: Currency
+    methods: Sequence[Method]
+
+
+# -- currencies and methods
+
+
+def enabled_currencies_with_methods(db: Reader, code: str | None) -> list[CurrencyMethods]:
+    """Enabled currencies by code, or only the one of `code`, with their active methods."""
+    joined = _currencies.outerjoin(
+        _methods, (_methods.c.currency_code == _currencies.c.code) & _methods.c.active
+    )
+    query = select(_currencies, _methods).select_from(joined).where(_currencies.c.enabled)
+    if code is not None:
+        query = query.where(_currencies.c.code == code)
+    found: dict[str, CurrencyMethods] = {}
+    for row in db.execute(query.order_by(_currencies.c.code, _methods.c.name, _methods.c.code)):
+        currency = _read(row, _currencies, Currency)
+        methods = found.setdefault(currency.code, CurrencyMethods(currency, [])).methods
+        if row._mapping[_methods.c.code] is not None:
+            methods.append(_read(row, _methods, Method))  # type: ignore[attr-defined]  # a list until returned
+    return list(found.values())
+
+
+def all_currencies(db: Reader) -> list[Currency]:
+    query = select(_currencies).order_by(_currencies.c.code)
+    return [_read(row, _currencies, Currency) for row in db.execute(query)]
+
+
+def all_methods(db: Reader) -> list[Method]:
+    query = select(_methods).order_by(_methods.c.currency_code, _methods.c.name, _methods.c.code)
+    return [_read(row, _methods, Method) for row in db.execute(query)]
+
+
+def put_currency(tx: Session, currency: Currency) -> None:
+    _put(tx, _currencies, "code", asdict(currency))
+
+
+def put_method(tx: Session, method: Method) -> None:
+    """Violates `fk_payment_methods_currency_code` when there is no such currency."""
+    _put(tx, _methods, "code", asdict(method))
+
+
+# -- rates
+
+
+def enabled_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
+    """By code."""
+    query = _RATED_CURRENCIES.where(_currencies.c.enabled).order_by(_currencies.c.code)
+    return [_rated_currency(row) for row in db.execute(query)]
+
+
+def all_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
+    """By code, the held rates included."""
+    query = (
+        _RATED_CURRENCIES.add_columns(*_held.c)
+        .outerjoin(_held, _held.c.currency_code == _currencies.c.code)
+        .order_by(_currencies.c.code)
+    )
+    return [replace(_rated_currency(row), held=_rate(row, _held)) for row in db.execute(query)]
+
+
+def active_method_with_rates(db: Reader, method_code: str) -> RatedMethod | None:
+    """None when there is no such method, it is inactive, or its currency is disabled."""
+    query = (
+        _RATED_CURRENCIES.add_columns(*_methods.c)
+        .join(_methods, _methods.c.currency_code == _currencies.c.code)
+        .where(_methods.c.code == method_code, _methods.c.active, _currencies.c.enabled)
+    )
+    row = db.execute(query).one_or_none()
+    return None if row is None else RatedMethod(_read(row, _methods, Method), _rated_currency(row))
+
+
+def lock_currency(tx: Session, code: str) -> Currency | None:
+    """The currency, its rates in this transaction's hands: they are decided one after the other."""
+    row = tx.execute(
+        select(_currencies).where(_currencies.c.code == code).with_for_update(key_share=True)
+    ).first()
+    return None if row is None else _read(row, _currencies, Currency)
+
+
+def newest_rate(tx: Session, code: str) -> Rate | None:
+    query = select(_rates).where(_rates.c.currency_code == code).order_by(_rates.c.id.desc()).limit(1)
+    row = tx.execute(query).first()
+    return None if row is None else _rate(row, _rates)
+
+
+def add_rate(tx: Session, code: str, rate: Rate) -> None:
+    tx.execute(insert(models.Rate).values(origin=rate.origin, **_rate_columns(code, rate)))
+
+
+def hold_rate(tx: Session, code: str, rate: Rate) -> None:
+    """In place of the one that is held."""
+    _put(tx, _held, "currency_code", _rate_columns(code, rate))
+
+
+def take_held_rate(tx: Session, code: str) -> Rate | None:
+    """The held rate, which is held no more; None when there was none."""
+    row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
+    return None if row is None else _rate(row, _held)
+
+
+def take_poll_turn(tx: Session, now: datetime, period: timedelta) -> bool:
+    """Whether it is time to ask the sources and nobody else is doing it; true only for one asker per period.
+
+    A turn far in the future, left behind by a clock that was set back, holds nobody up.
+    """
+    started_at = _turns.c.started_at
+    query = insert(models.PollTurn).values(id=1, started_at=now)
+    query = query.on_conflict_do_update(
+        index_elements=[_turns.c.id],
+        set_={"started_at": now},
+        where=or_(started_at <= now - period, started_at > now + CLOCK_SKEW),
+    )
+    return tx.execute(query.returning(_turns.c.id)).first() is not None
+
+
+# -- rows and values
+
+
+def _lateral_rate(name: str, *conditions: Any) -> FromClause:
+    query = select(_rates).where(_rates.c.currency_code == _currencies.c.code, *conditions)
+    return query.order_by(_rates.c.id.desc()).limit(1).lateral(name)
+
+
+_newest: Final = _lateral_rate("newest")
+_decided: Final = _lateral_rate("decided", _rates.c.origin != Origin.SOURCES.value)
+_RATED_CURRENCIES: Final[Select[Any]] = (
+    select(_currencies, _newest, _decided)
+    .outerjoin(_newest, _newest.c.currency_code == _currencies.c.code)
+    .outerjoin(_decided, _decided.c.currency_code == _currencies.c.code)
+)
+
+
+@dataclass(frozen=True)
+class _Document:
+    """What is kept with a rate for ever: where it came from."""
+
+    quotes: tuple[Quote, ...]
+
+
+_DOCUMENT: Final = TypeAdapter(_Document)
+
+
+def _rated_currency(row: Row[Any]) -> RatedCurrency:
+    rates = AcceptedRates(newest=_rate(row, _newest), decided=_rate(row, _decided))
+    return RatedCurrency(_read(row, _currencies, Currency), rates)
+
+
+def _rate(row: Row[Any], table: FromClause) -> Rate | None:
+    """The rate among the row's columns; a held one has no origin of its own: it came from the sources."""
+    values = row._mapping
+    if values[table.c.currency_code] is None:
+        return None
+    origin = Origin(values[table.c.origin]) if "origin" in table.c else Origin.SOURCES
+    try:
+        quotes = _DOCUMENT.validate_python(values[table.c.document]).quotes
+    except ValidationError:
+        quotes = None
+    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes)
+
+
+def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
+    return {
+        "currency_code": code,
+        "source_rate": rate.source_rate,
+        "taken_at": rate.taken_at,
+        "document": _DOCUMENT.dump_python(_Document(rate.quotes or ()), mode="json"),
+    }
+
+
+def _read(row: Row[Any], table: FromClause, kind: type[T]) -> T:
+    """The dataclass whose fields are named as the table's columns."""
+    return kind(**{field.name: row._mapping[table.c[field.name]] for field in fields(kind)})  # type: ignore[arg-type]
+
+
+def _put(tx: Session, table: Any, key: str, values: dict[str, Any]) -> None:
+    others: Iterable[str] = values.keys() - {key}
+    query = insert(table).values(values)
+    tx.execute(
+        query.on_conflict_do_update(
+            index_elements=[key], set_={name: query.excluded[name] for name in others}
+        )
+    )

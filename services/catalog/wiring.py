@@ -1,0 +1,30 @@
+"""The one place where the service is put together."""
+
+from dataclasses import dataclass
+
+from kit.bus import Bus
+from kit.clock import Clock, SystemClock
+from kit.db import Database
+from services.catalog.clients import RateSources
+from services.catalog.config import CatalogSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deps:
+    """What every operation gets first."""
+
+    settings: CatalogSettings
+    db: Database
+    clock: Clock
+    bus: Bus
+    sources: RateSources
+
+
+def wire(settings: CatalogSettings, *, clock: Clock | None = None) -> Deps:
+    return Deps(
+        settings=settings,
+        db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
+        clock=clock or SystemClock(),
+        bus=Bus(settings.nats_url, name=settings.service),
+        sources=RateSources(settings.rate_sources, allow_private=settings.rate_allow_private),
+    )

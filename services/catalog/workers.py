@@ -1,0 +1,40 @@
+"""The one loop of the catalog: the rate poller."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kit.rpc.status import Gauge
+from kit.worker import Loop, Worker
+from services.catalog import operations, store
+from services.catalog.wiring import Deps
+
+LOOK_SECONDS: Final = 5
+"""How often a process looks whether it is time. Looking is one statement; were it done once per period, looking a
+moment too early would leave a whole period out.
+"""
+
+
+def workers(deps: Deps) -> Sequence[Worker]:
+    """The poller, in any number of processes; none where no sources are configured."""
+    if not deps.settings.rate_sources:
+        return ()
+    every_seconds = min(LOOK_SECONDS, deps.settings.rates_poll_seconds)
+
+    def step() -> bool:
+        operations.poll_when_due(deps)
+        return False
+
+    return (Loop("rates", step, every_seconds=every_seconds, clock=deps.clock),)
+
+
+def gauges(deps: Deps) -> Sequence[Gauge]:
+    """Held rates wait for an operator; a stale rate keeps merchants from being paid."""
+    with deps.db.autocommit() as connection:
+        rated = store.all_currencies_with_rates(connection)
+    now, max_age = deps.clock.now(), deps.settings.rates_max_age
+    in_force = [each.rates.in_force(now, max_age) for each in rated if each.currency.enabled]
+    fresh = sum(rate is not None and rate.is_fresh(now, max_age) for rate in in_force)
+    return (
+        Gauge("rates_held", sum(each.held is not None for each in rated)),
+        Gauge("currencies_without_fresh_rate", len(in_force) - fresh),
+    )
