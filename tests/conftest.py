@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.support.databases import Databases
+from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
+from tests.support.stack import Stack
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +61,21 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer
 def nats_url(nats_server: NatsServer) -> str:
     """The URL of the module's own NATS server."""
     return nats_server.url
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The session's whole stack, seeded with the demo merchant: see tests/support/stack.py."""
+    whole = Stack(tmp_path_factory.mktemp("stack") / "home")
+    try:
+        whole.start()
+        yield whole
+    finally:
+        whole.stop()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A merchant's webhook endpoint that records what it gets."""
+    with Receiver() as endpoint:
+        yield endpoint

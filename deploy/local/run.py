@@ -93,6 +93,8 @@ class Runner:
         migrated = plan.owns_databases and schema_stamp.is_current(self._home)
         self._supervisor.configure(plan, waiting_groups=() if migrated else _GROUPS_ON_DATABASES)
         self._supervisor.start(plan, lock=lock)
+        # Asking wakes it: by itself it would look for something to start only after a second.
+        self._wait(lambda: bool(self._supervisor.programs()), "supervisord to answer", timeout_seconds=10)
         if not migrated:
             status.update("Preparing the databases ...")
             self._run_module("deploy.local.schema")
@@ -133,9 +135,9 @@ class Runner:
             for program in programs.values():
                 if program.state in ("BACKOFF", "FATAL"):
                     falls[program.name].add(program.started_at_seconds)
-                if len(falls[program.name]) >= _FALLS_BEFORE_GIVING_UP:
-                    log = last_lines(program.log)
-                    raise CannotStart(f"{program.name} keeps falling over; {program.log} ends:\n{log}")
+                    if program.refuses_settings or len(falls[program.name]) >= _FALLS_BEFORE_GIVING_UP:
+                        log = last_lines(program.log)
+                        raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
             waiting = sorted(name for name, program in programs.items() if program.state != "RUNNING")
             status.update(f"Starting {', '.join(waiting) or 'up'} ...")
             return _answers(f"{plan.url}/healthz") and _answers(f"{plan.url}/readyz")

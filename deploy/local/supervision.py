@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STOP_SECONDS = 25
 """How long a process may take to finish; above the services' own limit for calls and workers in flight."""
 _UNIX_SOCKET_PATH_MAX = 100
+_EXIT_CODE_OF_SETTINGS = 2  # kit.config
 _LOG_MAX = "10MB"
 
 
@@ -41,6 +42,7 @@ class ProgramState:
     state: str  # STARTING, RUNNING, BACKOFF (fell over, will be tried again), FATAL, STOPPED, EXITED ...
     process_id: int | None
     started_at_seconds: int  # Unix time of its last start
+    refuses_settings: bool  # it ended because of settings that trying again will not mend
     log: Path
 
 
@@ -136,6 +138,7 @@ def _program_state(info: dict[str, Any]) -> ProgramState:
         state=info["statename"],
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],
+        refuses_settings=info["statename"] == "BACKOFF" and info["exitstatus"] == _EXIT_CODE_OF_SETTINGS,
         log=Path(info["stdout_logfile"]),
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from urllib.parse import urlsplit
 
+import kit.migrate
 from deploy.local import databases
 from tests.support.servers import PostgresServer
 
@@ -35,7 +35,7 @@ class Databases:
         name = f"{service}_template"
         databases.ensure_role(self._postgres.admin_url, service, password=_PASSWORD)
         databases.create_database(self._postgres.admin_url, name, owner=service)
-        importlib.import_module("kit.migrate").upgrade(service, self._url(service, name))
+        kit.migrate.upgrade(service, self._url(service, name))
         self._templates[service] = name
         return name
 

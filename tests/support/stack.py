@@ -1,0 +1,171 @@
+"""The whole stack as `make run` starts it, for end-to-end tests: on a free port, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from deploy.local.home import Home
+from deploy.local.plan import PREFIX
+from deploy.local.ports import free_ports
+from deploy.local.supervision import ROOT, ProgramState, Supervisor
+from deploy.local.waiting import wait_until
+
+_READY_SECONDS = 120
+_STOP_SECONDS = 60
+_BACK_SECONDS = 30
+_CLI_SECONDS = 60
+_HTTP_SECONDS = 15
+
+
+class CliRefused(Exception):
+    """The command ended with another exit code than 0."""
+
+    def __init__(self, exit_code: int, output: str) -> None:
+        super().__init__(f"exit code {exit_code}: {output}")
+        self.exit_code = exit_code
+        self.output = output
+
+
+class Stack:
+    """One `python -m deploy.local run`. `settings` are `FIATGATE_*` of its environment."""
+
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.home = Home(folder)
+        self.port = free_ports(1)[0]
+        self._settings = dict(settings or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._supervisor = Supervisor(self.home)
+
+    # -- its life
+
+    def start(self) -> None:
+        """Start it and return when it is ready; RuntimeError with what it printed when it is not."""
+        output = self.home.folder.parent / f"{self.home.folder.name}.out"
+        command = [sys.executable, "-m", "deploy.local", "run", "--port", str(self.port), "--volatile"]
+        with output.open("wb") as out:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=self._environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        process = self._process
+        wait_until(
+            lambda: process.poll() is not None or self._is_ready(),
+            "the stack to be ready",
+            timeout_seconds=_READY_SECONDS,
+            every_seconds=0.1,
+        )
+        if process.poll() is not None:
+            raise RuntimeError(f"the stack did not start:\n{output.read_text()}")
+
+    def stop(self) -> None:
+        """As Ctrl-C does."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(_STOP_SECONDS)
+            self._process = None
+
+    @property
+    def process_id(self) -> int:
+        """Of the process that `make run` is."""
+        assert self._process is not None
+        return self._process.pid
+
+    # -- its processes
+
+    def programs(self) -> dict[str, ProgramState]:
+        """postgres, nats, demo-rates, gateway and the five services, as supervisord sees them."""
+        return self._supervisor.programs()
+
+    def kill(self, program: str) -> None:
+        """kill -9 one of them; returns when another one has taken its place."""
+        before = self.programs()[program].process_id
+        assert before is not None, f"{program} is not running"
+        os.kill(before, signal.SIGKILL)
+        self._wait_for_another(program, before)
+
+    def restart(self, program: str) -> None:
+        """Stop one of them in good order; returns when another one has taken its place."""
+        before = self.programs()[program].process_id
+        assert before is not None, f"{program} is not running"
+        os.kill(before, signal.SIGINT if program == "postgres" else signal.SIGTERM)
+        self._wait_for_another(program, before)
+
+    def wait_until_ready(self) -> None:
+        """Return when the gateway and everything behind it answers again."""
+        wait_until(self._answers, f"{self.url}/readyz to answer 200", timeout_seconds=_BACK_SECONDS)
+
+    # -- its users
+
+    @property
+    def url(self) -> str:
+        """The gateway's base URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def demo(self) -> dict[str, Any]:
+        """The demo merchant: `merchant_id`, `key_id`, `api_key`, `secret`, `invoice_id`."""
+        demo = self.home.demo()
+        assert demo is not None
+        return demo
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The gRPC address of each service."""
+        return {name: place["address"] for name, place in self.home.running_stack()["services"].items()}
+
+    @property
+    def database_urls(self) -> dict[str, str]:
+        """The database of each service."""
+        return {name: place["database_url"] for name, place in self.home.running_stack()["services"].items()}
+
+    def request(
+        self, method: str, path: str, *, api_key: str | None = None, **options: Any
+    ) -> requests.Response:
+        """An API call as the demo merchant, or with another key; `options` as for `requests.request`."""
+        headers = {"X-Api-Key": api_key or self.demo["api_key"], **options.pop("headers", {})}
+        return requests.request(method, self.url + path, headers=headers, timeout=_HTTP_SECONDS, **options)
+
+    def cli(self, *arguments: str) -> Any:
+        """What `fiatgate ARGUMENTS --json` prints, parsed; CliRefused when its exit code is not 0."""
+        result = subprocess.run(
+            [sys.executable, "-m", "cli", *arguments, "--json"],
+            cwd=ROOT,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_CLI_SECONDS,
+            check=False,
+        )
+        if result.returncode != 0:
+            raise CliRefused(result.returncode, result.stdout + result.stderr)
+        return json.loads(result.stdout)
+
+    def _environment(self) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        return clean | self._settings | {"FIATGATE_HOME": str(self.home.folder)}
+
+    def _is_ready(self) -> bool:
+        stack = self.home.stack()
+        return stack is not None and stack["ready"]
+
+    def _answers(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/readyz", timeout=2).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def _wait_for_another(self, program: str, before: int) -> None:
+        def another() -> bool:
+            now = self.programs().get(program)
+            return now is not None and now.process_id not in (None, before)
+
+        wait_until(another, f"another {program}", timeout_seconds=_BACK_SECONDS)
