@@ -49,31 +49,28 @@ def test_plain_numbers_are_read_exactly(text: str) -> None:
     assert parse_decimal(text) == Decimal(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "1e3",
-        "1E3",
-        "NaN",
-        "Infinity",
-        "-",
-        ".5",
-        "5.",
-        "1,000",
-        "1_000",
-        " 1",
-        "1\n",
-        "0x1",
-        "٣",
-        "9" * 41,
-        "1" * 5000,
-        "1.2.3",
-        "--1",
-        "½",
-    ],
-)
+ODD = [
+    "",
+    " ",
+    "1e3",
+    "1E3",
+    "NaN",
+    "Infinity",
+    "-",
+    ".5",
+    "5.",
+    "1,000",
+    "1_000",
+    " 1",
+    "1\n",
+    "0x1",
+    "٣",
+    "½",
+]
+LONG = ["9" * 41, "1" * 5000, "1.2.3", "--1"]
+
+
+@pytest.mark.parametrize("text", ODD + LONG)
 def test_everything_else_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         parse_decimal(text)

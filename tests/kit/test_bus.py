@@ -1,0 +1,213 @@
+"""kit.bus on a real NATS that also goes away."""
+
+import threading
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from kit.bus import Bus, BusClosed, BusUnavailable, Incoming, Outgoing
+from kit.clock import monotonic_seconds
+from kit.ids import new_id
+from kit.worker import Stop
+from tests.support.servers import NatsServer
+
+
+def _fact(subject: str, payload: bytes = b"") -> Outgoing:
+    return Outgoing(new_id(), subject, payload, request_id="req-1")
+
+
+def _take(bus: Bus, durable: str, subject: str, count: int) -> list[Incoming]:
+    pull = bus.open_pull(durable, subject)
+    taken: list[Incoming] = []
+    while len(taken) < count:
+        events = pull.take(16)
+        assert events, f"{len(taken)} of {count} events came"
+        taken += events
+    bus.close_pull(pull)
+    return taken
+
+
+def test_what_is_published_is_delivered_with_its_ids(bus: Bus) -> None:
+    facts = [_fact("fiatgate.test.delivered", b"%d" % number) for number in range(200)]
+    assert sorted(bus.publish(facts)) == sorted(fact.event_id for fact in facts)
+    events = _take(bus, "delivered", "fiatgate.test.delivered", 200)
+    assert {event.event_id: event.payload for event in events} == {
+        fact.event_id: fact.payload for fact in facts
+    }
+    assert {event.request_id for event in events} == {"req-1"}
+
+
+def test_a_fact_published_twice_is_stored_once(bus: Bus) -> None:
+    fact, end = _fact("fiatgate.test.twice"), _fact("fiatgate.test.twice")
+    assert bus.publish([fact]) == [fact.event_id]
+    assert bus.publish([fact]) == [fact.event_id]
+    bus.publish([end])
+    events = _take(bus, "twice", "fiatgate.test.twice", 2)
+    assert [event.event_id for event in events] == [fact.event_id, end.event_id]
+
+
+def test_an_idle_pull_hands_an_event_on_within_milliseconds(bus: Bus) -> None:
+    pull = bus.open_pull("quick", "fiatgate.test.quick")
+    arrivals: dict[uuid.UUID, float] = {}
+
+    def take() -> None:
+        while len(arrivals) < 20:
+            for event in pull.take(16):
+                arrivals[event.event_id] = monotonic_seconds()
+                event.acknowledge()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    delays = []
+    for _ in range(20):
+        fact = _fact("fiatgate.test.quick")
+        bus.publish([fact])
+        stored_seconds = monotonic_seconds()
+        wait_until(lambda: fact.event_id in arrivals, "the event", timeout_seconds=5, every_seconds=0.001)  # noqa: B023
+        delays.append(arrivals[fact.event_id] - stored_seconds)
+    thread.join(10)
+    bus.close_pull(pull)
+    assert sorted(delays)[10] < 0.005  # the median: one slow turn of a busy machine proves nothing
+
+
+def test_an_event_put_off_comes_again(bus: Bus) -> None:
+    fact = _fact("fiatgate.test.again")
+    bus.publish([fact])
+    pull = bus.open_pull("again", "fiatgate.test.again")
+    pull.take(1)[0].retry_after(0)
+    assert pull.take(1)[0].event_id == fact.event_id
+    bus.close_pull(pull)
+
+
+def test_a_pull_whose_consumer_was_deleted_says_so_and_a_new_one_works(bus: Bus) -> None:
+    pull = bus.open_pull("deleted", "fiatgate.test.deleted")
+
+    async def delete() -> None:
+        await bus._client.jsm().delete_consumer("FIATGATE", "deleted")
+
+    threading.Timer(0.1, lambda: bus._loop.call(delete, timeout_seconds=5)).start()
+    with pytest.raises(BusUnavailable, match="deleted"):
+        for _ in range(5):
+            pull.take(16)
+    bus.close_pull(pull)
+    fact = _fact("fiatgate.test.deleted")
+    bus.publish([fact])
+    assert _take(bus, "deleted", "fiatgate.test.deleted", 1)[0].event_id == fact.event_id
+
+
+def test_a_waiting_pull_can_be_interrupted(bus: Bus) -> None:
+    pull = bus.open_pull("interrupted", "fiatgate.test.interrupted")
+    threading.Timer(0.05, pull.interrupt).start()
+    began_seconds = monotonic_seconds()
+    assert pull.take(16) == []
+    assert monotonic_seconds() - began_seconds < 3
+    bus.close_pull(pull)
+
+
+def test_a_hint_reaches_whoever_listens(bus: Bus, make_bus: Callable[[str], Bus], nats_url: str) -> None:
+    other = make_bus(nats_url)
+    heard: list[tuple[str, bytes]] = []
+    other.on_hint("fiatgate-hint.>", lambda subject, data: heard.append((subject, data)))
+    assert other.wait_ready(5)
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.catalog", b"new")
+        return bool(heard)
+
+    wait_until(heard_after_telling, "the hint", timeout_seconds=5)
+    assert heard[0] == ("fiatgate-hint.catalog", b"new")
+
+
+def test_a_listener_that_raises_hears_the_next_hint(bus: Bus) -> None:
+    heard: list[bytes] = []
+
+    def listen(_subject: str, data: bytes) -> None:
+        heard.append(data)
+        raise ValueError("a listener's bug")
+
+    bus.on_hint("fiatgate-hint.bug", listen)
+
+    def told_twice() -> bool:
+        bus.hint("fiatgate-hint.bug")
+        return len(heard) >= 2
+
+    wait_until(told_twice, "two hints", timeout_seconds=5)
+
+
+def test_a_bus_starts_without_nats_and_connects_when_it_comes(
+    nats_server: NatsServer, make_bus: Callable[[str], Bus]
+) -> None:
+    nats_server.stop()
+    bus = make_bus(nats_server.url)
+    try:
+        heard = threading.Event()
+        bus.on_hint("fiatgate-hint.late", lambda _subject, _data: heard.set())
+        bus.hint("fiatgate-hint.late")
+        with pytest.raises(BusUnavailable):
+            bus.publish([_fact("fiatgate.test.late")])
+        with pytest.raises(BusUnavailable):
+            bus.open_pull("late", "fiatgate.test.late")
+        assert bus.healthy
+    finally:
+        nats_server.start()
+    assert bus.wait_ready(15)
+    assert len(bus.publish([_fact("fiatgate.test.late")])) == 1
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.late")
+        return heard.is_set()
+
+    wait_until(heard_after_telling, "a hint", timeout_seconds=5)
+
+
+def test_a_restart_of_nats_heals_publishing_pulling_and_hints(bus: Bus, nats_server: NatsServer) -> None:
+    heard = threading.Event()
+    bus.on_hint("fiatgate-hint.restart", lambda _subject, _data: heard.set())
+    pull = bus.open_pull("restart", "fiatgate.test.restart")
+    before = _fact("fiatgate.test.restart")
+    bus.publish([before])
+    assert pull.take(16)[0].event_id == before.event_id
+    nats_server.kill()
+    nats_server.start()
+    assert bus.wait_ready(15)
+    after = _fact("fiatgate.test.restart")
+    wait_until(lambda: len(bus.publish([after])) == 1, "the publication", timeout_seconds=15)
+    taken: list[uuid.UUID] = []
+
+    def taken_after() -> bool:
+        taken.extend(event.event_id for event in pull.take(16))
+        return after.event_id in taken
+
+    wait_until(taken_after, "the event on the old pull", timeout_seconds=15)
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.restart")
+        return heard.is_set()
+
+    wait_until(heard_after_telling, "a hint", timeout_seconds=5)
+    bus.close_pull(pull)
+
+
+def test_a_deleted_stream_is_made_again_and_can_be_told_from_the_old_one(bus: Bus) -> None:
+    first = bus.stream_created_at
+
+    async def delete() -> None:
+        await bus._client.jsm().delete_stream("FIATGATE")
+
+    bus._loop.call(delete, timeout_seconds=5)
+    fact = _fact("fiatgate.test.stream")
+    wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15)
+    assert first is not None
+    assert bus.stream_created_at is not None
+    assert bus.stream_created_at > first
+
+
+def test_a_connection_given_up_for_good_ends_the_worker_that_watches_it(bus: Bus) -> None:
+    bus._loop.call(bus._client.close, timeout_seconds=5)
+    assert not bus.healthy
+    with pytest.raises(BusClosed):
+        bus.run(Stop())
+    with pytest.raises(BusClosed):
+        bus.publish([_fact("fiatgate.test.closed")])

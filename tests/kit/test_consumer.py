@@ -1,0 +1,243 @@
+"""kit.inbox and kit.consumer: each event takes effect once, or is parked where somebody sees it."""
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from deploy.local.waiting import wait_until
+from kit import request_id
+from kit.bus import Bus, Incoming, Outgoing
+from kit.consumer import Consumer, Handler
+from kit.db import Database
+from kit.ids import new_id
+from kit.inbox import first_time
+from kit.worker import Stop
+from tests.kit.tables import Inbox, Note, Parked
+from tests.support.clock import START, ManualClock
+from tests.support.servers import NatsServer, PostgresServer
+
+Start = Callable[..., Consumer]
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"fiatgate.test.{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
+    """`start(handler)`: a running consumer of the test's subject."""
+    stop = Stop()
+    threads = []
+
+    def begin(handler: Handler, *, park_after_failures: int = 20) -> Consumer:
+        consumer = Consumer(
+            f"durable-{subject.rpartition('.')[2]}",
+            handler,
+            subject=subject,
+            db=db,
+            bus=bus,
+            inbox=Inbox,
+            parked=Parked,
+            clock=ManualClock(),
+            park_after_failures=park_after_failures,
+            first_retry_seconds=0.01,
+        )
+        threads.append(threading.Thread(target=consumer.run, args=(stop,), daemon=True))
+        threads[-1].start()
+        return consumer
+
+    yield begin
+    stop.set()
+    for thread in threads:
+        thread.join(15)
+        assert not thread.is_alive()
+
+
+def _note(tx: Session, event: Incoming) -> None:
+    tx.add(Note(id=new_id(), text=event.payload.decode()))
+
+
+def _notes(db: Database) -> list[str]:
+    with db.transaction() as tx:
+        return list(tx.scalars(select(Note.text).order_by(Note.text)))
+
+
+def _parked(db: Database) -> list[Parked]:
+    with db.transaction() as tx:
+        return list(tx.scalars(select(Parked).order_by(Parked.event_id)))
+
+
+def _publish(bus: Bus, subject: str, *texts: str) -> list[Outgoing]:
+    facts = [Outgoing(new_id(), subject, text.encode(), request_id="req-7") for text in texts]
+    wait_until(lambda: len(bus.publish(facts)) == len(facts), "the publication", timeout_seconds=15)
+    return facts
+
+
+def _wait_for_notes(db: Database, *texts: str, timeout_seconds: float = 20) -> None:
+    wait_until(lambda: _notes(db) == sorted(texts), f"the notes {texts}", timeout_seconds=timeout_seconds)
+
+
+def test_the_inbox_knows_an_event_once(db: Database) -> None:
+    event_id = new_id()
+    with db.transaction() as tx:
+        assert first_time(tx, Inbox, event_id, START)
+        assert not first_time(tx, Inbox, event_id, START)
+    with db.transaction() as tx:
+        assert not first_time(tx, Inbox, event_id, START)
+
+
+def test_an_event_whose_effect_was_rolled_back_is_still_new(db: Database) -> None:
+    event_id = new_id()
+    with pytest.raises(ZeroDivisionError), db.transaction() as tx:
+        first_time(tx, Inbox, event_id, START)
+        raise ZeroDivisionError
+    with db.transaction() as tx:
+        assert first_time(tx, Inbox, event_id, START)
+
+
+def test_each_event_takes_effect_under_its_own_request_id(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    seen: list[str] = []
+
+    def handle(tx: Session, event: Incoming) -> None:
+        seen.append(request_id.current())
+        _note(tx, event)
+
+    consumer = start(handle)
+    _publish(bus, subject, "a", "b", "c")
+    _wait_for_notes(db, "a", "b", "c")
+    assert seen == ["req-7"] * 3
+    assert consumer.health().healthy
+
+
+def test_a_second_copy_of_an_event_has_no_effect(db: Database, bus: Bus, subject: str, start: Start) -> None:
+    handled: list[uuid.UUID] = []
+
+    def handle(tx: Session, event: Incoming) -> None:
+        handled.append(event.event_id)
+        _note(tx, event)
+
+    consumer = start(handle)
+    (fact,) = _publish(bus, subject, "once")
+    _wait_for_notes(db, "once")
+    acknowledged = threading.Event()
+    consumer.handle(
+        Incoming(
+            fact.event_id, subject, b"twice", "", acknowledged.set, lambda _seconds: pytest.fail("put off")
+        )
+    )
+    assert acknowledged.is_set()
+    assert handled == [fact.event_id]
+    assert _notes(db) == ["once"]
+
+
+def test_two_consumers_of_one_name_share_the_events(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    start(_note)
+    start(_note)
+    texts = [f"{number:03}" for number in range(60)]
+    _publish(bus, subject, *texts)
+    _wait_for_notes(db, *texts)
+    assert _parked(db) == []
+
+
+def test_an_event_that_fails_is_tried_again_and_its_failures_are_forgotten_when_it_succeeds(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    failures = ["first", "second"]
+
+    def handle(tx: Session, event: Incoming) -> None:
+        _note(tx, event)
+        tx.flush()
+        if failures:
+            raise ValueError(failures.pop())
+
+    start(handle)
+    _publish(bus, subject, "at last")
+    _wait_for_notes(db, "at last")
+    assert _parked(db) == []
+
+
+def test_an_event_that_keeps_failing_is_parked_and_the_ones_behind_it_go_on(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    broken = threading.Event()
+    broken.set()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if event.payload == b"poison" and broken.is_set():
+            raise ValueError("can't swallow it\x00")
+        _note(tx, event)
+
+    consumer = start(handle, park_after_failures=3)
+    poison, _ = _publish(bus, subject, "poison", "fine")
+    _wait_for_notes(db, "fine")
+    wait_until(
+        lambda: any(row.parked_at is not None for row in _parked(db)),
+        "the event to be parked",
+        timeout_seconds=20,
+    )
+    (row,) = _parked(db)
+    assert (row.event_id, row.attempts, row.payload) == (poison.event_id, 3, b"poison")
+    assert row.error == "ValueError: can't swallow it"
+    assert consumer.retry_parked() == 0
+    broken.clear()
+    assert consumer.retry_parked() == 1
+    assert _notes(db) == ["fine", "poison"]
+    assert _parked(db) == []
+
+
+def test_the_database_being_away_counts_as_nobodys_failure(
+    db: Database, bus: Bus, subject: str, start: Start, postgres: PostgresServer
+) -> None:
+    start(_note, park_after_failures=1)
+    _publish(bus, subject, "before")
+    _wait_for_notes(db, "before")
+    postgres.stop()
+    try:
+        _publish(bus, subject, "meanwhile")
+    finally:
+        postgres.start()
+    _wait_for_notes(db, "before", "meanwhile")
+    assert _parked(db) == []
+
+
+def test_a_consumer_goes_on_after_nats_was_killed(
+    db: Database, bus: Bus, subject: str, start: Start, nats_server: NatsServer
+) -> None:
+    start(_note)
+    _publish(bus, subject, "before")
+    _wait_for_notes(db, "before")
+    nats_server.kill()
+    nats_server.start()
+    assert bus.wait_ready(15)
+    _publish(bus, subject, "after")
+    _wait_for_notes(db, "before", "after")
+
+
+def test_a_consumer_goes_on_after_its_durable_or_the_stream_was_deleted(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    consumer = start(_note)
+    _publish(bus, subject, "one")
+    _wait_for_notes(db, "one")
+
+    async def delete_consumer() -> None:
+        await bus._client.jsm().delete_consumer("FIATGATE", consumer.name)
+
+    async def delete_stream() -> None:
+        await bus._client.jsm().delete_stream("FIATGATE")
+
+    bus._loop.call(delete_consumer, timeout_seconds=5)
+    _publish(bus, subject, "two")
+    _wait_for_notes(db, "one", "two")
+    bus._loop.call(delete_stream, timeout_seconds=5)
+    _publish(bus, subject, "three")
+    _wait_for_notes(db, "one", "three", "two")

@@ -1,0 +1,222 @@
+"""kit.outbox and kit.relay: what is committed is announced, what is rolled back is not, and nothing is lost."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from sqlalchemy import select, update
+
+from deploy.local.waiting import wait_until
+from kit import request_id
+from kit.bus import Bus, BusUnavailable, Outgoing
+from kit.clock import monotonic_seconds
+from kit.db import Database
+from kit.outbox import MAX_PAYLOAD_BYTES, announce
+from kit.relay import Relay, relay
+from kit.worker import Signal, Stop, Worker
+from tests.kit.tables import BusState, Outbox
+from tests.support.clock import ManualClock
+from tests.support.servers import NatsServer
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"fiatgate.test.{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def step(db: Database, bus: Bus, clock: ManualClock) -> Relay:
+    return Relay(db, bus, Outbox, BusState, clock)
+
+
+def _announce(
+    db: Database, clock: ManualClock, subject: str, text: str, signal: Signal | None = None
+) -> uuid.UUID:
+    with db.transaction() as tx:
+        return announce(
+            tx,
+            Outbox,
+            subject=subject,
+            message=StringValue(value=text),
+            at=clock.now(),
+            signal=signal or Signal(),
+        )
+
+
+def _unpublished(db: Database) -> list[uuid.UUID]:
+    with db.transaction() as tx:
+        return list(tx.scalars(select(Outbox.id).where(Outbox.published_at.is_(None)).order_by(Outbox.id)))
+
+
+def _stored(bus: Bus, subject: str) -> int:
+    async def count() -> int:
+        info = await bus._client.jsm().stream_info("FIATGATE", subjects_filter=subject)
+        return (info.state.subjects or {}).get(subject, 0)
+
+    return bus._loop.call(count, timeout_seconds=5)
+
+
+@contextmanager
+def _running(worker: Worker) -> Iterator[None]:
+    stop = Stop()
+    thread = threading.Thread(target=worker.run, args=(stop,), daemon=True)
+    thread.start()
+    yield
+    stop.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_commit_wakes_the_relay_at_once(db: Database, bus: Bus, clock: ManualClock, subject: str) -> None:
+    signal = Signal()
+    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, signal=signal)
+    pull = bus.open_pull(f"woken-{uuid.uuid4().hex}", subject)
+    with _running(worker):
+        wait_until(lambda: worker.health().last_run_at is not None, "a first step", timeout_seconds=5)
+        began_seconds = monotonic_seconds()
+        event_ids = [_announce(db, clock, subject, "now", signal)]
+        assert [event.event_id for event in pull.take(1)] == event_ids
+        assert monotonic_seconds() - began_seconds < 0.5  # the poll alone would take a second
+        wait_until(lambda: not _unpublished(db), "the mark", timeout_seconds=5)
+    bus.close_pull(pull)
+
+
+def test_an_event_carries_the_request_it_came_from(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    with request_id.bind("req-42"):
+        _announce(db, clock, subject, "hello")
+    step.step()
+    pull = bus.open_pull(f"request-{uuid.uuid4().hex}", subject)
+    (event,) = pull.take(1)
+    bus.close_pull(pull)
+    assert event.request_id == "req-42"
+    assert StringValue.FromString(event.payload).value == "hello"
+
+
+def test_what_is_rolled_back_is_never_announced(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    signal = Signal()
+    with pytest.raises(ZeroDivisionError), db.transaction() as tx:
+        announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=signal)
+        raise ZeroDivisionError
+    assert not signal.wait(0)
+    assert not step.step()
+    assert _stored(bus, subject) == 0
+
+
+def test_a_fact_too_large_for_nats_is_refused_before_it_is_written(
+    db: Database, clock: ManualClock, subject: str
+) -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        _announce(db, clock, subject, "x" * (MAX_PAYLOAD_BYTES + 1))
+
+
+def test_more_than_one_batch_is_announced_in_full(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    with db.transaction() as tx:
+        for _ in range(300):
+            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=Signal())
+    assert step.step()
+    assert not step.step()
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == 300
+
+
+def test_a_crash_between_publishing_and_marking_publishes_again_with_the_same_id(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    event_id = _announce(db, clock, subject, "once")
+    bus.publish([Outgoing(event_id, subject, b"once")])  # and here the process dies
+    assert _unpublished(db) == [event_id]
+    step.step()
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == 1
+
+
+def test_several_relays_announce_each_fact_once(
+    db: Database, bus: Bus, clock: ManualClock, subject: str
+) -> None:
+    with db.transaction() as tx:
+        for _ in range(100):
+            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=Signal())
+    relays = [Relay(db, bus, Outbox, BusState, clock) for _ in range(3)]
+    threads = [threading.Thread(target=each.step) for each in relays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == 100
+
+
+def test_facts_wait_in_postgresql_while_nats_is_away(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, nats_server: NatsServer
+) -> None:
+    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, signal=Signal())
+    nats_server.stop()
+    try:
+        event_id = _announce(db, clock, subject, "patient")
+        wait_until(lambda: not bus.connected, "the connection to be lost", timeout_seconds=10)
+        with pytest.raises(BusUnavailable):
+            Relay(db, bus, Outbox, BusState, clock).step()
+        assert _unpublished(db) == [event_id]
+    finally:
+        nats_server.start()
+    with _running(worker):
+        wait_until(lambda: not _unpublished(db), "the announcement", timeout_seconds=20)
+    assert _stored(bus, subject) == 1
+
+
+def test_a_stream_that_was_made_anew_gets_every_fact_again(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    _announce(db, clock, subject, "old")
+    step.step()
+    assert _stored(bus, subject) == 1
+
+    async def lose_everything() -> None:
+        await bus._client.jsm().delete_stream("FIATGATE")
+        await bus._check_stream()
+
+    bus._loop.call(lose_everything, timeout_seconds=10)
+    assert _stored(bus, subject) == 0
+    Relay(
+        db, bus, Outbox, BusState, clock
+    ).step()  # one that starts later notices too: the state is in the database
+    assert _stored(bus, subject) == 1
+    assert _unpublished(db) == []
+    assert not step.step()  # and what was announced again isn't announced a third time
+    assert _stored(bus, subject) == 1
+
+
+def test_published_facts_are_deleted_after_a_week_and_waiting_ones_never(
+    db: Database, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    old = _announce(db, clock, subject, "old")
+    step.step()
+    clock.advance(days=6)
+    young = _announce(db, clock, subject, "young")
+    step.step()
+    with db.transaction() as tx:
+        assert set(tx.scalars(select(Outbox.id))) == {old, young}
+    clock.advance(days=1, seconds=1)
+    step.step()
+    with db.transaction() as tx:
+        assert set(tx.scalars(select(Outbox.id))) == {young}
+        tx.execute(update(Outbox).values(published_at=None, created_at=clock.now() - timedelta(days=90)))
+    clock.advance(days=30)
+    step.step()
+    with db.transaction() as tx:
+        assert set(tx.scalars(select(Outbox.id))) == {young}
