@@ -1,4 +1,4 @@
-"""The house rules of the contracts (DESIGN section 3), checked on the compiled descriptors: `python tools/protolint.py`.
+"""`python tools/protolint.py`: the house rules of the contracts (DESIGN section 3), on the compiled descriptors.
 
 Prints each breach and exits 1. Runs where there is only Python: no other tool to install.
 """
@@ -26,6 +26,7 @@ _WELL_KNOWN = Path(protoc.__file__).parent / "_proto"
 _SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _PASCAL = re.compile(r"([A-Z][a-z0-9]*)+")
 _INEXACT = (FieldDescriptorProto.TYPE_FLOAT, FieldDescriptorProto.TYPE_DOUBLE)
+_MEASURES = ("fiatgate.status.v1",)  # gauges: neither money nor rates
 _SERVICE_FIELD = 6  # FileDescriptorProto.service, in the paths of source comments
 
 
@@ -59,7 +60,7 @@ def _message_breaches(scope: str, message: DescriptorProto) -> Iterator[str]:
     for field in message.field:
         if not _SNAKE.fullmatch(field.name):
             yield f"{name}.{field.name}: fields are snake_case"
-        if field.type in _INEXACT:
+        if field.type in _INEXACT and scope not in _MEASURES:
             yield f"{name}.{field.name}: binary fractions lose cents; money and rates are decimal strings"
         if field.name.endswith("_at") and field.type_name != ".google.protobuf.Timestamp":
             yield f"{name}.{field.name}: a moment is a google.protobuf.Timestamp"
