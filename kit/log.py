@@ -54,7 +54,7 @@ def configure(service: str, settings: Settings) -> None:
     structlog.configure(
         processors=[*shared, *renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr),  # stderr as it is then: tests replace it
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
