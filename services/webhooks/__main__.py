@@ -1,0 +1,18 @@
+"""`python -m services.webhooks run | serve | work | migrate | settings`."""
+
+from kit.process import Service, main
+from services.webhooks import rpc, workers
+from services.webhooks.config import WebhooksSettings
+from services.webhooks.wiring import wire
+
+SERVICE = Service(
+    name="webhooks",
+    settings=WebhooksSettings,
+    wire=wire,
+    add_to=rpc.add_to,
+    workers=workers.workers,
+    gauges=workers.gauges,
+)
+
+if __name__ == "__main__":
+    main(SERVICE)

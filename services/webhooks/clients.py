@@ -1,0 +1,42 @@
+"""What this service asks others: the secrets that sign."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.rpc.client import channel
+
+QUERIES_PER_CALL = 1000
+SECONDS_PER_CALL = 5.0
+
+SigningKey = tuple[UUID, UUID]
+"""A merchant, and the key that created the invoice."""
+
+
+class Merchants:
+    """merchants, as webhooks sees it. Connects on first use."""
+
+    def __init__(self, address: str) -> None:
+        self._stub = merchants_pb2_grpc.MerchantsServiceStub(channel(address, name="merchants"))
+
+    def signing_secrets(self, keys: Iterable[SigningKey]) -> dict[SigningKey, str]:
+        """The secret that signs now for each; merchants without an active key are absent.
+
+        Raises `Refused` (DB_UNAVAILABLE) when merchants doesn't answer.
+        """
+        wanted = sorted(set(keys))
+        secrets: dict[SigningKey, str] = {}
+        for start in range(0, len(wanted), QUERIES_PER_CALL):
+            request = merchants_pb2.GetSigningSecretsRequest(
+                queries=[
+                    merchants_pb2.SigningSecretQuery(
+                        merchant_id=str(merchant_id), preferred_key_id=str(key_id)
+                    )
+                    for merchant_id, key_id in wanted[start : start + QUERIES_PER_CALL]
+                ]
+            )
+            answer = self._stub.GetSigningSecrets(request, timeout=SECONDS_PER_CALL)
+            secrets |= {
+                (UUID(one.merchant_id), UUID(one.preferred_key_id)): one.secret for one in answer.secrets
+            }
+        return secrets

@@ -1,0 +1,47 @@
+"""Settings of the webhooks service (DESIGN section 5)."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from kit.config import Address, CommaSeparated, ServiceSettings
+from services.webhooks.domain import RETRY_DELAYS_SECONDS
+
+LEASE_MARGIN_SECONDS = 30
+
+
+class WebhooksSettings(ServiceSettings):
+    service: ClassVar[str] = "webhooks"
+
+    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout.
+    threads: int = Field(
+        16, ge=2, le=64, description="threads that serve calls; half of them may wait in resends"
+    )
+    pool_size: int = Field(
+        20, ge=1, le=200, description="database connections of one process, at least THREADS"
+    )
+    call_seconds: int = Field(
+        30, ge=1, le=180, description="longest a call may take; a resend takes up to WEBHOOK_TIMEOUT_SECONDS"
+    )
+    merchants_address: Address = Field(description="host:port of the merchants service")
+    webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
+        Field(
+            RETRY_DELAYS_SECONDS,
+            max_length=50,
+            description="delays before each automatic retry, seconds, after the failure",
+        )
+    )
+    webhook_timeout_seconds: int = Field(
+        15, ge=1, le=120, description="longest a delivery attempt may take, wall clock, seconds"
+    )
+    webhook_resend_cooldown_seconds: int = Field(
+        60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
+    )
+    webhook_allow_private: bool = Field(
+        False, description="allow http and non-public callback addresses; for local stacks only"
+    )
+
+    @property
+    def lease_seconds(self) -> int:
+        """How long a claim holds: a wait in a lane, an attempt, its body, and clocks that differ."""
+        return 2 * self.webhook_timeout_seconds + LEASE_MARGIN_SECONDS

@@ -1,0 +1,295 @@
+"""The worker that delivers what is due: claims, hands to lanes, sends, records; sleeps in between.
+
+It runs on the courier's loop; statements and calls to merchants run in two threads beside it. Nothing is polled
+while nothing is due: it sleeps until the next due time or a wake, and looks every few seconds for what other
+processes added.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import structlog
+
+from kit.clock import Clock
+from kit.db import Database
+from kit.errors import Refused
+from kit.ids import new_id
+from kit.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
+from services.webhooks.clients import Merchants
+from services.webhooks.delivery.courier import Courier
+from services.webhooks.delivery.lanes import FIRST_SLOTS, Lanes
+from services.webhooks.delivery.record import Recorder
+from services.webhooks.delivery.sender import Sender
+from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
+from services.webhooks.store import claims
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+MOST_SENDING = 512
+MOST_CLAIMED = 2000
+CLAIM_ROWS = 500
+RECORD_ROWS = 500
+POLL_SECONDS = 2.0
+"""How late an event may be noticed that another process added or freed."""
+
+LEAST_SLEEP_SECONDS = 0.05
+STALE_AFTER_SECONDS = 30.0
+DRAIN_SECONDS = 7.0
+"""At the stop, what attempts under way may take; the process gives its workers ten."""
+
+
+class Wake(Signal):
+    """A bell that rings on an event loop: what `wake_after_commit` sets and the engine waits for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bell = asyncio.Event()
+
+    def set(self) -> None:
+        super().set()
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._bell.set)
+
+    def attach(self) -> None:
+        """Ring on the running loop from now on; rings that came before are not lost."""
+        self._bell = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if self._event.is_set():
+            self._event.clear()
+            self._bell.set()
+
+    def ring(self) -> None:
+        """`set`, from the loop itself."""
+        self._bell.set()
+
+    async def heard(self, timeout_seconds: float) -> None:
+        """Wait for a ring, at most so long."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._bell.wait()
+        except TimeoutError:
+            pass
+        self._bell.clear()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineParts:
+    db: Database
+    clock: Clock
+    courier: Courier
+    merchants: Merchants
+    recorder: Recorder
+    wake: Wake
+    timeout_seconds: float
+    lease_seconds: float
+
+
+def worker_name() -> str:
+    """Who holds a lease: the host and the process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+class Engine:
+    """A `kit.worker.Worker`; any number of processes may run one."""
+
+    name = "delivery"
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+        self._pulse = Pulse(self.name, stale_after_seconds=STALE_AFTER_SECONDS, clock=parts.clock)
+
+    def run(self, stop: Stop) -> None:
+        stop.on_set(self._parts.wake.set)
+
+        async def run(sender: Sender) -> None:
+            await _Run(self._parts, self._pulse, sender, stop).run()
+
+        self._parts.courier.submit(run).result()
+
+    def health(self) -> WorkerHealth:
+        return self._pulse.health()
+
+
+class _Run:
+    """One run of the engine, on the loop."""
+
+    def __init__(self, parts: EngineParts, pulse: Pulse, sender: Sender, stop: Stop) -> None:
+        self._parts = parts
+        self._pulse = pulse
+        self._sender = sender
+        self._stop = stop
+        self._lanes = Lanes(most_sending=MOST_SENDING, most_claimed=MOST_CLAIMED)
+        self._ended: asyncio.Queue[Outcome] = asyncio.Queue()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
+        self._worker = worker_name()
+
+    async def run(self) -> None:
+        self._parts.wake.attach()
+        recording = asyncio.create_task(self._record_for_ever())
+        try:
+            await self._claim_until_stopped()
+            await self._drain()
+        finally:
+            recording.cancel()
+            for task in self._sending:
+                task.cancel()  # their leases run out, and the events are due again
+            self._threads.shutdown(wait=False)
+
+    # -- claim
+
+    async def _claim_until_stopped(self) -> None:
+        backoff = Backoff()
+        while not self._stop.is_set():
+            try:
+                claimed = await self._claim()
+                sleep_seconds = 0.0 if claimed else await self._seconds_until_due()
+            except Exception as error:  # noqa: BLE001  the engine outlives whatever a round runs into
+                self._pulse.trouble(error)
+                log_failure(Engine.name, _as_outage(error))
+                sleep_seconds = backoff.next_seconds()
+            else:
+                self._pulse.beat()
+                backoff.reset()
+            if sleep_seconds:
+                await self._parts.wake.heard(sleep_seconds)
+
+    async def _claim(self) -> int:
+        """Claim one batch and hand it to the lanes; how many that were."""
+        room = self._lanes.room
+        if not room:
+            return 0
+        claimed = await self._in_thread(lambda: self._claim_batch(min(room, CLAIM_ROWS), self._lanes.rooms()))
+        if claimed:
+            self._lanes.add(await self._with_secrets(claimed))
+            self._send_what_may_be_sent()
+        return len(claimed)
+
+    def _claim_batch(self, limit: int, rooms: dict[str, int]) -> list[Claimed]:
+        now = self._parts.clock.now()
+        until = now + timedelta(seconds=self._parts.lease_seconds)
+        lease = claims.Lease(token=new_id(), worker=self._worker, now=now, until=until)
+        with self._parts.db.autocommit() as connection:
+            return claims.claim_due(connection, lease, limit=limit, rooms=rooms, default_room=FIRST_SLOTS)
+
+    async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
+        """The secrets of this moment. When merchants is away that is no receiver's failure: all are given back."""
+        keys = {(each.merchant_id, each.key_id) for each in claimed}
+        try:
+            secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
+        except BaseException:
+            await self._in_thread(lambda: self._release(claimed))
+            raise
+        return [Shipment(each, secrets.get((each.merchant_id, each.key_id))) for each in claimed]
+
+    async def _seconds_until_due(self) -> float:
+        if not self._lanes.room:
+            return POLL_SECONDS
+        full = [destination for destination, room in self._lanes.rooms().items() if room <= 0]
+        now = self._parts.clock.now()
+        horizon = now + timedelta(seconds=POLL_SECONDS)
+
+        def ask() -> float:
+            with self._parts.db.autocommit() as connection:
+                at = claims.next_due_at(connection, horizon=horizon, full=full)
+            return POLL_SECONDS if at is None else (at - now).total_seconds()
+
+        return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, await self._in_thread(ask)))
+
+    # -- send
+
+    def _send_what_may_be_sent(self) -> None:
+        while (shipment := self._lanes.take()) is not None:
+            task = asyncio.create_task(self._send(shipment))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send(self, shipment: Shipment) -> None:
+        outcome: Outcome | None = None
+        try:
+            # A lease that would run out under way is left to whoever claims next: two must not send at once.
+            if (
+                self._parts.clock.now() + timedelta(seconds=self._parts.timeout_seconds)
+                < shipment.claimed.lease_until
+            ):
+                outcome = await self._sender.send(shipment)
+                self._ended.put_nowait(outcome)
+        finally:
+            if self._lanes.finish(shipment, outcome):
+                self._parts.wake.ring()
+            self._send_what_may_be_sent()
+
+    # -- record
+
+    async def _record_for_ever(self) -> None:
+        """While one batch is being written the next one gathers."""
+        while True:
+            batch = [await self._ended.get()]
+            while len(batch) < RECORD_ROWS and not self._ended.empty():
+                batch.append(self._ended.get_nowait())
+            recorded = await self._recorded(batch)
+            soon = self._parts.clock.now() + timedelta(seconds=POLL_SECONDS)
+            if any(each.next_retry_at is not None and each.next_retry_at < soon for each in recorded):
+                self._parts.wake.ring()
+            for _ in batch:
+                self._ended.task_done()
+
+    async def _recorded(self, batch: list[Outcome]) -> list[Recorded]:
+        """Until it is written: a request that was made must not be made again for a database that was away."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._in_thread(lambda: self._parts.recorder.record(batch))
+            except Outage as error:
+                log_failure(Engine.name, error)
+            except Exception as error:
+                log.error("webhook_record_broke", outcomes=len(batch), exc_info=error)
+                if len(batch) == 1:
+                    return []
+                # One of them can't be written: alone it harms no other.
+                return [each for one in batch for each in await self._recorded([one])]
+            await asyncio.sleep(backoff.next_seconds())
+
+    # -- stop
+
+    async def _drain(self) -> None:
+        """Give back what was not begun, let what is under way end, write what ended."""
+        waiting = [shipment.claimed for shipment in self._lanes.drain()]
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                if waiting:
+                    await self._in_thread(lambda: self._release(waiting))
+                if self._sending:
+                    await asyncio.wait(self._sending)
+                await self._ended.join()
+        except (TimeoutError, Outage) as error:
+            log.warning(
+                "delivery_cut_short",
+                under_way=len(self._sending),
+                unwritten=self._ended.qsize(),
+                error=str(error),
+            )
+
+    def _release(self, claimed: list[Claimed]) -> None:
+        with self._parts.db.autocommit() as connection:
+            claims.release(connection, claimed)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _as_outage(error: Exception) -> Exception:
+    """merchants being away is weather, told in one line."""
+    if isinstance(error, Refused) and error.reason == "DB_UNAVAILABLE":
+        return Outage(f"merchants: {error.message}")
+    return error

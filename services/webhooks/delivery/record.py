@@ -1,0 +1,82 @@
+"""From outcomes to verdicts to rows."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from kit.clock import Clock
+from kit.db import Database, retry_conflicts
+from services.webhooks.delivery.stages import Outcome, Recorded
+from services.webhooks.domain import (
+    RETRY_JITTER_SECONDS,
+    Dead,
+    Delivered,
+    RetryAt,
+    Trigger,
+    Unchanged,
+    Verdict,
+    after_automatic,
+    after_manual,
+)
+from services.webhooks.store import claims
+
+log = structlog.get_logger(__name__)
+
+_VERDICT_NAMES = {Delivered: "delivered", RetryAt: "retry", Dead: "dead", Unchanged: "unchanged"}
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Writes what came of attempts: the last stage, the same for the engine and for manual resends."""
+
+    db: Database
+    clock: Clock
+    retry_delays_seconds: tuple[int, ...]
+
+    def record(self, outcomes: Sequence[Outcome]) -> list[Recorded]:
+        """One statement for all; an outcome whose lease is another's by now is dropped, logged, and not in the answer.
+
+        Raises `DatabaseUnavailable`; nothing is written then, and the same outcomes may be recorded again.
+        """
+        judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
+        recorded = self._write(judged)
+        written = {each.event_id for each in recorded}
+        for outcome, verdict in judged:
+            _tell(outcome, verdict, fenced=outcome.claimed.event_id not in written)
+        return recorded
+
+    @retry_conflicts
+    def _write(self, judged: Sequence[tuple[Outcome, Verdict]]) -> list[Recorded]:
+        with self.db.autocommit() as connection:
+            return claims.record(connection, judged, now=self.clock.now())
+
+    def _verdict(self, outcome: Outcome) -> Verdict:
+        if outcome.claimed.trigger is Trigger.MANUAL:
+            return after_manual(succeeded=outcome.succeeded)
+        return after_automatic(
+            succeeded=outcome.succeeded,
+            attempts_before=outcome.claimed.auto_attempts,
+            ended_at=outcome.ended_at,
+            # Spreading load needs no secrecy.
+            jitter_seconds=random.uniform(0, RETRY_JITTER_SECONDS),  # noqa: S311
+            delays_seconds=self.retry_delays_seconds,
+        )
+
+
+def _tell(outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
+    """One wide line per attempt."""
+    claimed = outcome.claimed
+    log.info(
+        "webhook_attempt",
+        event_id=claimed.event_id,
+        payload_event_id=str(claimed.payload_event_id),
+        merchant_id=str(claimed.merchant_id),
+        destination=claimed.destination,
+        trigger=str(claimed.trigger),
+        verdict="lease_lost" if fenced else _VERDICT_NAMES[type(verdict)],
+        http_status=outcome.http_status,
+        duration_ms=outcome.duration_ms,
+        error=outcome.error,
+    )

@@ -1,0 +1,89 @@
+"""One attempt: sign, send, and say in one value what came of it. Never raises for what a receiver does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from kit.clock import Clock, monotonic_seconds
+from kit.egress import client
+from kit.egress.client import Egress, EgressError
+from services.webhooks.delivery.stages import Answer, Outcome, Shipment
+from services.webhooks.domain import is_success, signature
+
+log = structlog.get_logger(__name__)
+
+USER_AGENT = "Fiatgate-Webhooks/1"
+BODY_MAX_BYTES = 16 * 1024
+HEADERS_MAX_BYTES = 8 * 1024
+
+NO_KEY_ERROR = "not sent: the merchant has no active API key to sign with"
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Sends shipments, each within `timeout_seconds` of wall clock from the name's look-up to the answer's head."""
+
+    egress: Egress
+    clock: Clock
+    timeout_seconds: float
+
+    async def send(self, shipment: Shipment) -> Outcome:
+        """A 2xx status in time is a success, however slow its body; anything else is a failure with its reason."""
+        claimed = shipment.claimed
+        started_at, started_seconds = self.clock.now(), monotonic_seconds()
+        answer: client.Answer | None = None
+        if shipment.secret is None:
+            error: str | None = NO_KEY_ERROR
+        else:
+            timestamp = str(int(started_at.timestamp()))
+            headers = {
+                "Content-Type": "application/json",
+                "User-Agent": USER_AGENT,
+                "X-Idempotency-Key": str(claimed.payload_event_id),
+                "X-Signature": signature(shipment.secret, timestamp, claimed.payload),
+                "X-Signature-Timestamp": timestamp,
+            }
+            answer, error = await self._post(claimed.callback_url, claimed.payload, headers)
+        elapsed_ms = round((monotonic_seconds() - started_seconds) * 1000)
+        return Outcome(
+            claimed=claimed,
+            started_at=started_at,
+            ended_at=self.clock.now(),
+            duration_ms=elapsed_ms if answer is None else answer.duration_ms,
+            answer=None if answer is None else _kept(answer),
+            error=error,
+        )
+
+    async def _post(
+        self, url: str, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[client.Answer | None, str | None]:
+        try:
+            answer = await self.egress.call(
+                "POST",
+                url,
+                body=body,
+                headers=headers,
+                deadline_seconds=self.timeout_seconds,
+                body_max_bytes=BODY_MAX_BYTES,
+            )
+        except EgressError as failure:
+            return None, str(failure)
+        except Exception as failure:
+            # Counted like any failure: an event that breaks us must reach its end as well, and not be tried for ever.
+            log.error("webhook_attempt_broke", url=url, exc_info=failure)
+            return None, "not sent: internal error"
+        return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
+
+
+def _kept(answer: client.Answer) -> Answer:
+    """What the history keeps: replacement characters may have made the body longer, headers may be many and long."""
+    body = answer.text.encode()[:BODY_MAX_BYTES].decode(errors="ignore")
+    headers: dict[str, str] = {}
+    left = HEADERS_MAX_BYTES
+    for name, value in answer.headers.items():
+        left -= len(name.encode()) + len(value.encode())
+        if left < 0:
+            break
+        headers[name] = value
+    return Answer(answer.status, headers, body)

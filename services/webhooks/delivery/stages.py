@@ -1,0 +1,73 @@
+"""What one stage hands to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from services.webhooks.domain import EventStatus, Trigger, is_success
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """An event that is ours to send until `lease_until`, as it was when claimed; nobody else changes it meanwhile."""
+
+    event_id: int
+    lease_token: UUID
+    lease_until: datetime
+    trigger: Trigger
+    payload_event_id: UUID
+    merchant_id: UUID
+    key_id: UUID
+    callback_url: str
+    destination: str
+    payload: bytes
+    status: EventStatus
+    next_retry_at: datetime | None
+    auto_attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """A claimed event with the secret that signs it now; None when the merchant has no active key."""
+
+    claimed: Claimed
+    secret: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the receiver said. Header names and values and the body are cut to what the history keeps."""
+
+    http_status: int
+    headers: Mapping[str, str]
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """An attempt that ended: with an answer, or with an error for people, never with both missing."""
+
+    claimed: Claimed
+    started_at: datetime
+    ended_at: datetime
+    duration_ms: int
+    answer: Answer | None
+    error: str | None
+
+    @property
+    def http_status(self) -> int | None:
+        return None if self.answer is None else self.answer.http_status
+
+    @property
+    def succeeded(self) -> bool:
+        return is_success(self.http_status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An outcome that was written: its attempt, and when the event is sent again by itself."""
+
+    event_id: int
+    attempt_id: int
+    next_retry_at: datetime | None

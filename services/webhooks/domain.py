@@ -1,0 +1,191 @@
+"""What a webhook says, when it is sent again, and who may ask for it: SPEC, Events, as data and pure functions."""
+
+import hashlib
+import hmac
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from http import HTTPStatus
+from urllib.parse import urlsplit
+from uuid import UUID
+
+
+class EventStatus(StrEnum):
+    """SPEC, Webhook event status."""
+
+    PENDING = "pending"
+    SUCCESS = "success"
+    DEAD = "dead"
+
+
+class Trigger(StrEnum):
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+class AttemptStatus(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+RETRY_DELAYS_SECONDS = (30, 60, 120, 240, 480, 960, 1800)
+"""SPEC, Retry policy: the delay after each failure but the last. The eighth failure is the end."""
+
+RETRY_JITTER_SECONDS = 1.0
+"""Spreads the retries of a receiver that was down; only ever later, never earlier than documented."""
+
+
+# -- what is sent
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedInvoice:
+    """An invoice that reached a terminal status, with everything its webhook says."""
+
+    event_id: UUID
+    event_type: str
+    invoice_id: UUID
+    merchant_id: UUID
+    key_id: UUID
+    external_id: str
+    status: str
+    sub_status: str | None
+    finished_at: datetime
+    expires_at: datetime
+    amount: str
+    currency: str
+    rate_usd: str | None
+    callback_url: str | None
+    success_url: str | None
+    fail_url: str | None
+    is_adjusted: bool
+    original_amount: str | None
+    adjusted_amount: str | None
+    reason: str | None
+
+
+def payload_of(invoice: FinishedInvoice) -> bytes:
+    """The body, to the byte, of every attempt: members in the order of SPEC, Payload; compact JSON in UTF-8."""
+    payload = {
+        "event_id": str(invoice.event_id),
+        "order_id": str(invoice.invoice_id),
+        "external_id": invoice.external_id,
+        "status": invoice.status,
+        "sub_status": invoice.sub_status,
+        "finished_at": invoice.finished_at.isoformat(),
+        "expires_at": invoice.expires_at.isoformat(),
+        "amount": invoice.amount,
+        "currency": invoice.currency,
+        "rate_usd": invoice.rate_usd,
+        "success_url": invoice.success_url,
+        "fail_url": invoice.fail_url,
+        "is_adjusted": invoice.is_adjusted,
+        "original_amount": invoice.original_amount,
+        "adjusted_amount": invoice.adjusted_amount,
+        "reason": invoice.reason,
+    }
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def signature(secret: str, timestamp: str, body: bytes) -> str:
+    """SPEC, Signature: hexadecimal HMAC-SHA256 over timestamp, period and the raw body."""
+    return hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def destination_of(url: str) -> str:
+    """host:port, lower-case: who shares slots with whom, so that one endpoint that hangs delays only itself."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
+    except ValueError:  # never sendable, but its event and its failures belong into the history all the same
+        return url
+    return f"{parts.hostname or ''}:{port}"
+
+
+# -- what comes of an attempt
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The receiver has it; nothing more is sent by itself."""
+
+
+@dataclass(frozen=True)
+class RetryAt:
+    """It failed; the next automatic attempt comes at `at`."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Dead:
+    """It failed for the last time; nothing more is sent by itself."""
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A manual attempt failed: status and schedule stay as they are."""
+
+
+Verdict = Delivered | RetryAt | Dead | Unchanged
+
+
+def is_success(http_status: int | None) -> bool:
+    """Any 2xx counts, nothing else (SPEC, Firing rules 5)."""
+    return http_status is not None and HTTPStatus.OK <= http_status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def after_automatic(
+    *,
+    succeeded: bool,
+    attempts_before: int,
+    ended_at: datetime,
+    jitter_seconds: float,
+    delays_seconds: tuple[int, ...] = RETRY_DELAYS_SECONDS,
+) -> Verdict:
+    """The verdict on an automatic attempt that ended at `ended_at`, the `attempts_before + 1`-th automatic one."""
+    if succeeded:
+        return Delivered()
+    if attempts_before >= len(delays_seconds):
+        return Dead()
+    return RetryAt(ended_at + timedelta(seconds=delays_seconds[attempts_before] + jitter_seconds))
+
+
+def after_manual(*, succeeded: bool) -> Verdict:
+    """The verdict on a manual attempt: success ends everything, a failure changes nothing (SPEC, Manual resend)."""
+    return Delivered() if succeeded else Unchanged()
+
+
+# -- who may resend
+
+
+@dataclass(frozen=True)
+class ResendAllowed:
+    pass
+
+
+@dataclass(frozen=True)
+class ResendConflict:
+    """An attempt is under way (SPEC, Manual resend 6)."""
+
+
+@dataclass(frozen=True)
+class ResendTooSoon:
+    """The last manual attempt is too recent (SPEC, Manual resend 5)."""
+
+    retry_after_seconds: int
+
+
+def may_resend(
+    *, now: datetime, lease_until: datetime | None, last_manual_at: datetime | None, cooldown_seconds: int
+) -> ResendAllowed | ResendConflict | ResendTooSoon:
+    """Whether a manual attempt may start now; the conflict is told before the cooldown."""
+    if lease_until is not None and lease_until > now:
+        return ResendConflict()
+    if last_manual_at is not None:
+        allowed_at = last_manual_at + timedelta(seconds=cooldown_seconds)
+        if allowed_at > now:
+            return ResendTooSoon(math.ceil((allowed_at - now).total_seconds()))
+    return ResendAllowed()

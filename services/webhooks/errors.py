@@ -1,0 +1,29 @@
+"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+
+from kit.errors import Refused, conflict, exhausted, invalid, not_found, unavailable
+
+
+def field_invalid(field: str, message: str) -> Refused:
+    return invalid("VALIDATION_ERROR", message, field=field)
+
+
+def webhook_not_found() -> Refused:
+    return not_found("WEBHOOK_NOT_FOUND", "The invoice has no webhook event yet")
+
+
+def event_not_found() -> Refused:
+    return not_found("WEBHOOK_EVENT_NOT_FOUND", "No such webhook event")
+
+
+def resend_conflict() -> Refused:
+    return conflict("WEBHOOK_RESEND_CONFLICT", "Another delivery attempt of this event is under way")
+
+
+def resend_cooldown(retry_after_seconds: int) -> Refused:
+    message = f"This event was resent a moment ago, retry in {retry_after_seconds} s"
+    return exhausted("WEBHOOK_RESEND_COOLDOWN", message, retry_after_seconds=str(retry_after_seconds))
+
+
+def resend_busy() -> Refused:
+    """All slots for resends are taken by receivers that take their time."""
+    return unavailable("DB_UNAVAILABLE", "Too many resends are under way, retry in a few seconds")

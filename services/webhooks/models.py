@@ -1,0 +1,98 @@
+"""Tables of the webhooks service, nothing else. The constraints are the last word on every invariant here."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+import kit.db
+from kit.inbox import InboxColumns, ParkedColumns
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.metadata()
+    type_annotation_map = kit.db.TYPES
+
+
+class Event(Base):
+    """One webhook: what is sent where, how far its delivery is, and who is at it now."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        UniqueConstraint("invoice_id"),
+        UniqueConstraint("payload_event_id"),
+        # The claim's: only what is still to be sent, in order of time.
+        Index("ix_events_due", "next_retry_at", postgresql_where=text("status = 'pending'")),
+        CheckConstraint("status IN ('pending', 'success', 'dead')", name="status"),
+        # A pending event without a next attempt would wait for ever; a finished one must not be sent again by itself.
+        CheckConstraint("(status = 'pending') = (next_retry_at IS NOT NULL)", name="next_retry_at"),
+        # A lease is held by somebody, under a token, until some time; or not at all.
+        CheckConstraint("num_nulls(locked_at, locked_by, lease_token, lease_until) IN (0, 4)", name="lease"),
+        CheckConstraint("auto_attempts >= 0 AND manual_attempts >= 0", name="attempts"),
+        # Claims change no indexed column: with room on the page they touch no index at all.
+        {"postgresql_with": {"fillfactor": 70}},
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    payload_event_id: Mapped[UUID]
+    invoice_id: Mapped[UUID]
+    merchant_id: Mapped[UUID]
+    # The key that created the invoice: its secret signs while it is active.
+    key_id: Mapped[UUID]
+    event_type: Mapped[str]
+    status: Mapped[str]
+    callback_url: Mapped[str]
+    # host:port of the callback URL: what shares slots.
+    destination: Mapped[str]
+    # The body to the byte: sent as it is on every attempt.
+    payload: Mapped[bytes]
+    auto_attempts: Mapped[int]
+    manual_attempts: Mapped[int]
+    next_retry_at: Mapped[datetime | None]
+    # When the last manual attempt began: the cooldown's.
+    last_manual_at: Mapped[datetime | None]
+    locked_at: Mapped[datetime | None]
+    locked_by: Mapped[str | None]
+    # Fences: a result is written only under the token of its claim.
+    lease_token: Mapped[UUID | None]
+    # Past this the claim is void and the event due again.
+    lease_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class Attempt(Base):
+    """One request to a receiver and what came of it: append-only."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        UniqueConstraint("event_id", "try_number"),
+        CheckConstraint("try_number > 0", name="try_number"),
+        CheckConstraint("trigger IN ('auto', 'manual')", name="trigger"),
+        CheckConstraint("status IN ('success', 'failure')", name="status"),
+        CheckConstraint("status = 'failure' OR http_status BETWEEN 200 AND 299", name="http_status"),
+        CheckConstraint("duration_ms >= 0", name="duration_ms"),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    event_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("events.id"))
+    try_number: Mapped[int]
+    trigger: Mapped[str]
+    status: Mapped[str]
+    http_status: Mapped[int | None]
+    response_headers: Mapped[dict[str, Any] | None]
+    response_body: Mapped[str | None]
+    error_message: Mapped[str | None]
+    duration_ms: Mapped[int]
+    # When the attempt began.
+    created_at: Mapped[datetime]
+
+
+class Inbox(InboxColumns, Base):
+    pass
+
+
+class Parked(ParkedColumns, Base):
+    pass

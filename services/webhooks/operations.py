@@ -1,0 +1,191 @@
+"""What the service does: one public function per RPC and per consumed fact."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from kit.db import retry_conflicts, wake_after_commit
+from kit.errors import Refused
+from kit.ids import new_id, parse_id
+from services.webhooks import errors
+from services.webhooks.delivery.engine import worker_name
+from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
+from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
+from services.webhooks.models import Event
+from services.webhooks.store import claims, events
+from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
+from services.webhooks.wiring import Deps
+
+log = structlog.get_logger(__name__)
+
+CHECK_MAX_INVOICES = 1000
+STUCK_MAX_EVENTS = 1000
+STUCK_DEFAULT_EVENTS = 100
+STUCK_DEFAULT_SECONDS = 60
+
+
+def _id(field: str, value: str) -> UUID:
+    id = parse_id(value)
+    if id is None:
+        raise errors.field_invalid(field, "Expected a UUID")
+    return id
+
+
+# -- the consumed fact
+
+
+def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
+    """One event per invoice that has a callback URL (SPEC, Firing rules 1 and 2), due at once; again is no harm."""
+    if invoice.callback_url is None:
+        return
+    event_id = events.add_event(tx, invoice, invoice.callback_url, now=deps.clock.now())
+    if event_id is not None:
+        wake_after_commit(tx, deps.wake)
+        log.info(
+            "webhook_queued",
+            event_id=event_id,
+            event_type=invoice.event_type,
+            invoice_id=str(invoice.invoice_id),
+        )
+
+
+# -- the history
+
+
+def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
+    """SPEC endpoint 4; empty when the invoice has no event, or not of this merchant."""
+    merchant, invoice = _id("merchant_id", merchant_id), _id("invoice_id", invoice_id)
+    with deps.db.transaction() as tx:
+        return events.histories_of_invoice(tx, merchant_id=merchant, invoice_id=invoice)
+
+
+def get_event(deps: Deps, *, event_id: int) -> EventHistory:
+    """Raises WEBHOOK_EVENT_NOT_FOUND."""
+    with deps.db.transaction() as tx:
+        history = events.event_history(tx, event_id)
+    if history is None:
+        raise errors.event_not_found()
+    return history
+
+
+# -- the manual resend
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resent:
+    """A manual attempt that was made and written down."""
+
+    attempt_id: int
+    outcome: Outcome
+
+
+def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
+    """SPEC endpoint 5: one attempt of the invoice's latest event, now, whatever the event's status.
+
+    A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
+    as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order, and
+    DB_UNAVAILABLE while merchants is away or too many resends wait for their receivers.
+    """
+    merchant, invoice = _id("merchant_id", merchant_id), _id("invoice_id", invoice_id)
+    claimed = _claim_latest(deps, merchant_id=merchant, invoice_id=invoice)
+    outcome = _attempt(deps, claimed)
+    recorded = deps.recorder.record([outcome])
+    # The event may have become due meanwhile, and the engine had to pass it over.
+    deps.wake.set()
+    if not recorded:  # this process slept through its lease; what the later claim did stands
+        raise errors.resend_conflict()
+    return Resent(attempt_id=recorded[0].attempt_id, outcome=outcome)
+
+
+@retry_conflicts
+def _claim_latest(deps: Deps, *, merchant_id: UUID, invoice_id: UUID) -> Claimed:
+    now = deps.clock.now()
+    until = now + timedelta(seconds=deps.settings.lease_seconds)
+    with deps.db.transaction() as tx:
+        event = events.latest_event_locked(tx, merchant_id=merchant_id, invoice_id=invoice_id)
+        if event is None:
+            raise errors.webhook_not_found()
+        decision = may_resend(
+            now=now,
+            lease_until=event.lease_until,
+            last_manual_at=event.last_manual_at,
+            cooldown_seconds=deps.settings.webhook_resend_cooldown_seconds,
+        )
+        match decision:
+            case ResendConflict():
+                raise errors.resend_conflict()
+            case ResendTooSoon(retry_after_seconds):
+                raise errors.resend_cooldown(retry_after_seconds)
+        lease = claims.Lease(token=new_id(), worker=f"{worker_name()}:resend", now=now, until=until)
+        return events.claim_for_resend(event, lease)
+
+
+def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
+    """Send it; when that can't even begin, give the claim back."""
+    if not deps.resend_slots.acquire(blocking=False):
+        _release(deps, claimed)
+        raise errors.resend_busy()
+    try:
+        key = (claimed.merchant_id, claimed.key_id)
+        try:
+            secret = deps.merchants.signing_secrets([key]).get(key)
+        except Refused:
+            _release(deps, claimed)
+            raise
+        return deps.courier.send(Shipment(claimed, secret))
+    finally:
+        deps.resend_slots.release()
+
+
+def _release(deps: Deps, claimed: Claimed) -> None:
+    with deps.db.autocommit() as connection:
+        claims.release(connection, [claimed])
+
+
+# -- proofs
+
+
+def check_invoices(deps: Deps, *, invoice_ids: Sequence[str]) -> list[InvoiceEvents]:
+    """How many events each of these invoices (at most 1000) has; those without are left out."""
+    if len(invoice_ids) > CHECK_MAX_INVOICES:
+        raise errors.field_invalid("invoice_ids", f"At most {CHECK_MAX_INVOICES} invoices at a time")
+    ids = [_id("invoice_ids", each) for each in invoice_ids]
+    with deps.db.autocommit() as connection:
+        return events.events_of_invoices(connection, ids)
+
+
+def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[Event]:
+    """Pending events that nobody has taken up for longer than `overdue_seconds` (0: 60), the oldest first.
+
+    At most `limit` (1 to 1000, 0: 100), without payload and attempts.
+    """
+    if not 0 <= limit <= STUCK_MAX_EVENTS:
+        raise errors.field_invalid("limit", f"Expected 1 to {STUCK_MAX_EVENTS}")
+    limit = limit or STUCK_DEFAULT_EVENTS
+    with deps.db.transaction() as tx:
+        return events.stuck_events(tx, overdue_since=_before_now(deps, overdue_seconds), limit=limit)
+
+
+@retry_conflicts
+def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
+    """Give each of them an attempt now; returns how many."""
+    overdue_since = _before_now(deps, overdue_seconds)
+    with deps.db.transaction() as tx:
+        wake_after_commit(tx, deps.wake)
+        return events.reschedule_stuck_events(tx, overdue_since=overdue_since, now=deps.clock.now())
+
+
+def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
+    if overdue_seconds < 0:
+        raise errors.field_invalid("overdue_seconds", "Expected 0 or more")
+    return deps.clock.now() - timedelta(seconds=overdue_seconds or STUCK_DEFAULT_SECONDS)
+
+
+def backlog(deps: Deps) -> Backlog:
+    """What waits and what is under way, for `fiatgate status`."""
+    with deps.db.autocommit() as connection:
+        return events.backlog(connection, now=deps.clock.now())

@@ -1,0 +1,133 @@
+"""fiatgate.webhooks.v1.WebhooksService: message, operation, message. Errors are the interceptor's."""
+
+from collections.abc import Sequence
+
+import grpc
+
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from fiatgate.webhooks.v1 import webhooks_pb2_grpc
+from kit.proto import timestamp_from
+from services.webhooks import operations
+from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
+from services.webhooks.models import Attempt, Event
+from services.webhooks.store.events import EventHistory
+from services.webhooks.wiring import Deps
+
+# ruff: noqa: N802  methods are named by the proto
+
+_EVENT_STATUSES = {
+    EventStatus.PENDING: pb.EVENT_STATUS_PENDING,
+    EventStatus.SUCCESS: pb.EVENT_STATUS_SUCCESS,
+    EventStatus.DEAD: pb.EVENT_STATUS_DEAD,
+}
+_TRIGGERS = {Trigger.AUTO: pb.ATTEMPT_TRIGGER_AUTO, Trigger.MANUAL: pb.ATTEMPT_TRIGGER_MANUAL}
+_ATTEMPT_STATUSES = {
+    AttemptStatus.SUCCESS: pb.ATTEMPT_STATUS_SUCCESS,
+    AttemptStatus.FAILURE: pb.ATTEMPT_STATUS_FAILURE,
+}
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    webhooks_pb2_grpc.add_WebhooksServiceServicer_to_server(WebhooksServicer(deps), server)
+
+
+class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def ListInvoiceEvents(
+        self, request: pb.ListInvoiceEventsRequest, context: grpc.ServicerContext
+    ) -> pb.ListInvoiceEventsResponse:
+        histories = operations.list_invoice_events(
+            self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
+        )
+        return pb.ListInvoiceEventsResponse(events=[history_to_message(each) for each in histories])
+
+    def GetEvent(self, request: pb.GetEventRequest, context: grpc.ServicerContext) -> pb.GetEventResponse:
+        history = operations.get_event(self._deps, event_id=request.event_id)
+        return pb.GetEventResponse(event=history_to_message(history))
+
+    def ResendLatest(
+        self, request: pb.ResendLatestRequest, context: grpc.ServicerContext
+    ) -> pb.ResendLatestResponse:
+        resent = operations.resend_latest(
+            self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
+        )
+        return pb.ResendLatestResponse(
+            event_id=resent.outcome.claimed.event_id,
+            ok=resent.outcome.succeeded,
+            http_status=resent.outcome.http_status,
+            duration_ms=resent.outcome.duration_ms,
+            attempt_id=resent.attempt_id,
+        )
+
+    def CheckInvoices(
+        self, request: pb.CheckInvoicesRequest, context: grpc.ServicerContext
+    ) -> pb.CheckInvoicesResponse:
+        found = operations.check_invoices(self._deps, invoice_ids=request.invoice_ids)
+        return pb.CheckInvoicesResponse(
+            invoices=[
+                pb.InvoiceEvents(
+                    invoice_id=str(each.invoice_id),
+                    events=each.events,
+                    payload_event_id=str(each.payload_event_id),
+                )
+                for each in found
+            ]
+        )
+
+    def ListStuckEvents(
+        self, request: pb.ListStuckEventsRequest, context: grpc.ServicerContext
+    ) -> pb.ListStuckEventsResponse:
+        stuck = operations.list_stuck_events(
+            self._deps, overdue_seconds=request.overdue_seconds, limit=request.limit
+        )
+        return pb.ListStuckEventsResponse(events=[event_to_message(each, payload=b"") for each in stuck])
+
+    def RescheduleStuckEvents(
+        self, request: pb.RescheduleStuckEventsRequest, context: grpc.ServicerContext
+    ) -> pb.RescheduleStuckEventsResponse:
+        rescheduled = operations.reschedule_stuck_events(self._deps, overdue_seconds=request.overdue_seconds)
+        return pb.RescheduleStuckEventsResponse(rescheduled=rescheduled)
+
+
+# -- converters
+
+
+def history_to_message(history: EventHistory) -> pb.WebhookEvent:
+    return event_to_message(history.event, payload=history.event.payload, attempts=history.attempts)
+
+
+def event_to_message(event: Event, *, payload: bytes, attempts: Sequence[Attempt] = ()) -> pb.WebhookEvent:
+    return pb.WebhookEvent(
+        event_id=event.id,
+        event_type=event.event_type,
+        invoice_id=str(event.invoice_id),
+        merchant_id=str(event.merchant_id),
+        status=_EVENT_STATUSES[EventStatus(event.status)],
+        callback_url=event.callback_url,
+        auto_attempts=event.auto_attempts,
+        manual_attempts=event.manual_attempts,
+        next_retry_at=timestamp_from(event.next_retry_at),
+        locked_at=timestamp_from(event.locked_at),
+        locked_by=event.locked_by,
+        request_payload=payload,
+        created_at=timestamp_from(event.created_at),
+        updated_at=timestamp_from(event.updated_at),
+        attempts=[attempt_to_message(each) for each in attempts],
+    )
+
+
+def attempt_to_message(attempt: Attempt) -> pb.Attempt:
+    return pb.Attempt(
+        attempt_id=attempt.id,
+        try_number=attempt.try_number,
+        trigger=_TRIGGERS[Trigger(attempt.trigger)],
+        status=_ATTEMPT_STATUSES[AttemptStatus(attempt.status)],
+        http_status=attempt.http_status,
+        response_headers=attempt.response_headers,
+        response_body=attempt.response_body,
+        error_message=attempt.error_message,
+        duration_ms=attempt.duration_ms,
+        created_at=timestamp_from(attempt.created_at),
+    )

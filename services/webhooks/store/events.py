@@ -1,0 +1,186 @@
+"""Events and their history, as RPCs and the consumer need them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, and_, func, literal, or_, select, text, update
+from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
+from sqlalchemy.orm import Session, defer
+
+from services.webhooks.delivery.stages import Claimed
+from services.webhooks.domain import EventStatus, FinishedInvoice, Trigger, destination_of, payload_of
+from services.webhooks.models import Attempt, Event
+from services.webhooks.store.claims import Lease, claimed_from_row
+
+HISTORY_ATTEMPTS = 100
+"""So many newest attempts of an event are shown: an answer stays below gRPC's 4 MiB however often somebody resends."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventHistory:
+    """An event and its attempts by try_number, at most the `HISTORY_ATTEMPTS` newest."""
+
+    event: Event
+    attempts: Sequence[Attempt]
+
+
+def add_event(tx: Session, invoice: FinishedInvoice, callback_url: str, *, now: datetime) -> int | None:
+    """The new event's id, due at once; None when the invoice has its event already."""
+    statement = (
+        insert(Event)
+        .values(
+            payload_event_id=invoice.event_id,
+            invoice_id=invoice.invoice_id,
+            merchant_id=invoice.merchant_id,
+            key_id=invoice.key_id,
+            event_type=invoice.event_type,
+            status=EventStatus.PENDING,
+            callback_url=callback_url,
+            destination=destination_of(callback_url),
+            payload=payload_of(invoice),
+            auto_attempts=0,
+            manual_attempts=0,
+            next_retry_at=now,
+            created_at=now,
+            updated_at=now,
+        )
+        .on_conflict_do_nothing(index_elements=[Event.invoice_id])
+        .returning(Event.id)
+    )
+    return tx.execute(statement).scalar_one_or_none()
+
+
+def event_history(tx: Session, event_id: int) -> EventHistory | None:
+    event = tx.get(Event, event_id)
+    return None if event is None else EventHistory(event, _newest_attempts(tx, event.id))
+
+
+def histories_of_invoice(tx: Session, *, merchant_id: UUID, invoice_id: UUID) -> list[EventHistory]:
+    """Newest event first."""
+    events = tx.scalars(_events_of_invoice(merchant_id, invoice_id)).all()
+    return [EventHistory(event, _newest_attempts(tx, event.id)) for event in events]
+
+
+def _events_of_invoice(merchant_id: UUID, invoice_id: UUID) -> Any:
+    of_invoice = select(Event).where(Event.invoice_id == invoice_id, Event.merchant_id == merchant_id)
+    return of_invoice.order_by(Event.id.desc())
+
+
+def _newest_attempts(tx: Session, event_id: int) -> list[Attempt]:
+    newest = select(Attempt).where(Attempt.event_id == event_id).order_by(Attempt.try_number.desc())
+    return list(reversed(tx.scalars(newest.limit(HISTORY_ATTEMPTS)).all()))
+
+
+# -- the manual resend
+
+
+def latest_event_locked(tx: Session, *, merchant_id: UUID, invoice_id: UUID) -> Event | None:
+    """The invoice's newest event, its row locked until the transaction ends."""
+    event: Event | None = tx.scalars(
+        _events_of_invoice(merchant_id, invoice_id).limit(1).with_for_update()
+    ).first()
+    return event
+
+
+def claim_for_resend(event: Event, lease: Lease) -> Claimed:
+    """Put the lease on an event whose row this transaction has locked."""
+    event.locked_at, event.locked_by = lease.now, lease.worker
+    event.lease_token, event.lease_until = lease.token, lease.until
+    event.updated_at = lease.now
+    row = {
+        "event_id": event.id,
+        "payload_event_id": event.payload_event_id,
+        "merchant_id": event.merchant_id,
+        "key_id": event.key_id,
+        "callback_url": event.callback_url,
+        "destination": event.destination,
+        "payload": event.payload,
+        "status": event.status,
+        "next_retry_at": event.next_retry_at,
+        "auto_attempts": event.auto_attempts,
+    }
+    return claimed_from_row(row, lease, Trigger.MANUAL)
+
+
+# -- proofs
+
+
+@dataclass(frozen=True, slots=True)
+class InvoiceEvents:
+    """How many events an invoice has, and the payload's id of the newest."""
+
+    invoice_id: UUID
+    events: int
+    payload_event_id: UUID
+
+
+def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> list[InvoiceEvents]:
+    """Of those that have events."""
+    newest = func.array_agg(aggregate_order_by(Event.payload_event_id, Event.id.desc()))
+    found = (
+        select(Event.invoice_id, func.count(), newest)
+        .where(Event.invoice_id.in_(invoice_ids))
+        .group_by(Event.invoice_id)
+    )
+    return [InvoiceEvents(id, count, ids[0]) for id, count, ids in connection.execute(found)]
+
+
+def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:
+    """Pending, and neither planned nor under way since `overdue_since`."""
+    free = or_(Event.lease_until.is_(None), Event.lease_until < overdue_since)
+    overdue = and_(Event.next_retry_at < overdue_since, free)
+    return and_(Event.status == literal(EventStatus.PENDING), or_(Event.next_retry_at.is_(None), overdue))
+
+
+def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> Sequence[Event]:
+    """The longest overdue first; without their payload."""
+    stuck = (
+        select(Event).where(_is_stuck(overdue_since)).order_by(Event.next_retry_at.nulls_first(), Event.id)
+    )
+    return tx.scalars(stuck.limit(limit).options(defer(Event.payload))).all()
+
+
+def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime) -> int:
+    """Plan them for now, without the leases that ran out; returns how many."""
+    freed = {"locked_at": None, "locked_by": None, "lease_token": None, "lease_until": None}
+    some = select(Event.id).where(_is_stuck(overdue_since)).with_for_update(skip_locked=True)
+    result = tx.execute(
+        update(Event)
+        .where(Event.id.in_(some))
+        .values(next_retry_at=now, updated_at=now, **freed)
+        .returning(Event.id)
+    )
+    return len(result.all())
+
+
+# -- gauges
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits, and which of the automatic attempts that are due are under way."""
+
+    due: int
+    oldest_due: timedelta
+    in_flight: int
+    parked: int
+
+
+_BACKLOG = text("""
+SELECT count(*) FILTER (WHERE NOT leased) AS due,
+       coalesce(:now - min(next_retry_at) FILTER (WHERE NOT leased), interval '0') AS oldest_due,
+       count(*) FILTER (WHERE leased) AS in_flight,
+       (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked
+FROM (
+    SELECT next_retry_at, coalesce(lease_until > :now, false) AS leased
+    FROM events
+    WHERE status = 'pending' AND next_retry_at <= :now
+) AS pending
+""")
+
+
+def backlog(connection: Connection, *, now: datetime) -> Backlog:
+    return Backlog(**connection.execute(_BACKLOG, {"now": now}).one()._asdict())

@@ -1,0 +1,50 @@
+"""The one place where the service is put together."""
+
+import threading
+from dataclasses import dataclass
+
+from kit.bus import Bus
+from kit.clock import Clock, SystemClock
+from kit.db import Database
+from services.webhooks.clients import Merchants
+from services.webhooks.config import WebhooksSettings
+from services.webhooks.delivery.courier import Courier
+from services.webhooks.delivery.engine import Wake
+from services.webhooks.delivery.record import Recorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deps:
+    """What every operation gets first."""
+
+    settings: WebhooksSettings
+    db: Database
+    bus: Bus
+    clock: Clock
+    merchants: Merchants
+    courier: Courier
+    recorder: Recorder
+    # Rings when something may be due: the engine of this process hears it, if there is one.
+    wake: Wake
+    # Resends that may wait for receivers at a time, so that threads remain for everybody else.
+    resend_slots: threading.Semaphore
+
+
+def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
+    clock = clock or SystemClock()
+    db = Database(settings.database_url, name=settings.service, pool_size=settings.pool_size)
+    return Deps(
+        settings=settings,
+        db=db,
+        bus=Bus(settings.nats_url, name=settings.service),
+        clock=clock,
+        merchants=Merchants(settings.merchants_address),
+        courier=Courier(
+            clock=clock,
+            timeout_seconds=settings.webhook_timeout_seconds,
+            allow_private=settings.webhook_allow_private,
+        ),
+        recorder=Recorder(db, clock, settings.webhook_retry_delays),
+        wake=Wake(),
+        resend_slots=threading.Semaphore(settings.threads // 2),
+    )
