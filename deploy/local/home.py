@@ -24,7 +24,7 @@ from deploy.local.databases import SERVICES
 
 
 class LockHeld(Exception):
-    """Another process holds the stack's lock."""
+    """Another process has the lock."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,18 @@ class Home:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def lock(self) -> int:
-        """Take the stack's lock; raises LockHeld when somebody has it.
+        """Take the lock of the one process that runs the stack; held until the returned descriptor is closed.
 
-        It is held until the returned descriptor is closed in every process that has it.
+        Raises LockHeld when somebody has it.
         """
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise LockHeld from None
-        return descriptor
+        return _lock(self.folder / "lock")
+
+    def lock_data(self) -> int:
+        """Take the lock of the data. Given on to supervisord, so it outlives a runner that was killed.
+
+        Raises LockHeld when somebody has it.
+        """
+        return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
         """`{"postgres": …, "databases": {service: …}, "master_key": …}`, made on first use."""
@@ -106,6 +107,16 @@ class Home:
         if stack is None:
             raise SystemExit(f"no stack runs in {self.folder}")
         return stack
+
+
+def _lock(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise LockHeld from None
+    return descriptor
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -11,7 +11,6 @@ import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-import psutil
 from rich.console import Console
 from rich.status import Status
 
@@ -83,7 +82,7 @@ class Runner:
         self._told_to_stop.set()
 
     def _start(self, status: Status) -> tuple[Plan, int]:
-        lock = self._take_lock(status)
+        lock = self._take_locks(status)
         if not is_free(self._port):
             raise CannotStart(f"Port {self._port} is taken by another program: make run PORT=8081")
         plan = make_plan(self._home, port=self._port, caller=self._caller, durable=self._durable)
@@ -108,21 +107,21 @@ class Runner:
         write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=True))
         return plan, lock
 
-    def _take_lock(self, status: Status) -> int:
+    def _take_locks(self, status: Status) -> int:
+        try:
+            self._home.lock()  # ours until this process ends
+        except LockHeld:
+            raise CannotStart(_already_runs(self._home)) from None
         taken: list[int] = []
 
         def free() -> bool:
             try:
-                taken.append(self._home.lock())
-            except LockHeld:
-                running = self._home.stack()
-                if running is not None and psutil.pid_exists(running["process_id"]):
-                    raise CannotStart(_already_runs(running, self._home)) from None
+                taken.append(self._home.lock_data())
+            except LockHeld:  # its runner was killed, and supervisord is just stopping the others
                 status.update("Waiting for a stack that was killed to be gone ...")
-                return False
-            return True
+            return bool(taken)
 
-        self._wait(free, "the last stack here to be gone", timeout_seconds=_STOP_SECONDS)
+        self._wait(free, "what is left of the last stack here to be gone", timeout_seconds=_STOP_SECONDS)
         return taken[0]
 
     def _wait_until_ready(self, plan: Plan, status: Status) -> None:
@@ -204,11 +203,13 @@ class Runner:
             self._home.stack_file.unlink()
 
 
-def _already_runs(running: Mapping[str, object], home: Home) -> str:
-    process_id = running["process_id"]
+def _already_runs(home: Home) -> str:
+    stack = home.stack()
+    if stack is None:
+        return f"Fiatgate is being started or stopped already ({home.folder})"
     return (
-        f"Fiatgate runs already: {running['url']} (process {process_id}, {home.folder}).\n"
-        f"Ctrl-C where it was started stops it, or: kill {process_id}\n"
+        f"Fiatgate runs already: {stack['url']} (process {stack['process_id']}, {home.folder}).\n"
+        f"Ctrl-C where it was started stops it, or: kill {stack['process_id']}\n"
         "A second one beside it: FIATGATE_HOME=.fiatgate-2 make run PORT=8081"
     )
 

@@ -62,7 +62,7 @@ class Supervisor:
             parser.write(file)
 
     def start(self, plan: Plan, *, lock: int) -> None:
-        """Start supervisord and with it all processes. It holds the stack's `lock` for as long as it lives.
+        """Start supervisord and with it all processes. It holds the data's `lock` for as long as it lives.
 
         A session of its own keeps the terminal's Ctrl-C from it: we are the ones to stop it.
         """

@@ -72,6 +72,12 @@ class Stack:
             self._process.wait(_STOP_SECONDS)
             self._process = None
 
+    def kill_runner(self) -> None:
+        """kill -9 the process that `make run` is; what it started must follow by itself."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
     @property
     def process_id(self) -> int:
         """Of the process that `make run` is."""
@@ -155,7 +161,7 @@ class Stack:
 
     def _is_ready(self) -> bool:
         stack = self.home.stack()
-        return stack is not None and stack["ready"]
+        return stack is not None and stack["ready"] and stack["process_id"] == self.process_id
 
     def _answers(self) -> bool:
         try:

@@ -1,0 +1,63 @@
+"""The stack's folder: secrets made once and private, one holder of the lock, files never half-written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deploy.local.home import Home, LockHeld, write_private_json
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    made.prepare()
+    return made
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_secrets_are_made_once_and_for_us_alone(home: Home) -> None:
+    first = home.secrets()
+    assert home.secrets() == first
+    assert mode(home.folder / "secrets.json") == 0o600
+    assert len({first["postgres"], first["master_key"], *first["databases"].values()}) == 7
+
+
+def test_a_file_written_again_stays_private_whatever_the_umask(home: Home) -> None:
+    before = os.umask(0)
+    try:
+        write_private_json(home.demo_file, {"api_key": "one"})
+        write_private_json(home.demo_file, {"api_key": "two"})
+    finally:
+        os.umask(before)
+    assert home.demo() == {"api_key": "two"}
+    assert mode(home.demo_file) == 0o600
+    assert [path.name for path in home.folder.glob("demo*")] == ["demo.json"]
+
+
+@pytest.mark.parametrize("lock", [Home.lock, Home.lock_data])
+def test_a_lock_has_one_holder_and_is_free_after_it(home: Home, lock: Callable[[Home], int]) -> None:
+    held = lock(home)
+    with pytest.raises(LockHeld):
+        lock(home)
+    os.close(held)
+    os.close(lock(home))
+
+
+def test_nothing_runs_in_a_folder_nobody_started(home: Home) -> None:
+    assert home.stack() is None
+    assert home.demo() is None
+    with pytest.raises(SystemExit, match="no stack runs in"):
+        home.running_stack()
+
+
+def test_the_folder_is_the_setting_or_the_default() -> None:
+    assert Home.of({"FIATGATE_HOME": "/somewhere"}).folder == Path("/somewhere")
+    assert Home.of({"FIATGATE_HOME": ""}).folder == Path.cwd() / ".fiatgate"

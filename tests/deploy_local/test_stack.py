@@ -1,0 +1,158 @@
+"""`make run` as its users meet it: it starts, heals, says what is wrong, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.local.demo_invoice import curl_line
+from deploy.local.supervision import ROOT
+from deploy.local.waiting import wait_until
+from tests.support.stack import Stack
+
+HEALED = [
+    "postgres",
+    "nats",
+    "demo-rates",
+    "merchants",
+    "catalog",
+    "invoices",
+    "withdrawals",
+    "webhooks",
+    "gateway",
+]
+
+
+@pytest.fixture(scope="module")
+def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack that the tests of this module may break and start again."""
+    # A folder too long for a unix socket, with characters that mean something to a shell or a config file.
+    folder = tmp_path_factory.mktemp("o") / ("a folder; with 100% odd $names " + "x" * 70)
+    made = Stack(folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def family(process_id: int) -> list[psutil.Process]:
+    process = psutil.Process(process_id)
+    return [process, *process.children(recursive=True)]
+
+
+def wait_until_gone(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=40)
+    assert alive == [], "left behind"
+
+
+def run_again(stack: Stack, *, port: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "deploy.local", "run", "--port", str(port), "--volatile"],
+        cwd=ROOT,
+        env=os.environ | {"FIATGATE_HOME": str(stack.home.folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_curl_line_it_prints_makes_another_invoice(stack: Stack) -> None:
+    line = curl_line(stack.url, stack.demo["api_key"])
+    answer = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=20, check=True)
+    invoice = json.loads(answer.stdout)
+    assert invoice["status"] == "pending"
+    assert stack.request("GET", f"/api/v1/invoices/{invoice['external_id']}").status_code == 200
+
+
+def test_the_demo_invoice_waits_for_its_customer(stack: Stack) -> None:
+    invoice = stack.request("GET", f"/api/v1/invoices/{stack.demo['invoice_id']}").json()["data"]
+    assert invoice["status"] == "pending"
+    assert invoice["payment_link"].startswith(stack.url)
+
+
+def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
+    currencies = stack.request("GET", "/api/v1/currencies").json()["data"]
+    assert {currency["currency"] for currency in currencies} == {
+        "EUR",
+        "USD",
+        "RUB",
+        "KZT",
+        "TRY",
+        "INR",
+        "JPY",
+    }
+    methods = stack.request("GET", "/api/v1/payment-methods").json()["data"]
+    assert {method["currency"]["code"] for method in methods} == {
+        currency["currency"] for currency in currencies
+    }
+
+
+def test_what_is_secret_is_readable_by_us_alone(stack: Stack) -> None:
+    for name in ("secrets.json", "demo.json", "stack.json", "supervisor.conf"):
+        assert stat.S_IMODE((stack.home.folder / name).stat().st_mode) == 0o600, name
+
+
+def test_a_second_one_in_the_same_folder_says_where_the_first_is(stack: Stack) -> None:
+    second = run_again(stack, port=stack.port + 1)
+    assert second.returncode == 1
+    assert stack.url in second.stdout
+    assert str(stack.process_id) in second.stdout
+    assert stack.home.stack() is not None, "the second must not clean up after the first"
+
+
+@pytest.mark.parametrize("program", HEALED)
+def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program: str) -> None:
+    stack.kill(program)
+    stack.wait_until_ready()
+    assert stack.request("GET", "/api/v1/payment-methods?currency=EUR").status_code == 200
+
+
+def test_a_taken_port_is_told_and_nothing_stays(stack: Stack, tmp_path: Path) -> None:
+    other = Stack(tmp_path / "other")
+    other.port = stack.port
+    with pytest.raises(RuntimeError, match=f"Port {stack.port} is taken"):
+        other.start()
+    assert other.home.stack() is None
+
+
+def test_a_wrong_setting_is_told_by_name_and_nothing_stays(tmp_path: Path) -> None:
+    wrong = Stack(tmp_path / "wrong", settings={"FIATGATE_CUSTOMER_LIMIT": "many"})
+    with pytest.raises(RuntimeError, match="FIATGATE_CUSTOMER_LIMIT"):
+        wrong.start()
+    assert wrong.home.stack() is None
+
+
+def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything(own_stack: Stack) -> None:
+    demo = own_stack.demo
+    processes = family(own_stack.process_id)
+    assert len(processes) >= 2 + len(HEALED)
+    own_stack.kill_runner()
+    own_stack.start()  # waits for what the killed one left to be gone
+    wait_until_gone(processes)
+    assert own_stack.demo == demo
+    assert own_stack.request("GET", f"/api/v1/invoices/{demo['invoice_id']}").status_code == 200
+
+
+def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
+    supervisord = next(p for p in family(own_stack.process_id) if "supervisord" in " ".join(p.cmdline()))
+    supervisord.kill()
+    wait_until(lambda: not own_stack.programs(), "supervisord to be gone", timeout_seconds=10)
+    wait_until(lambda: len(own_stack.programs()) == len(HEALED), "another supervisord", timeout_seconds=20)
+    own_stack.wait_until_ready()
+
+
+def test_ctrl_c_stops_everything_and_takes_the_addresses_away(own_stack: Stack) -> None:
+    processes = family(own_stack.process_id)
+    own_stack.stop()
+    wait_until_gone(processes)
+    assert own_stack.home.stack() is None
