@@ -265,12 +265,10 @@ def _without_answer(error: Exception, host: str) -> EgressError:
 
 
 def _tls_reason(error: BaseException) -> str:
-    for cause in (error, error.__cause__, getattr(error, "certificate_error", None)):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return cause.verify_message
-        if isinstance(cause, ssl.SSLError) and cause.reason:
-            return cause.reason.replace("_", " ").lower()
-    return type(error).__name__
+    # aiohttp's own classes are SSL errors by inheritance but hold nothing; what OpenSSL said is the cause.
+    told = error.__cause__ or error
+    reason: str = getattr(told, "verify_message", "") or getattr(told, "reason", "") or type(told).__name__
+    return reason.replace("_", " ").lower()
 
 
 def _storable(text: str) -> str:
