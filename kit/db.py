@@ -118,7 +118,6 @@ class Database:
             },
         )
         event.listen(self._engine, "checkout", _refuse_closed_connection)
-        self._autocommit_engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -136,8 +135,17 @@ class Database:
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """A Core connection where each statement is its own transaction: for one hot statement."""
-        with _translated(), self._autocommit_engine.connect() as connection:
-            yield connection
+        with _translated(), self._engine.connect() as connection:
+            # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but pays a round
+            # trip (SET default_transaction_isolation) to undo it: as long as the statement itself.
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            driver.autocommit = True
+            try:
+                yield connection
+            finally:
+                if not driver.closed:
+                    driver.autocommit = False
 
     def ping(self) -> None:
         """One round trip; raises `DatabaseUnavailable` when the database does not answer."""

@@ -12,7 +12,7 @@ from deploy.local.waiting import wait_until
 from kit import request_id
 from kit.bus import Bus, Incoming, Outgoing
 from kit.consumer import Consumer, Handler
-from kit.db import Database
+from kit.db import Database, DatabaseUnavailable
 from kit.ids import new_id
 from kit.inbox import first_time
 from kit.worker import Stop
@@ -206,6 +206,22 @@ def test_the_database_being_away_counts_as_nobodys_failure(
     finally:
         postgres.start()
     _wait_for_notes(db, "before", "meanwhile")
+    assert _parked(db) == []
+
+
+def test_an_outage_in_the_middle_of_the_effect_counts_as_nobodys_failure(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    outages = [DatabaseUnavailable("gone for a moment")]
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if outages:
+            raise outages.pop()
+        _note(tx, event)
+
+    start(handle, park_after_failures=1)
+    _publish(bus, subject, "one", "two")
+    _wait_for_notes(db, "one", "two")
     assert _parked(db) == []
 
 
