@@ -15,7 +15,7 @@ help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
 run: $(VENV)/.runs ## start the whole stack here: make run [PORT=8080]; Ctrl-C stops it
-	@exec $(BIN)/python -m deploy.local run --port $(PORT)
+	@exec $(BIN)/python -I -S deploy/local/child.py TERM $(BIN)/python -m deploy.local run --port $(PORT)
 
 demo: $(VENV)/.runs ## one whole purchase against the running stack, each step printed
 	@exec $(BIN)/fiatgate demo $(ARGS)
