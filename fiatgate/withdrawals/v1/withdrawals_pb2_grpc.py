@@ -188,7 +188,8 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCredits(self, request, context):
-        """For proofs: credits of invoices in order of invoice_id, page by page.
+        """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
+        "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

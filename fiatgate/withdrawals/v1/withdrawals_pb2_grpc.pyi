@@ -65,7 +65,9 @@ class WithdrawalsServiceStub:
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]
     """For proofs: what is wrong with the books, within the database."""
     ListCredits: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]
-    """For proofs: credits of invoices in order of invoice_id, page by page."""
+    """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
+    "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+    """
 
 @_typing.type_check_only
 class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
@@ -104,7 +106,9 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     CheckLedger: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]  # type: ignore[assignment]
     """For proofs: what is wrong with the books, within the database."""
     ListCredits: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]  # type: ignore[assignment]
-    """For proofs: credits of invoices in order of invoice_id, page by page."""
+    """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
+    "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+    """
 
 class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
     """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
@@ -212,6 +216,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ListCreditsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListCreditsResponse, _abc.Awaitable[_withdrawals_pb2.ListCreditsResponse]]:
-        """For proofs: credits of invoices in order of invoice_id, page by page."""
+        """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
+        "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+        """
 
 def add_WithdrawalsServiceServicer_to_server(servicer: WithdrawalsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,19 @@
+"""`python -m services.withdrawals run | serve | work | migrate | settings` (kit.process)."""
+
+from kit.process import Service, main
+from services.withdrawals.config import WithdrawalsSettings
+from services.withdrawals.rpc import add_to
+from services.withdrawals.wiring import wire
+from services.withdrawals.workers import gauges, workers
+
+SERVICE = Service(
+    name="withdrawals",
+    settings=WithdrawalsSettings,
+    wire=wire,
+    add_to=add_to,
+    workers=workers,
+    gauges=gauges,
+)
+
+if __name__ == "__main__":
+    main(SERVICE)

@@ -1,0 +1,82 @@
+"""Whether an address is one of its network: money sent to a wrong one is gone.
+
+The checksum is what catches a typing error, so the form that has one is asked for wherever people use it. TRC20
+and the Ethereum family are read by libraries that know them. TON's user-friendly form is 36 bytes with a
+CRC-16/XMODEM, which the standard library has; the TON library looked at (pytoniq-core 0.2.1) brings five more
+packages and takes addresses of any length.
+"""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import base58
+from eth_utils.address import is_address, to_canonical_address
+
+_TRON_PREFIX: Final = b"\x41"
+_TRON_BYTES: Final = 21
+
+_EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}").fullmatch
+
+_TON_FORM = re.compile(r"[A-Za-z0-9+/]{48}|[A-Za-z0-9_-]{48}").fullmatch
+# Bounceable and not. With 0x80 added it would be one of the test network.
+_TON_TAGS: Final = frozenset({0x11, 0x51})
+_TON_BASECHAIN: Final = 0
+
+# USDT's own contracts: sending the token to its own contract is the commonest way to lose it for good.
+_TOKEN_CONTRACTS: Final[Mapping[str, bytes]] = MappingProxyType(
+    {
+        "TRC20": bytes.fromhex("a614f803b6fd780986a42c78ec9c7f77e6ded13c"),
+        "ERC20": bytes.fromhex("dac17f958d2ee523a2206206994597c13d831ec7"),
+        "BEP20": bytes.fromhex("55d398326f99059ff775485246999027b3197955"),
+        "POLYGON": bytes.fromhex("c2132d05d31c914a87c6611c10748aeb04b58e8f"),
+        "TON": bytes.fromhex("b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"),
+    }
+)
+
+
+def is_address_of(network: str, address: str) -> bool:
+    """Whether USDT can be sent to `address` on `network`, one of `NETWORKS` (KeyError otherwise).
+
+    Well-formed, with a right checksum where the form has one, of the main network; neither the zero address nor
+    the USDT contract itself.
+    """
+    account = _ACCOUNT_OF[network](address)
+    return account is not None and any(account) and account != _TOKEN_CONTRACTS[network]
+
+
+def _tron_account(address: str) -> bytes | None:
+    try:
+        decoded = base58.b58decode_check(address)
+    except ValueError:
+        return None
+    return decoded[1:] if len(decoded) == _TRON_BYTES and decoded.startswith(_TRON_PREFIX) else None
+
+
+def _evm_account(address: str) -> bytes | None:
+    # In mixed case the case of the letters is the checksum (EIP-55); in one case there is none, as some wallets write.
+    return to_canonical_address(address) if _EVM_FORM(address) and is_address(address) else None
+
+
+def _ton_account(address: str) -> bytes | None:
+    if not _TON_FORM(address):
+        return None
+    decoded = b64decode(address.replace("-", "+").replace("_", "/"))
+    known = decoded[0] in _TON_TAGS and decoded[1] == _TON_BASECHAIN
+    right = binascii.crc_hqx(decoded, 0) == 0  # so it is over a text followed by its own CRC
+    return decoded[2:34] if known and right else None
+
+
+_ACCOUNT_OF: Final[Mapping[str, Callable[[str], bytes | None]]] = MappingProxyType(
+    {
+        "TRC20": _tron_account,
+        "ERC20": _evm_account,
+        "BEP20": _evm_account,
+        "POLYGON": _evm_account,
+        "TON": _ton_account,
+    }
+)
+NETWORKS: Final = frozenset(_ACCOUNT_OF)

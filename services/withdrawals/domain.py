@@ -1,0 +1,121 @@
+"""The life of a withdrawal and the money it moves, as tables (SPEC, Withdrawal status; DESIGN section 4, Ledger)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+USDT_PLACES: Final = 6
+# Far above all USDT there is, far below what a balance column holds.
+MAX_AMOUNT: Final = Decimal(10) ** 12
+MAX_ADDRESS_CHARACTERS: Final = 128
+# What fits beside the opcode in one cell of a TON transfer.
+MAX_MEMO_CHARACTERS: Final = 120
+MAX_TX_ID_CHARACTERS: Final = 128
+
+
+# -- the life of a withdrawal
+
+
+class WithdrawalStatus(StrEnum):
+    PENDING = "pending"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class State:
+    """A status with its substatus, null where the specification knows none."""
+
+    status: WithdrawalStatus
+    substatus: str | None = None
+
+
+PENDING: Final = State(WithdrawalStatus.PENDING)
+PROCESSING: Final = State(WithdrawalStatus.PENDING, "processing")
+SUCCESS: Final = State(WithdrawalStatus.SUCCESS)
+FAILED: Final = State(WithdrawalStatus.FAILED, "failed")
+INVALID_ADDRESS: Final = State(WithdrawalStatus.FAILED, "invalid_address")
+UNKNOWN: Final = State(WithdrawalStatus.FAILED, "unknown")
+CANCELLED_BY_USER: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_user")
+CANCELLED_BY_ADMIN: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_admin")
+
+# Where each state may be reached from. What is not here is refused, so every final state absorbs.
+REACHED_FROM: Final[Mapping[State, frozenset[State]]] = MappingProxyType(
+    {
+        PENDING: frozenset(),
+        PROCESSING: frozenset({PENDING}),
+        SUCCESS: frozenset({PENDING, PROCESSING}),
+        FAILED: frozenset({PENDING, PROCESSING}),
+        INVALID_ADDRESS: frozenset({PENDING, PROCESSING}),
+        UNKNOWN: frozenset({PENDING, PROCESSING}),
+        CANCELLED_BY_USER: frozenset({PENDING}),
+        CANCELLED_BY_ADMIN: frozenset({PENDING, PROCESSING}),
+    }
+)
+FAILURES: Final[Mapping[str, State]] = MappingProxyType(
+    {state.substatus or "": state for state in (FAILED, INVALID_ADDRESS, UNKNOWN)}
+)
+
+
+def may_become(current: State, target: State) -> bool:
+    """Whether the table has this step. Staying is none: repeating a step is for the caller to recognise."""
+    return current in REACHED_FROM[target]
+
+
+# -- the money it moves
+
+
+class AccountKind(StrEnum):
+    """Accounts of the ledger. Each merchant has the first two; of the others there is one each."""
+
+    AVAILABLE = "merchant_available"
+    RESERVED = "merchant_reserved"
+    # Where credits come from: minus all that was ever credited.
+    SETTLEMENT = "settlement"
+    PAID_OUT = "paid_out"
+    FEES = "fees"
+
+
+MERCHANT_KINDS: Final = (AccountKind.AVAILABLE, AccountKind.RESERVED)
+SYSTEM_KINDS: Final = (AccountKind.SETTLEMENT, AccountKind.PAID_OUT, AccountKind.FEES)
+
+
+@dataclass(frozen=True)
+class Movement:
+    """An amount above zero that leaves `debit` and arrives at `credit`, once per reference for ever."""
+
+    reference: str
+    debit: AccountKind
+    credit: AccountKind
+    amount: Decimal
+
+
+def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
+    """What a successful invoice moves."""
+    return Movement(f"invoice:{invoice_id}", AccountKind.SETTLEMENT, AccountKind.AVAILABLE, merchant_usdt)
+
+
+def withdrawal_movements(
+    withdrawal_id: UUID, status: WithdrawalStatus, *, amount: Decimal, network_fee: Decimal
+) -> Sequence[Movement]:
+    """What a withdrawal moves on reaching `status`: held when made, then paid out or given back, whole either way."""
+    available, reserved = AccountKind.AVAILABLE, AccountKind.RESERVED
+    legs = {
+        WithdrawalStatus.PENDING: [("reserve", available, reserved, amount)],
+        WithdrawalStatus.SUCCESS: [
+            ("pay", reserved, AccountKind.PAID_OUT, amount - network_fee),
+            ("fee", reserved, AccountKind.FEES, network_fee),
+        ],
+        WithdrawalStatus.FAILED: [("release", reserved, available, amount)],
+        WithdrawalStatus.CANCELLED: [("release", reserved, available, amount)],
+    }[status]
+    return [
+        Movement(f"withdrawal:{withdrawal_id}:{name}", debit, credit, moved)
+        for name, debit, credit, moved in legs
+        if moved > 0  # a method without fee moves none
+    ]

@@ -1,0 +1,54 @@
+"""The one fact consumed: an invoice is finished."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.ids import parse_id
+from kit.money import parse_decimal
+from services.withdrawals.domain import MAX_AMOUNT, USDT_PLACES
+
+INVOICE_FINISHED: Final = "fiatgate.invoices.finished"
+
+
+@dataclass(frozen=True)
+class InvoicePaid:
+    """A successful invoice, and what its merchant is credited: USDT, zero or more."""
+
+    invoice_id: UUID
+    merchant_id: UUID
+    merchant_usdt: Decimal
+
+
+def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoicePaid | None:
+    """None when the invoice did not end in success, which moves no money here.
+
+    Raises ValueError for what invoices never says: an event like that is parked, for money hangs on it.
+    """
+    if message.status in (invoices_pb2.INVOICE_STATUS_UNSPECIFIED, invoices_pb2.INVOICE_STATUS_PENDING):
+        raise ValueError(
+            f"invoice {message.invoice_id!r} is announced as finished, with status {message.status}"
+        )
+    if message.status != invoices_pb2.INVOICE_STATUS_SUCCESS:
+        return None
+    return InvoicePaid(
+        invoice_id=_uuid("invoice_id", message.invoice_id),
+        merchant_id=_uuid("merchant_id", message.merchant_id),
+        merchant_usdt=_usdt(message.merchant_usdt),
+    )
+
+
+def _uuid(field: str, text: str) -> UUID:
+    parsed = parse_id(text)
+    if parsed is None:
+        raise ValueError(f"{field} is no UUID: {text!r}")
+    return parsed
+
+
+def _usdt(text: str) -> Decimal:
+    amount = parse_decimal(text)
+    if not 0 <= amount <= MAX_AMOUNT or amount != round(amount, USDT_PLACES):
+        raise ValueError(f"merchant_usdt is no amount of USDT: {text!r}")
+    return amount

@@ -1,0 +1,142 @@
+"""Tables of the withdrawals service, nothing else. The constraints are the last word on every invariant here.
+
+What constraints can't say, triggers do (migration 0001): inserting a transfer moves the two balances, nothing
+else can; a transfer is never changed or deleted.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+import kit.db
+from kit.inbox import InboxColumns, ParkedColumns
+from services.withdrawals.addresses import NETWORKS
+from services.withdrawals.domain import MERCHANT_KINDS, REACHED_FROM, AccountKind
+
+USDT = Numeric(38, 6)
+
+
+def _texts(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+_STATES = ", ".join(f"('{state.status}', '{state.substatus or ''}')" for state in REACHED_FROM)
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_REFERENCE = f"^(invoice:{_UUID}|withdrawal:{_UUID}:(reserve|pay|fee|release))$"
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.metadata()
+    type_annotation_map = kit.db.TYPES
+
+
+class Account(Base):
+    """One account of the ledger.
+
+    Only merchants' accounts keep a running balance; those of the system are the sums of their transfers. Every
+    credit leaves `settlement`: with a balance there each would wait for the commit of the one before it (measured
+    with 8 connections on 2 cores: 1,800 credits a second in place of 4,100).
+    """
+
+    __tablename__ = "accounts"
+    __table_args__ = (
+        # The merchant first: that is how accounts are looked up.
+        UniqueConstraint("merchant_id", "kind", postgresql_nulls_not_distinct=True),
+        CheckConstraint(f"kind IN ({_texts(AccountKind)})", name="kind"),
+        CheckConstraint(
+            f"(kind IN ({_texts(MERCHANT_KINDS)})) = (merchant_id IS NOT NULL)", name="merchant_id"
+        ),
+        CheckConstraint("(merchant_id IS NULL) = (balance IS NULL)", name="balance"),
+        CheckConstraint("balance >= 0", name="balance_not_negative"),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(always=True), primary_key=True)
+    kind: Mapped[str]
+    merchant_id: Mapped[UUID | None]
+    balance: Mapped[Decimal | None] = mapped_column(USDT)
+
+
+class Transfer(Base):
+    """An amount that left `debit_account` and arrived at `credit_account`: append-only, one row per reference."""
+
+    __tablename__ = "transfers"
+    __table_args__ = (
+        CheckConstraint("amount > 0", name="amount"),
+        CheckConstraint("debit_account <> credit_account", name="accounts"),
+        CheckConstraint(f"reference ~ '{_REFERENCE}'", name="reference"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    # Bytewise, so that the references of invoices are in the order of their ids.
+    reference: Mapped[str] = mapped_column(Text(collation="C"), unique=True)
+    debit_account: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
+    credit_account: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
+    amount: Mapped[Decimal] = mapped_column(USDT)
+    created_at: Mapped[datetime]
+
+
+class WithdrawalMethod(Base):
+    """A way out: token and network, its fee and its least amount."""
+
+    __tablename__ = "withdrawal_methods"
+    __table_args__ = (
+        UniqueConstraint("code"),
+        CheckConstraint(f"network IN ({_texts(sorted(NETWORKS))})", name="network"),
+        CheckConstraint("network_fee >= 0 AND min_amount > network_fee", name="min_amount"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    code: Mapped[str]
+    network: Mapped[str]
+    name: Mapped[str]
+    network_fee: Mapped[Decimal] = mapped_column(USDT)
+    min_amount: Mapped[Decimal] = mapped_column(USDT)
+    memo_allowed: Mapped[bool]
+    enabled: Mapped[bool]
+
+
+class Withdrawal(Base):
+    """What a merchant takes out; network and fee as they were when it was made."""
+
+    __tablename__ = "withdrawals"
+    __table_args__ = (
+        UniqueConstraint("request_key"),
+        # One transaction pays one withdrawal; networks count their transactions each for itself.
+        UniqueConstraint("network", "external_tx_id"),
+        CheckConstraint(f"(status, coalesce(substatus, '')) IN ({_STATES})", name="status"),
+        CheckConstraint("(status = 'success') = (external_tx_id IS NOT NULL)", name="external_tx_id"),
+        CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="processed_at"),
+        CheckConstraint("network_fee >= 0 AND amount > network_fee", name="amount"),
+        Index("ix_withdrawals_list", "merchant_id", "created_at", "id"),
+        Index("ix_withdrawals_list_status", "merchant_id", "status", "created_at", "id"),
+        # The operators': newest first over all merchants.
+        Index("ix_withdrawals_status", "status", "id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    merchant_id: Mapped[UUID]
+    request_key: Mapped[UUID]
+    method_id: Mapped[int] = mapped_column(ForeignKey("withdrawal_methods.id"))
+    network: Mapped[str]
+    address: Mapped[str]
+    address_memo: Mapped[str | None]
+    amount: Mapped[Decimal] = mapped_column(USDT)
+    network_fee: Mapped[Decimal] = mapped_column(USDT)
+    status: Mapped[str]
+    substatus: Mapped[str | None]
+    external_tx_id: Mapped[str | None]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    processed_at: Mapped[datetime | None]
+
+
+class Inbox(InboxColumns, Base):
+    pass
+
+
+class Parked(ParkedColumns, Base):
+    pass

@@ -1,0 +1,131 @@
+"""The ledger: credits of invoices, balances, and the proof that the books are right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from kit.money import usdt_text
+from services.withdrawals.domain import invoice_credit
+from services.withdrawals.events import InvoicePaid
+from services.withdrawals.operations import checked
+from services.withdrawals.store import checks, ledger, withdrawals
+from services.withdrawals.store.ledger import Balance, Credit
+from services.withdrawals.wiring import Deps
+
+MAX_CREDITS: Final = 1000
+MAX_PROBLEMS: Final = 100
+
+
+class CreditDiffers(Exception):
+    """An invoice that was credited is announced with another amount or merchant: a person has to look at it."""
+
+
+def credit_invoice(deps: Deps, tx: Session, paid: InvoicePaid) -> None:
+    """Credit the merchant in the consumer's transaction, once per invoice for ever.
+
+    Zero moves nothing, for there is no transfer of nothing. Raises `CreditDiffers`.
+    """
+    if paid.merchant_usdt > 0:
+        movement = invoice_credit(paid.invoice_id, paid.merchant_usdt)
+        if ledger.transfer_once(tx, ledger.accounts(tx, paid.merchant_id), movement, at=deps.clock.now()):
+            return
+    confirm_credit(tx, paid)
+
+
+def confirm_credit(tx: Session, paid: InvoicePaid) -> None:
+    """Raises `CreditDiffers` unless the invoice was credited exactly so: nothing at all for zero."""
+    credit = ledger.credit(tx, paid.invoice_id)
+    expected = Credit(paid.invoice_id, paid.merchant_id, paid.merchant_usdt) if paid.merchant_usdt else None
+    if credit != expected:
+        raise CreditDiffers(f"announced {paid}, credited {credit}")
+
+
+def get_balance(deps: Deps, *, merchant_id: str) -> Balance:
+    """A merchant never seen has zeros."""
+    with deps.db.autocommit() as connection:
+        return ledger.balance(connection, checked.uuid("merchant_id", merchant_id))
+
+
+def list_credits(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Credit]:
+    """Credits in the order of invoice ids; from the start when `after_invoice_id` is empty."""
+    after = checked.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
+    limit = checked.limit(limit, most=MAX_CREDITS)
+    with deps.db.transaction() as tx:
+        return ledger.credits_after(tx, after, limit=limit)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What CheckLedger found; the books are right when there are no problems."""
+
+    transfers: int
+    accounts: int
+    sum: Decimal
+    problems: Sequence[str]
+
+
+def check_ledger(deps: Deps) -> Report:
+    """The whole ledger and all withdrawals at one moment. Each problem is a sentence; at most 100 are told."""
+    with deps.db.transaction() as tx:
+        checks.begin_snapshot(tx)
+        totals = checks.totals(tx)
+        problems = [
+            *_sum_problems(totals.sum),
+            *_balance_problems(tx),
+            *_credit_problems(tx),
+            *_withdrawal_problems(tx),
+        ]
+    return Report(totals.transfers, totals.accounts, totals.sum, problems[:MAX_PROBLEMS])
+
+
+def _sum_problems(total: Decimal) -> list[str]:
+    return [f"All accounts together hold {usdt_text(total)}, not zero."] if total else []
+
+
+def _balance_problems(tx: Session) -> list[str]:
+    return [
+        f"Account {row.id} ({row.kind} of merchant {row.merchant_id}) holds {usdt_text(row.balance)},"
+        f" its transfers add up to {usdt_text(row.moved)}."
+        for row in checks.wrong_balances(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _credit_problems(tx: Session) -> list[str]:
+    return [
+        f"Transfer {row.reference} goes from {row.debit} to {row.credit}, not from settlement to a merchant."
+        for row in checks.wrong_credits(tx, limit=MAX_PROBLEMS)
+    ]
+
+
+def _withdrawal_problems(tx: Session) -> list[str]:
+    problems = []
+    for row in checks.wrong_withdrawals(tx, limit=MAX_PROBLEMS):
+        if row.due is None:
+            problems.append(f"Transfer {row.reference} of {usdt_text(row.done)} fits no withdrawal's status.")
+        elif row.done is None:
+            problems.append(f"Transfer {row.reference} of {usdt_text(row.due)} is missing.")
+        else:
+            problems.append(
+                f"Transfer {row.reference} moved {usdt_text(row.done)} where {usdt_text(row.due)} were due,"
+                " or between other accounts."
+            )
+    return problems
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What waits for people."""
+
+    pending: int
+    processing: int
+    parked: int
+
+
+def backlog(deps: Deps) -> Backlog:
+    """How many withdrawals wait to be sent or are being sent, and how many events were set aside."""
+    with deps.db.autocommit() as connection:
+        row = withdrawals.backlog(connection)
+    return Backlog(row.pending, row.processing, row.parked)

@@ -1,0 +1,64 @@
+"""Values from outside, checked: what each returns is of the documented form, or VALIDATION_ERROR was raised."""
+
+from decimal import Decimal
+from uuid import UUID
+
+from kit.ids import parse_id
+from kit.money import parse_decimal, round_down
+from services.withdrawals import errors
+from services.withdrawals.domain import (
+    MAX_ADDRESS_CHARACTERS,
+    MAX_MEMO_CHARACTERS,
+    MAX_TX_ID_CHARACTERS,
+    USDT_PLACES,
+)
+
+
+def uuid(field: str, text: str) -> UUID:
+    parsed = parse_id(text)
+    if parsed is None:
+        raise errors.field_invalid(field, "Expected a UUID")
+    return parsed
+
+
+def amount(text: str) -> Decimal:
+    """A number of USDT with at most 6 decimals, below zero too: the bounds are the method's."""
+    try:
+        value = parse_decimal(text)
+    except ValueError:
+        raise errors.field_invalid("amount", "Expected digits, with at most 6 decimals") from None
+    if value != round_down(value, USDT_PLACES):
+        raise errors.field_invalid("amount", "USDT has at most 6 decimals")
+    return value
+
+
+def address(text: str) -> str:
+    if not 0 < len(text) <= MAX_ADDRESS_CHARACTERS or not text.isprintable():
+        message = f"Expected 1 to {MAX_ADDRESS_CHARACTERS} printable characters"
+        raise errors.field_invalid("address", message)
+    return text
+
+
+def memo(text: str | None) -> str | None:
+    """An empty memo is none."""
+    if text and (len(text) > MAX_MEMO_CHARACTERS or not text.isprintable()):
+        message = f"Expected at most {MAX_MEMO_CHARACTERS} printable characters"
+        raise errors.field_invalid("address_memo", message)
+    return text or None
+
+
+def external_tx_id(text: str) -> str:
+    printable = text.isascii() and text.isprintable() and " " not in text
+    if not 0 < len(text) <= MAX_TX_ID_CHARACTERS or not printable:
+        message = f"Expected 1 to {MAX_TX_ID_CHARACTERS} printable ASCII characters without spaces"
+        raise errors.field_invalid("external_tx_id", message)
+    return text
+
+
+def limit(value: int, *, most: int, default: int | None = None) -> int:
+    """`default`, if there is one, stands for 0."""
+    if value == 0 and default is not None:
+        return default
+    if not 1 <= value <= most:
+        raise errors.field_invalid("limit", f"Expected 1 to {most}")
+    return value

@@ -1,0 +1,87 @@
+"""Withdrawals as merchants and operators read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kit.ids import parse_id
+from services.withdrawals import errors
+from services.withdrawals.domain import WithdrawalStatus
+from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.operations import checked
+from services.withdrawals.store import withdrawals
+from services.withdrawals.wiring import Deps
+
+MAX_PER_PAGE: Final = 500
+MAX_LIMIT: Final = 1000
+DEFAULT_LIMIT: Final = 100
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of `total` withdrawals that match."""
+
+    withdrawals: Sequence[Withdrawal]
+    total: int
+
+
+def list_withdrawals(
+    deps: Deps,
+    *,
+    merchant_id: str,
+    page: int,
+    per_page: int,
+    status: WithdrawalStatus | None,
+    newest_first: bool,
+) -> Page:
+    """SPEC endpoint 8. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    merchant = checked.uuid("merchant_id", merchant_id)
+    if page < 1:
+        raise errors.query_invalid("page", "Expected 1 or more")
+    if not 1 <= per_page <= MAX_PER_PAGE:
+        raise errors.query_invalid("per_page", f"Expected 1 to {MAX_PER_PAGE}")
+    offset = (page - 1) * per_page
+    with deps.db.transaction() as tx:
+        total = withdrawals.count(tx, merchant_id=merchant, status=status)
+        if total == 0:
+            raise errors.withdrawals_not_found()
+        if offset >= total:  # also spares PostgreSQL an offset that it could not count to
+            return Page([], total)
+        found = withdrawals.page(
+            tx,
+            merchant_id=merchant,
+            status=status,
+            newest_first=newest_first,
+            offset=offset,
+            limit=per_page,
+        )
+    return Page(found, total)
+
+
+def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withdrawal:
+    """SPEC endpoint 9. Raises WITHDRAWAL_NOT_FOUND, for another merchant's just as for none."""
+    merchant = checked.uuid("merchant_id", merchant_id)
+    withdrawal_id = parse_id(withdraw_uuid)
+    if withdrawal_id is None:
+        raise errors.withdrawal_not_found()
+    with deps.db.transaction() as tx:
+        withdrawal = withdrawals.withdrawal_of(tx, merchant, withdrawal_id)
+    if withdrawal is None:
+        raise errors.withdrawal_not_found()
+    return withdrawal
+
+
+def list_all_withdrawals(
+    deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
+) -> Sequence[Withdrawal]:
+    """The operator's list, newest first; an empty `merchant_id` stands for all."""
+    merchant = checked.uuid("merchant_id", merchant_id) if merchant_id else None
+    limit = checked.limit(limit, most=MAX_LIMIT, default=DEFAULT_LIMIT)
+    with deps.db.transaction() as tx:
+        return withdrawals.newest(tx, merchant_id=merchant, status=status, limit=limit)
+
+
+def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
+    """All methods by id, those switched off too."""
+    with deps.db.transaction() as tx:
+        return withdrawals.methods(tx)

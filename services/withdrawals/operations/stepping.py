@@ -1,0 +1,74 @@
+"""What operators do with a withdrawal: one step of domain's table each, safe to repeat."""
+
+from kit.db import refusing, retry_conflicts
+from kit.ids import parse_id
+from services.withdrawals import errors
+from services.withdrawals.domain import (
+    CANCELLED_BY_ADMIN,
+    CANCELLED_BY_USER,
+    FAILED,
+    FAILURES,
+    PROCESSING,
+    SUCCESS,
+    State,
+    WithdrawalStatus,
+    may_become,
+    withdrawal_movements,
+)
+from services.withdrawals.models import Withdrawal
+from services.withdrawals.operations import checked
+from services.withdrawals.store import ledger, withdrawals
+from services.withdrawals.wiring import Deps
+
+
+def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> Withdrawal:
+    """It is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do."""
+    return _advance(deps, withdraw_uuid, PROCESSING)
+
+
+def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> Withdrawal:
+    """It was sent by this transaction; a second transaction for it is a conflict."""
+    return _advance(deps, withdraw_uuid, SUCCESS, checked.external_tx_id(external_tx_id))
+
+
+def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdrawal:
+    """It could not be sent, for one of the reasons of `FAILURES`; the money is the merchant's again."""
+    target = FAILURES.get(substatus or str(FAILED.substatus))
+    if target is None:
+        raise errors.field_invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
+    return _advance(deps, withdraw_uuid, target)
+
+
+def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> Withdrawal:
+    """It is not wanted any more; the money is the merchant's again."""
+    return _advance(deps, withdraw_uuid, CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN)
+
+
+@retry_conflicts
+def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None) -> Withdrawal:
+    withdrawal_id = parse_id(withdraw_uuid)
+    if withdrawal_id is None:
+        raise errors.withdrawal_not_found()
+    tx_taken = {"uq_withdrawals_network_external_tx_id": errors.transaction_taken}
+    with refusing(tx_taken), deps.db.transaction() as tx:
+        withdrawal = withdrawals.locked(tx, withdrawal_id)
+        if withdrawal is None:
+            raise errors.withdrawal_not_found()
+        current = State(WithdrawalStatus(withdrawal.status), withdrawal.substatus)
+        if current == target:
+            return _repeated(withdrawal, external_tx_id)
+        if not may_become(current, target):
+            raise errors.state_conflict(current)
+        now = deps.clock.now()
+        if target.status is not current.status:
+            movements = withdrawal_movements(
+                withdrawal_id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
+            )
+            ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
+        return withdrawals.advance(tx, withdrawal, target, external_tx_id=external_tx_id, at=now)
+
+
+def _repeated(withdrawal: Withdrawal, external_tx_id: str | None) -> Withdrawal:
+    if withdrawal.external_tx_id != external_tx_id:
+        raise errors.paid_by_another_transaction(str(withdrawal.external_tx_id))
+    return withdrawal

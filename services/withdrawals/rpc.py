@@ -1,0 +1,207 @@
+"""fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. Errors are the interceptor's."""
+
+import grpc
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
+from kit.money import usdt_text
+from kit.proto import optional, timestamp_from
+from services.withdrawals import errors, operations
+from services.withdrawals.domain import WithdrawalStatus
+from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.wiring import Deps
+
+# ruff: noqa: N802  methods are named by the proto
+
+_STATUSES = {
+    WithdrawalStatus.PENDING: pb.WITHDRAWAL_STATUS_PENDING,
+    WithdrawalStatus.SUCCESS: pb.WITHDRAWAL_STATUS_SUCCESS,
+    WithdrawalStatus.FAILED: pb.WITHDRAWAL_STATUS_FAILED,
+    WithdrawalStatus.CANCELLED: pb.WITHDRAWAL_STATUS_CANCELLED,
+}
+_STATUS_FILTERS = {pb.WITHDRAWAL_STATUS_UNSPECIFIED: None} | {
+    number: status for status, number in _STATUSES.items()
+}
+_NEWEST_FIRST = {
+    pb.SORT_ORDER_UNSPECIFIED: True,
+    pb.SORT_ORDER_DESC: True,
+    pb.SORT_ORDER_ASC: False,
+}
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
+
+
+class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def ListWithdrawals(
+        self, request: pb.ListWithdrawalsRequest, context: grpc.ServicerContext
+    ) -> pb.ListWithdrawalsResponse:
+        page = operations.list_withdrawals(
+            self._deps,
+            merchant_id=request.merchant_id,
+            page=request.page,
+            per_page=request.per_page,
+            status=status_from_message(request.status),
+            newest_first=newest_first_from_message(request.order),
+        )
+        return pb.ListWithdrawalsResponse(
+            withdrawals=[withdrawal_to_message(each) for each in page.withdrawals], total=page.total
+        )
+
+    def GetWithdrawal(
+        self, request: pb.GetWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.GetWithdrawalResponse:
+        withdrawal = operations.get_withdrawal(
+            self._deps, merchant_id=request.merchant_id, withdraw_uuid=request.withdraw_uuid
+        )
+        return pb.GetWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def ListAllWithdrawals(
+        self, request: pb.ListAllWithdrawalsRequest, context: grpc.ServicerContext
+    ) -> pb.ListAllWithdrawalsResponse:
+        found = operations.list_all_withdrawals(
+            self._deps,
+            merchant_id=request.merchant_id,
+            status=status_from_message(request.status),
+            limit=request.limit,
+        )
+        return pb.ListAllWithdrawalsResponse(withdrawals=[withdrawal_to_message(each) for each in found])
+
+    def ListWithdrawalMethods(
+        self, request: pb.ListWithdrawalMethodsRequest, context: grpc.ServicerContext
+    ) -> pb.ListWithdrawalMethodsResponse:
+        methods = operations.list_withdrawal_methods(self._deps)
+        return pb.ListWithdrawalMethodsResponse(methods=[method_to_message(each) for each in methods])
+
+    def CreateWithdrawal(
+        self, request: pb.CreateWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.CreateWithdrawalResponse:
+        withdrawal = operations.create_withdrawal(
+            self._deps,
+            merchant_id=request.merchant_id,
+            withdrawal_method_id=request.withdrawal_method_id,
+            address=request.address,
+            address_memo=optional(request, "address_memo"),
+            amount=request.amount,
+            request_key=request.request_key,
+        )
+        return pb.CreateWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def ProcessWithdrawal(
+        self, request: pb.ProcessWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.ProcessWithdrawalResponse:
+        withdrawal = operations.process_withdrawal(self._deps, withdraw_uuid=request.withdraw_uuid)
+        return pb.ProcessWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def CompleteWithdrawal(
+        self, request: pb.CompleteWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.CompleteWithdrawalResponse:
+        withdrawal = operations.complete_withdrawal(
+            self._deps, withdraw_uuid=request.withdraw_uuid, external_tx_id=request.external_tx_id
+        )
+        return pb.CompleteWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def FailWithdrawal(
+        self, request: pb.FailWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.FailWithdrawalResponse:
+        withdrawal = operations.fail_withdrawal(
+            self._deps, withdraw_uuid=request.withdraw_uuid, substatus=request.substatus
+        )
+        return pb.FailWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def CancelWithdrawal(
+        self, request: pb.CancelWithdrawalRequest, context: grpc.ServicerContext
+    ) -> pb.CancelWithdrawalResponse:
+        withdrawal = operations.cancel_withdrawal(
+            self._deps, withdraw_uuid=request.withdraw_uuid, by_user=request.by_user
+        )
+        return pb.CancelWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
+
+    def GetBalance(
+        self, request: pb.GetBalanceRequest, context: grpc.ServicerContext
+    ) -> pb.GetBalanceResponse:
+        balance = operations.get_balance(self._deps, merchant_id=request.merchant_id)
+        return pb.GetBalanceResponse(
+            merchant_id=request.merchant_id,
+            available=usdt_text(balance.available),
+            reserved=usdt_text(balance.reserved),
+            credited=usdt_text(balance.credited),
+            withdrawn=usdt_text(balance.withdrawn),
+        )
+
+    def CheckLedger(
+        self, request: pb.CheckLedgerRequest, context: grpc.ServicerContext
+    ) -> pb.CheckLedgerResponse:
+        report = operations.check_ledger(self._deps)
+        return pb.CheckLedgerResponse(
+            transfers=report.transfers,
+            accounts=report.accounts,
+            sum=usdt_text(report.sum),
+            problems=report.problems,
+        )
+
+    def ListCredits(
+        self, request: pb.ListCreditsRequest, context: grpc.ServicerContext
+    ) -> pb.ListCreditsResponse:
+        found = operations.list_credits(
+            self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
+        )
+        return pb.ListCreditsResponse(
+            credits=[
+                pb.Credit(
+                    invoice_id=str(each.invoice_id),
+                    merchant_id=str(each.merchant_id),
+                    amount=usdt_text(each.amount),
+                )
+                for each in found
+            ]
+        )
+
+
+def withdrawal_to_message(withdrawal: Withdrawal) -> pb.Withdrawal:
+    return pb.Withdrawal(
+        withdraw_uuid=str(withdrawal.id),
+        merchant_id=str(withdrawal.merchant_id),
+        withdrawal_method_id=withdrawal.method_id,
+        address=withdrawal.address,
+        address_memo=withdrawal.address_memo,
+        amount=usdt_text(withdrawal.amount),
+        network_fee=usdt_text(withdrawal.network_fee),
+        amount_to_receive=usdt_text(withdrawal.amount - withdrawal.network_fee),
+        status=_STATUSES[WithdrawalStatus(withdrawal.status)],
+        substatus=withdrawal.substatus,
+        external_tx_id=withdrawal.external_tx_id,
+        created_at=timestamp_from(withdrawal.created_at),
+        updated_at=timestamp_from(withdrawal.updated_at),
+        processed_at=timestamp_from(withdrawal.processed_at),
+    )
+
+
+def method_to_message(method: WithdrawalMethod) -> pb.WithdrawalMethod:
+    return pb.WithdrawalMethod(
+        method_id=method.id,
+        code=method.code,
+        network=method.network,
+        name=method.name,
+        network_fee=usdt_text(method.network_fee),
+        min_amount=usdt_text(method.min_amount),
+        memo_allowed=method.memo_allowed,
+        enabled=method.enabled,
+    )
+
+
+def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStatus | None:
+    """None for UNSPECIFIED: all."""
+    if status not in _STATUS_FILTERS:
+        raise errors.query_invalid("status", "Expected pending, success, failed or cancelled")
+    return _STATUS_FILTERS[status]
+
+
+def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:
+    if order not in _NEWEST_FIRST:
+        raise errors.query_invalid("order", "Expected desc or asc")
+    return _NEWEST_FIRST[order]

@@ -1,0 +1,108 @@
+"""What is wrong with the books: each query returns the rows that should not be.
+
+Written apart from the code that moves the money, so that a mistake there is not repeated here.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.orm import Session
+
+# The whole ledger is read: longer than any other statement may take, shorter than for ever.
+STATEMENT_TIMEOUT_SECONDS = 60
+
+
+def begin_snapshot(tx: Session) -> None:
+    """Everything that follows in this transaction sees the database of one moment. Call it first."""
+    tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+    tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
+
+
+_MOVED = """
+moved AS (
+  SELECT account, sum(amount) AS balance
+  FROM (SELECT credit_account AS account, amount FROM transfers
+        UNION ALL SELECT debit_account, -amount FROM transfers) AS legs
+  GROUP BY account
+)
+"""
+
+_TOTALS = text(f"""
+WITH {_MOVED}
+SELECT (SELECT count(*) FROM transfers) AS transfers,
+       count(*) AS accounts,
+       coalesce(sum(coalesce(accounts.balance, moved.balance)), 0) AS sum
+FROM accounts LEFT JOIN moved ON moved.account = accounts.id
+""")  # noqa: S608  made of constants
+
+
+def totals(tx: Session) -> Row[Any]:
+    """`transfers` and `accounts`, how many there are; `sum` of all balances."""
+    return tx.execute(_TOTALS).one()
+
+
+_WRONG_BALANCES = text(f"""
+WITH {_MOVED}
+SELECT accounts.id, kind, merchant_id, accounts.balance, coalesce(moved.balance, 0) AS moved
+FROM accounts LEFT JOIN moved ON moved.account = accounts.id
+WHERE accounts.balance <> coalesce(moved.balance, 0)
+ORDER BY accounts.id LIMIT :limit
+""")  # noqa: S608  made of constants
+
+
+def wrong_balances(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
+    """Accounts whose `balance` is not what their transfers `moved`."""
+    return tx.execute(_WRONG_BALANCES, {"limit": limit}).all()
+
+
+_WRONG_CREDITS = text("""
+SELECT reference, debit.kind AS debit, credit.kind AS credit
+FROM transfers
+JOIN accounts AS debit ON debit.id = debit_account
+JOIN accounts AS credit ON credit.id = credit_account
+WHERE reference >= 'invoice:' AND reference < 'invoice;'
+  AND (debit.kind, credit.kind) <> ('settlement', 'merchant_available')
+ORDER BY reference LIMIT :limit
+""")
+
+
+def wrong_credits(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
+    """Transfers of invoices that do not go from settlement to a merchant."""
+    return tx.execute(_WRONG_CREDITS, {"limit": limit}).all()
+
+
+_WRONG_WITHDRAWALS = text("""
+WITH due AS (
+  SELECT 'withdrawal:' || id || ':' || leg.step AS reference, merchant_id, leg.debit, leg.credit, leg.amount
+  FROM withdrawals
+  CROSS JOIN LATERAL (VALUES
+    ('reserve', 'merchant_available', 'merchant_reserved', amount, true),
+    ('pay', 'merchant_reserved', 'paid_out', amount - network_fee, status = 'success'),
+    ('fee', 'merchant_reserved', 'fees', network_fee, status = 'success' AND network_fee > 0),
+    ('release', 'merchant_reserved', 'merchant_available', amount, status IN ('failed', 'cancelled'))
+  ) AS leg (step, debit, credit, amount, due)
+  WHERE leg.due
+), done AS (
+  SELECT reference, debit.kind AS debit, debit.merchant_id AS debit_merchant,
+         credit.kind AS credit, credit.merchant_id AS credit_merchant, amount
+  FROM transfers
+  JOIN accounts AS debit ON debit.id = debit_account
+  JOIN accounts AS credit ON credit.id = credit_account
+  WHERE reference >= 'withdrawal:' AND reference < 'withdrawal;'
+)
+SELECT reference, due.amount AS due, done.amount AS done
+FROM due FULL JOIN done USING (reference)
+WHERE (due.debit, due.credit, due.amount) IS DISTINCT FROM (done.debit, done.credit, done.amount)
+   OR debit_merchant <> merchant_id
+   OR credit_merchant <> merchant_id
+ORDER BY reference LIMIT :limit
+""")
+
+
+def wrong_withdrawals(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
+    """References of withdrawals where the amount `due` by the status is not `done`, or between other accounts.
+
+    `due` is null for a transfer that should not be, `done` for one that is missing.
+    """
+    return tx.execute(_WRONG_WITHDRAWALS, {"limit": limit}).all()

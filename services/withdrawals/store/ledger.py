@@ -1,0 +1,126 @@
+"""Accounts, transfers and balances."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, or_, select, text
+from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.orm import Session
+
+from kit.ids import new_id
+from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
+from services.withdrawals.models import Account, Transfer
+
+Accounts = Mapping[AccountKind, int]
+"""The ids of the accounts one merchant's money can move between: its own two and the system's three."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a merchant has and had, in USDT."""
+
+    available: Decimal
+    reserved: Decimal
+    withdrawn: Decimal
+
+    @property
+    def credited(self) -> Decimal:
+        """All that ever came in: what came in is there, held, or went out (CheckLedger proves it)."""
+        return self.available + self.reserved + self.withdrawn
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What one invoice brought one merchant."""
+
+    invoice_id: UUID
+    merchant_id: UUID
+    amount: Decimal
+
+
+def accounts(tx: Session, merchant_id: UUID) -> Accounts:
+    """The accounts of the merchant, opened if it had none, and those of the system."""
+    found = _find_accounts(tx, merchant_id)
+    if AccountKind.AVAILABLE not in found:
+        both = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
+        tx.execute(insert(Account).values(both).on_conflict_do_nothing())
+        found = _find_accounts(tx, merchant_id)
+    return found
+
+
+def _find_accounts(tx: Session, merchant_id: UUID) -> Accounts:
+    query = select(Account.kind, Account.id).where(
+        or_(Account.merchant_id == merchant_id, Account.merchant_id.is_(None))
+    )
+    return {AccountKind(kind): account_id for kind, account_id in tx.execute(query)}
+
+
+def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at: datetime) -> None:
+    """Move the money. IntegrityError `ck_accounts_balance_not_negative` when there is not enough."""
+    tx.execute(_transfers(among, movements, at))
+
+
+def transfer_once(tx: Session, among: Accounts, movement: Movement, *, at: datetime) -> bool:
+    """Move the money unless its reference has moved some before; whether it did."""
+    once = _transfers(among, [movement], at).on_conflict_do_nothing(index_elements=[Transfer.reference])
+    return tx.execute(once.returning(Transfer.id)).one_or_none() is not None
+
+
+def _transfers(among: Accounts, movements: Sequence[Movement], at: datetime) -> Insert:
+    return insert(Transfer).values(
+        [
+            {
+                "id": new_id(),
+                "reference": movement.reference,
+                "debit_account": among[movement.debit],
+                "credit_account": among[movement.credit],
+                "amount": movement.amount,
+                "created_at": at,
+            }
+            for movement in movements
+        ]
+    )
+
+
+_BALANCE = text("""
+SELECT coalesce(sum(balance) FILTER (WHERE kind = 'merchant_available'), 0) AS available,
+       coalesce(sum(balance) FILTER (WHERE kind = 'merchant_reserved'), 0) AS reserved,
+       (SELECT coalesce(sum(amount), 0) FROM withdrawals
+        WHERE merchant_id = :merchant_id AND status = 'success') AS withdrawn
+FROM accounts WHERE merchant_id = :merchant_id
+""")
+
+
+def balance(connection: Connection, merchant_id: UUID) -> Balance:
+    """Of one moment, for it's one statement; zeros for a merchant never seen."""
+    row = connection.execute(_BALANCE, {"merchant_id": merchant_id}).one()
+    return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn)
+
+
+def credit(tx: Session, invoice_id: UUID) -> Credit | None:
+    """What the invoice was credited with."""
+    return next(iter(_credits(tx, Transfer.reference == f"invoice:{invoice_id}", limit=1)), None)
+
+
+def credits_after(tx: Session, invoice_id: UUID | None, *, limit: int) -> list[Credit]:
+    """The next credits in the order of invoice ids."""
+    after = f"invoice:{invoice_id or ''}"
+    return _credits(tx, Transfer.reference > after, Transfer.reference < "invoice;", limit=limit)
+
+
+def _credits(tx: Session, *which: ColumnElement[bool], limit: int) -> list[Credit]:
+    query = (
+        select(Transfer.reference, Account.merchant_id, Transfer.amount)
+        .join(Account, Account.id == Transfer.credit_account)
+        .where(*which)
+        .order_by(Transfer.reference)
+        .limit(limit)
+    )
+    return [
+        Credit(UUID(reference.removeprefix("invoice:")), merchant_id, amount)
+        for reference, merchant_id, amount in tx.execute(query).tuples()
+        if merchant_id is not None
+    ]

@@ -1,0 +1,128 @@
+"""Withdrawals and their methods."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Row, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from services.withdrawals.domain import PENDING, State, WithdrawalStatus
+from services.withdrawals.models import Withdrawal, WithdrawalMethod
+
+
+def methods(tx: Session) -> Sequence[WithdrawalMethod]:
+    """All, by id."""
+    return tx.scalars(select(WithdrawalMethod).order_by(WithdrawalMethod.id)).all()
+
+
+def enabled_method(tx: Session, method_id: int) -> WithdrawalMethod | None:
+    return tx.scalar(
+        select(WithdrawalMethod).where(WithdrawalMethod.id == method_id, WithdrawalMethod.enabled)
+    )
+
+
+def add(tx: Session, withdrawal: Withdrawal) -> bool:
+    """Write a new withdrawal unless its request_key has made one; whether it was written.
+
+    Waits for whoever is just writing one with the same key, so that the other one can be read afterwards.
+    """
+    columns = {c.key: getattr(withdrawal, c.key) for c in Withdrawal.__table__.columns}
+    once = insert(Withdrawal).values(columns).on_conflict_do_nothing(index_elements=[Withdrawal.request_key])
+    return tx.execute(once.returning(Withdrawal.id)).one_or_none() is not None
+
+
+def of_request_key(tx: Session, request_key: UUID) -> Withdrawal | None:
+    return tx.scalar(select(Withdrawal).where(Withdrawal.request_key == request_key))
+
+
+def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
+    """The withdrawal, and nobody else moves it until this transaction ends."""
+    return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
+
+
+def advance(
+    tx: Session, withdrawal: Withdrawal, target: State, *, external_tx_id: str | None, at: datetime
+) -> Withdrawal:
+    """Bring the withdrawal to `target` if it still is as it was read; raises NoResultFound otherwise.
+
+    IntegrityError `uq_withdrawals_network_external_tx_id` when that transaction has paid another one.
+    """
+    step = (
+        update(Withdrawal)
+        .where(
+            Withdrawal.id == withdrawal.id,
+            Withdrawal.status == withdrawal.status,
+            Withdrawal.substatus.is_not_distinct_from(withdrawal.substatus),
+        )
+        .values(
+            status=target.status,
+            substatus=target.substatus,
+            external_tx_id=external_tx_id,
+            updated_at=at,
+            processed_at=None if target.status is PENDING.status else at,
+        )
+        .returning(Withdrawal)
+    )
+    return tx.scalars(step, execution_options={"populate_existing": True}).one()
+
+
+def withdrawal_of(tx: Session, merchant_id: UUID, withdrawal_id: UUID) -> Withdrawal | None:
+    """The merchant's own withdrawal."""
+    return tx.scalar(
+        select(Withdrawal).where(Withdrawal.id == withdrawal_id, Withdrawal.merchant_id == merchant_id)
+    )
+
+
+def count(tx: Session, *, merchant_id: UUID, status: WithdrawalStatus | None) -> int:
+    """How many the merchant has, of that status if one is given."""
+    matching = _matching(merchant_id, status)
+    return tx.scalar(select(func.count()).select_from(Withdrawal).where(*matching)) or 0
+
+
+def page(
+    tx: Session,
+    *,
+    merchant_id: UUID,
+    status: WithdrawalStatus | None,
+    newest_first: bool,
+    offset: int,
+    limit: int,
+) -> Sequence[Withdrawal]:
+    """Some of them in the order of creation."""
+    keys = (Withdrawal.created_at, Withdrawal.id)
+    order = [key.desc() if newest_first else key.asc() for key in keys]
+    query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(*order)
+    return tx.scalars(query.offset(offset).limit(limit)).all()
+
+
+def newest(
+    tx: Session, *, merchant_id: UUID | None, status: WithdrawalStatus | None, limit: int
+) -> Sequence[Withdrawal]:
+    """The newest ones, of all merchants when none is given. Ids are in the order of creation."""
+    query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
+    return tx.scalars(query.limit(limit)).all()
+
+
+def _matching(merchant_id: UUID | None, status: WithdrawalStatus | None) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if merchant_id is not None:
+        conditions.append(Withdrawal.merchant_id == merchant_id)
+    if status is not None:
+        conditions.append(Withdrawal.status == status)
+    return conditions
+
+
+_BACKLOG = text("""
+SELECT count(*) FILTER (WHERE substatus IS NULL) AS pending,
+       count(*) FILTER (WHERE substatus = 'processing') AS processing,
+       (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked
+FROM withdrawals WHERE status = 'pending'
+""")
+
+
+def backlog(connection: Connection) -> Row[Any]:
+    """`pending` and `processing`: withdrawals that wait for an operator; `parked`: events that do."""
+    return connection.execute(_BACKLOG).one()
