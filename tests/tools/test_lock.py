@@ -1,0 +1,49 @@
+"""The locks are what `make run` and `make test` install: complete, by hash, from wherever the machine's pip looks."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked(file: str) -> set[str]:
+    return {
+        normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", (ROOT / file).read_text(), re.MULTILINE)
+    }
+
+
+def asked_for(requirements: list[str]) -> set[str]:
+    return {normal(match[0]) for text in requirements if (match := re.match(r"[A-Za-z0-9._-]+", text))}
+
+
+def test_every_dependency_is_locked() -> None:
+    assert asked_for(PROJECT["dependencies"]) <= locked("requirements.lock"), "run `make lock`"
+    assert asked_for(PROJECT["optional-dependencies"]["dev"]) <= locked("requirements-dev.lock"), (
+        "run `make lock`"
+    )
+
+
+def test_tests_run_on_what_users_run_on() -> None:
+    def lines(file: str) -> set[str]:
+        return set(re.findall(r"^[A-Za-z0-9._-]+==[^\\]+", (ROOT / file).read_text(), re.MULTILINE))
+
+    assert lines("requirements.lock") <= lines("requirements-dev.lock")
+
+
+@pytest.mark.parametrize("file", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_has_a_hash_for_everything_and_no_address(file: str) -> None:
+    text = (ROOT / file).read_text()
+    for entry in re.split(r"\n(?=[A-Za-z0-9])", text):
+        if "==" in entry:
+            assert "--hash=sha256:" in entry, entry
+    assert not re.search(r"https?://|--(extra-)?index-url|--find-links|file:|/opt/", text)
