@@ -1,0 +1,85 @@
+"""SPEC endpoints 6 and 7: currencies with their rates, and payment methods."""
+
+import re
+from typing import Any, Final
+
+import falcon
+import falcon.asgi
+
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from gateway.exchange import Request
+from gateway.query import Query
+from gateway.replies import reply
+from gateway.wiring import Deps
+from kit.errors import not_found
+from kit.proto import optional
+
+_CODE: Final = re.compile(r"[A-Za-z]{3}").fullmatch
+_SHOWN_CHARACTERS: Final = 32
+
+
+class CurrencyResource:
+    """GET /api/v1/currencies."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._catalog = deps.catalog
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        answer = await self._catalog.ListMerchantCurrencies(
+            pb.ListMerchantCurrenciesRequest(merchant=req.exchange.caller)
+        )
+        data = [currency_offer_to_json(offer) for offer in answer.currencies]
+        reply(resp, {"successful": True, "data": data})
+
+
+class PaymentMethodResource:
+    """GET /api/v1/payment-methods.
+
+    A `currency` that is no code at all is as unknown as one that nobody uses: CURRENCY_NOT_FOUND, the only answer the
+    endpoint documents. Only one that is empty or given twice is a bad query.
+    """
+
+    def __init__(self, deps: Deps) -> None:
+        self._catalog = deps.catalog
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        query = Query(req.query_string)
+        currency_code = query.text("currency")
+        query.check()
+        if currency_code is not None and not _CODE(currency_code):
+            asked = currency_code.upper()[:_SHOWN_CHARACTERS]
+            raise not_found("CURRENCY_NOT_FOUND", "The currency is unknown", currency=asked)
+        answer = await self._catalog.ListMethodOffers(
+            pb.ListMethodOffersRequest(merchant=req.exchange.caller, currency_code=currency_code)
+        )
+        data = [method_offer_to_json(offer) for offer in answer.offers]
+        reply(resp, {"successful": True, "data": data})
+
+
+def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
+    """SPEC, Currency item."""
+    currency = offer.currency
+    return {
+        "currency": currency.code,
+        "decimal": currency.decimals,
+        "symbol": currency.symbol,
+        "name": currency.name,
+        "rate": offer.rate,
+    }
+
+
+def method_offer_to_json(offer: pb.MethodOffer) -> dict[str, Any]:
+    """SPEC, Payment method item."""
+    method, currency = offer.method, offer.currency
+    return {
+        "name": method.name,
+        "method_code": method.method_code,
+        "min_sum": method.min_sum,
+        "max_sum": method.max_sum,
+        "logo_url": optional(method, "logo_url"),
+        "payment_time": method.payment_minutes,
+        "currency": {"code": currency.code, "name": currency.name, "symbol": currency.symbol},
+        "max_commission": offer.total_percent,
+        "client_commission": offer.client_percent,
+        "merchant_commission": offer.merchant_percent,
+    }

@@ -1,0 +1,152 @@
+"""SPEC endpoints 1 to 3: create, get and list invoices."""
+
+from typing import Any, Final
+
+import falcon
+import falcon.asgi
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.api.paging import page_from, page_to_json
+from gateway.api.references import invoice_ref_from
+from gateway.body import CreateInvoice, create_invoice_from
+from gateway.exchange import Exchange, Request
+from gateway.links import Links
+from gateway.query import Query
+from gateway.replies import optional_time_text, reply, time_text
+from gateway.wiring import Deps
+from kit.proto import optional
+
+STATUS_NAMES: Final = {
+    pb.INVOICE_STATUS_PENDING: "pending",
+    pb.INVOICE_STATUS_SUCCESS: "success",
+    pb.INVOICE_STATUS_FAIL: "fail",
+    pb.INVOICE_STATUS_EXPIRED: "expired",
+    pb.INVOICE_STATUS_CANCELED: "canceled",
+}
+STATUSES: Final = {name: status for status, name in STATUS_NAMES.items()}
+
+DEAL_STATUS_NAMES: Final = {
+    pb.DEAL_STATUS_PENDING: "pending",
+    pb.DEAL_STATUS_COMPLETED: "completed",
+    pb.DEAL_STATUS_CANCELED: "canceled",
+    pb.DEAL_STATUS_FAILED: "failed",
+    pb.DEAL_STATUS_APPEAL: "appeal",
+    pb.DEAL_STATUS_EXPIRED: "expired",
+}
+
+ORDERS: Final = {"desc": pb.SORT_ORDER_DESC, "asc": pb.SORT_ORDER_ASC}
+
+
+class CreateInvoiceResource:
+    """POST /api/v1/create-invoice. Two calls in all: the key's, and this one."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._invoices = deps.invoices
+        self._links = deps.links
+        self._http_callbacks = deps.settings.webhook_allow_private
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        wanted = create_invoice_from(req, http_callbacks=self._http_callbacks)
+        answer = await self._invoices.CreateInvoice(create_request_from(wanted, req.exchange))
+        invoice = answer.invoice
+        reply(resp, created_invoice_to_json(invoice, self._links), status=201)
+        resp.set_header("Location", self._links.invoice(invoice.invoice_id))
+
+
+class InvoiceResource:
+    """GET /api/v1/invoices/{invoice_ref} and GET /api/v1/invoices."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._invoices = deps.invoices
+        self._links = deps.links
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        answer = await self._invoices.GetInvoice(
+            pb.GetInvoiceRequest(
+                merchant_id=req.exchange.caller.merchant_id, invoice_ref=invoice_ref_from(invoice_ref)
+            )
+        )
+        reply(resp, {"successful": True, "data": invoice_to_json(answer.invoice, self._links)})
+
+    async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
+        query = Query(req.query_string)
+        page = page_from(query)
+        status = query.choice("status", STATUSES, pb.INVOICE_STATUS_UNSPECIFIED)
+        currency_code = query.currency("currency")
+        order = query.choice("order", ORDERS, pb.SORT_ORDER_DESC)
+        query.check()
+        answer = await self._invoices.ListInvoices(
+            pb.ListInvoicesRequest(
+                merchant_id=req.exchange.caller.merchant_id,
+                page=page.asked,
+                per_page=page.per_page,
+                status=status,
+                currency_code=currency_code,
+                order=order,
+            )
+        )
+        data = [invoice_to_json(invoice, self._links) for invoice in answer.invoices]
+        reply(resp, page_to_json(page, answer.total, data))
+
+
+def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateInvoiceRequest:
+    """The merchant goes along as Authenticate gave it, so that invoices need not ask again."""
+    return pb.CreateInvoiceRequest(
+        merchant=exchange.caller,
+        key_id=exchange.key_id,
+        amount=wanted.amount,
+        currency_code=wanted.currency_code,
+        customer_id=wanted.customer_id,
+        external_id=wanted.external_id,
+        purpose=wanted.purpose,
+        callback_url=wanted.callback_url,
+        success_url=wanted.success_url,
+        fail_url=wanted.fail_url,
+    )
+
+
+def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
+    """SPEC, Invoice (create-invoice response)."""
+    return {
+        "invoice_id": invoice.invoice_id,
+        "external_id": invoice.external_id,
+        "amount": invoice.amount,
+        "currency": invoice.currency_code,
+        "status": STATUS_NAMES[invoice.status],
+        "payment_link": links.payment_link(invoice.invoice_id),
+        "customer_id": invoice.customer_id,
+        "purpose": optional(invoice, "purpose"),
+        "callback_url": optional(invoice, "callback_url"),
+        "success_url": optional(invoice, "success_url"),
+        "fail_url": optional(invoice, "fail_url"),
+        "created_at": time_text(invoice.created_at),
+        "expires_at": time_text(invoice.expires_at),
+        "finished_at": optional_time_text(invoice, "finished_at"),
+    }
+
+
+def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
+    """SPEC, Invoice (get and list item)."""
+    chosen = invoice.HasField("deal")
+    return {
+        **created_invoice_to_json(invoice, links),
+        "method_selected": chosen,
+        "deal": deal_to_json(invoice.deal) if chosen else None,
+    }
+
+
+def deal_to_json(deal: pb.Deal) -> dict[str, Any]:
+    """SPEC, Deal object."""
+    return {
+        "deal_id": deal.deal_id,
+        "status": DEAL_STATUS_NAMES[deal.status],
+        "sub_status": deal.sub_status or None,
+        "payment_method_code": deal.payment_method_code or None,
+        "payment_method_name": deal.payment_method_name or None,
+        "amount_fiat": deal.amount_fiat or None,
+        "conversion_rate": deal.conversion_rate or None,
+        "merchant_usdt": optional(deal, "merchant_usdt"),
+        "expires_at": time_text(deal.expires_at),
+        "finished_at": optional_time_text(deal, "finished_at"),
+        "mark_paid_at": optional_time_text(deal, "mark_paid_at"),
+    }

@@ -1,0 +1,42 @@
+"""The two paged lists (SPEC endpoints 3 and 8, Limits)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.query import Query
+
+PER_PAGE_DEFAULT: Final = 20
+PER_PAGE_MAX: Final = 500
+# No table has rows beyond it, and its first row's number still fits PostgreSQL's bigint.
+LAST_PAGE_ASKED: Final = 2**40
+
+
+@dataclass(frozen=True)
+class Page:
+    number: int
+    per_page: int
+
+    @property
+    def asked(self) -> int:
+        """What services are asked for: 10^30 is as empty as any page past the last."""
+        return min(self.number, LAST_PAGE_ASKED)
+
+
+def page_from(query: Query) -> Page:
+    """`page` and `per_page`; their faults come out at `query.check()`."""
+    return Page(
+        query.integer("page", default=1, least=1),
+        query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PER_PAGE_MAX),
+    )
+
+
+def page_to_json(page: Page, total: int, data: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "successful": True,
+        "page": page.number,
+        "per_page": page.per_page,
+        "total": total,
+        "total_pages": -(-total // page.per_page),
+        "data": data,
+    }

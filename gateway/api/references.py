@@ -1,0 +1,23 @@
+"""`{invoice_ref}` of the paths: an invoice's UUID or the merchant's external_id, percent-encoded."""
+
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from kit.errors import Refused, not_found
+
+MAX_CHARACTERS: Final = 128
+
+
+def invoice_ref_from(segment: str) -> str:
+    """The reference in a raw path segment, decoded once. Raises INVOICE_NOT_FOUND for what no invoice can be called."""
+    try:
+        text = unquote_to_bytes(segment).decode()
+    except UnicodeDecodeError:
+        raise invoice_not_found() from None
+    if not 1 <= len(text) <= MAX_CHARACTERS or "\x00" in text:
+        raise invoice_not_found()
+    return text
+
+
+def invoice_not_found() -> Refused:
+    return not_found("INVOICE_NOT_FOUND", "Invoice not found")

@@ -1,0 +1,80 @@
+"""SPEC endpoints 8 and 9: list and get withdrawals."""
+
+from typing import Any, Final
+
+import falcon
+import falcon.asgi
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from gateway.api.paging import page_from, page_to_json
+from gateway.exchange import Request
+from gateway.query import Query
+from gateway.replies import optional_time_text, reply, time_text
+from gateway.wiring import Deps
+from kit.errors import not_found
+from kit.ids import parse_id
+from kit.proto import optional
+
+STATUS_NAMES: Final = {
+    pb.WITHDRAWAL_STATUS_PENDING: "pending",
+    pb.WITHDRAWAL_STATUS_SUCCESS: "success",
+    pb.WITHDRAWAL_STATUS_FAILED: "failed",
+    pb.WITHDRAWAL_STATUS_CANCELLED: "cancelled",
+}
+STATUSES: Final = {name: status for status, name in STATUS_NAMES.items()}
+ORDERS: Final = {"desc": pb.SORT_ORDER_DESC, "asc": pb.SORT_ORDER_ASC}
+
+
+class WithdrawalResource:
+    """GET /api/v1/withdrawals/{withdraw_uuid} and GET /api/v1/withdrawals."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._withdrawals = deps.withdrawals
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
+        known_form = parse_id(withdraw_uuid)
+        if known_form is None:
+            raise not_found("WITHDRAWAL_NOT_FOUND", "Withdrawal not found")
+        answer = await self._withdrawals.GetWithdrawal(
+            pb.GetWithdrawalRequest(
+                merchant_id=req.exchange.caller.merchant_id, withdraw_uuid=str(known_form)
+            )
+        )
+        reply(resp, {"successful": True, "data": withdrawal_to_json(answer.withdrawal)})
+
+    async def on_get_list(self, req: Request, resp: falcon.asgi.Response) -> None:
+        query = Query(req.query_string)
+        page = page_from(query)
+        status = query.choice("status", STATUSES, pb.WITHDRAWAL_STATUS_UNSPECIFIED)
+        order = query.choice("order", ORDERS, pb.SORT_ORDER_DESC)
+        query.check()
+        answer = await self._withdrawals.ListWithdrawals(
+            pb.ListWithdrawalsRequest(
+                merchant_id=req.exchange.caller.merchant_id,
+                page=page.asked,
+                per_page=page.per_page,
+                status=status,
+                order=order,
+            )
+        )
+        data = [withdrawal_to_json(withdrawal) for withdrawal in answer.withdrawals]
+        reply(resp, page_to_json(page, answer.total, data))
+
+
+def withdrawal_to_json(withdrawal: pb.Withdrawal) -> dict[str, Any]:
+    """SPEC, Withdrawal; nullable members are always there."""
+    return {
+        "withdraw_uuid": withdrawal.withdraw_uuid,
+        "withdrawal_method_id": withdrawal.withdrawal_method_id,
+        "address": withdrawal.address,
+        "address_memo": optional(withdrawal, "address_memo"),
+        "amount": withdrawal.amount,
+        "network_fee": withdrawal.network_fee,
+        "amount_to_receive": withdrawal.amount_to_receive,
+        "status": STATUS_NAMES[withdrawal.status],
+        "substatus": optional(withdrawal, "substatus"),
+        "external_tx_id": optional(withdrawal, "external_tx_id"),
+        "created_at": time_text(withdrawal.created_at),
+        "updated_at": time_text(withdrawal.updated_at),
+        "processed_at": optional_time_text(withdrawal, "processed_at"),
+    }

@@ -1,0 +1,63 @@
+"""The routes, all of them, and what is handed to whom."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import falcon.asgi
+
+from gateway.api.catalog import CurrencyResource, PaymentMethodResource
+from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
+from gateway.api.webhooks import WebhookResource
+from gateway.api.withdrawals import WithdrawalResource
+from gateway.auth import Authentication
+from gateway.config import GatewaySettings
+from gateway.edge import Edge
+from gateway.exchange import Request
+from gateway.health import AliveResource, IndexResource, ReadyResource
+from gateway.pay.page import PageResource, StylesheetResource
+from gateway.refusals import Refusals
+from gateway.wiring import Deps, wired
+
+
+def gateway(settings: GatewaySettings) -> Edge:
+    """The ASGI application; its channels are opened when the server's loop runs."""
+
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[Any]:
+        async with wired(settings) as deps:
+            yield routes(deps)
+
+    return Edge(open_app)
+
+
+def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
+    """Every address we answer at. A trailing slash makes no difference anywhere (`edge` takes it off)."""
+    app = falcon.asgi.App(middleware=[Authentication(deps)], request_type=Request)
+    Refusals(deps.links).add_to(app)
+
+    app.add_route("/", IndexResource())
+    app.add_route("/healthz", AliveResource())
+    app.add_route("/readyz", ReadyResource(deps))
+
+    invoices = InvoiceResource(deps)
+    webhooks = WebhookResource(deps)
+    withdrawals = WithdrawalResource(deps)
+    app.add_route("/api/v1/create-invoice", CreateInvoiceResource(deps))
+    app.add_route("/api/v1/invoices", invoices, suffix="list")
+    app.add_route("/api/v1/invoices/{invoice_ref}", invoices)
+    app.add_route("/api/v1/invoices/{invoice_ref}/webhooks", webhooks)
+    app.add_route("/api/v1/invoices/{invoice_ref}/webhooks/resend", webhooks, suffix="resend")
+    app.add_route("/api/v1/currencies", CurrencyResource(deps))
+    app.add_route("/api/v1/payment-methods", PaymentMethodResource(deps))
+    app.add_route("/api/v1/withdrawals", withdrawals, suffix="list")
+    app.add_route("/api/v1/withdrawals/{withdraw_uuid}", withdrawals)
+
+    page = PageResource(deps)
+    app.add_route("/pay/{invoice_id}", page)
+    app.add_route("/pay/{invoice_id}/methods", page, suffix="methods")
+    app.add_route("/pay/{invoice_id}/paid", page, suffix="paid")
+    app.add_route("/pay/{invoice_id}/cancel", page, suffix="cancel")
+    app.add_route("/pay/{invoice_id}/appeal", page, suffix="appeal")
+    app.add_route("/pay-static/{name}", StylesheetResource())
+    return app

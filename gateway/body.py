@@ -1,0 +1,147 @@
+"""Request bodies: strict JSON first, then the schema of create-invoice (SPEC endpoint 1).
+
+"Body fails schema validation" is one thing outside (400, a list of faults), whether the body wasn't JSON at all or one
+field of it was too long.
+"""
+
+import json
+import re
+from typing import Annotated, Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
+
+from gateway.exchange import Request
+from gateway.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
+from kit import money
+
+URL_MAX_CHARACTERS: Final = 2048
+AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
+
+_CONTENT_TYPE: Final = re.compile(r'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE).fullmatch
+# No URL holds these raw; browsers and libraries disagree on what to do with them.
+_NEVER_IN_A_URL: Final = re.compile(r'[\x00-\x20\x7f<>"\\]').search
+
+_NUMBER: Final = object()
+
+
+def json_object(req: Request) -> dict[str, Any]:
+    """The body as a JSON object. Raises InvalidBody.
+
+    Stricter than `json.loads` where its leniency would let two readers of one body see different things: duplicate
+    keys, NaN, other encodings. No field of ours is a number, so numbers of any size are read but never computed.
+    """
+    if not _CONTENT_TYPE(req.content_type or ""):
+        raise _not_json("content_type", "Content-Type must be application/json")
+    try:
+        text = req.exchange.body.decode()
+        value = json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_int=lambda text: _NUMBER,
+            parse_float=lambda text: _NUMBER,
+            parse_constant=_refuse_constant,
+        )
+    except UnicodeDecodeError:
+        raise _not_json("json_invalid", "the body must be UTF-8") from None
+    except RecursionError:
+        raise _not_json("json_invalid", "the body is nested too deeply") from None
+    except ValueError as error:
+        raise _not_json("json_invalid", f"the body must be JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise _not_json("model_type", "the body must be a JSON object")
+    return value
+
+
+def no_other_than_json(req: Request) -> None:
+    """For a POST that takes no body: one that comes all the same must at least say what it is. Raises InvalidBody."""
+    if req.exchange.body and not _CONTENT_TYPE(req.content_type or ""):
+        raise _not_json("content_type", "Content-Type must be application/json")
+
+
+def _not_json(code: str, message: str) -> InvalidBody:
+    return InvalidBody(BodyFault(("body",), code, message))
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+# -- create-invoice
+
+
+def _no_nul(text: str) -> str:
+    if "\x00" in text:
+        raise PydanticCustomError("string_nul", "String should not contain the NUL character")
+    return text
+
+
+def _web_url(text: str) -> str:
+    """http or https with a host, no user name or password, nothing that could not stand in a header or a link."""
+    try:
+        parts = urlsplit(text)
+        usable = bool(
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and "@" not in parts.netloc
+            and parts.port != 0
+            and not _NEVER_IN_A_URL(text)
+        )
+    except ValueError:  # a port that is none, an IPv6 address that is none
+        usable = False
+    if not usable:
+        raise PydanticCustomError(
+            "url_invalid", "URL should be http or https with a host and without credentials"
+        )
+    return text
+
+
+Text128 = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul)]
+Text512 = Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul)]
+Amount = Annotated[str, StringConstraints(max_length=money.MAX_LENGTH, pattern=r"^[0-9]+(\.[0-9]+)?$")]
+CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)]
+
+
+class CreateInvoice(BaseModel):
+    """SPEC endpoint 1, request body. Lengths in characters; unknown members are ignored; null is absent."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    amount: Amount
+    currency_code: CurrencyCode
+    customer_id: Text128
+    external_id: Text128
+    purpose: Text512 | None = None
+    callback_url: Url | None = None
+    success_url: Url | None = None
+    fail_url: Url | None = None
+
+
+def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
+    """The body of create-invoice. Raises InvalidBody, or InvalidFields for an amount with too many decimals.
+
+    http_callbacks  allow them; a development setting (WEBHOOK_ALLOW_PRIVATE)
+    """
+    try:
+        wanted = CreateInvoice.model_validate(json_object(req))
+    except ValidationError as error:
+        raise InvalidBody(
+            *(
+                BodyFault(("body", *map(str, fault["loc"])), fault["type"], fault["msg"])
+                for fault in error.errors(include_url=False, include_context=False, include_input=False)
+            )
+        ) from None
+    if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
+        raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
+    if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
+        raise InvalidFields(FieldFault("amount", f"must have at most {AMOUNT_MAX_DECIMALS} decimal places"))
+    return wanted

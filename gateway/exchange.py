@@ -1,0 +1,57 @@
+"""One HTTP request and what became of it: what `edge`, Falcon's middleware and the resources know together."""
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+import falcon.asgi
+
+from fiatgate.merchants.v1.merchants_pb2 import Merchant
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.rpc import deadline
+
+SCOPE_KEY: Final = "fiatgate"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """request_id  ours, never the client's: unique per request (SPEC, Standard format)
+    body        all of it, at most BODY_MAX_BYTES
+    refused     what `edge` found wrong before any route was looked for
+    merchant    who asks, and with which key; set by `auth`
+    code        the error code that was answered; empty when none was
+    """
+
+    request_id: str
+    started_seconds: float
+    body: bytes = b""
+    refused: Refused | None = None
+    merchant: Merchant | None = None
+    key_id: str = ""
+    status: int = 0
+    code: str = ""
+
+    @property
+    def caller(self) -> Merchant:
+        """The authenticated merchant."""
+        if self.merchant is None:
+            raise LookupError("this route is served without a key")
+        return self.merchant
+
+
+class Request(falcon.asgi.Request):
+    """Falcon's request, with ours at hand."""
+
+    @property
+    def exchange(self) -> Exchange:
+        return cast(Exchange, self.scope[SCOPE_KEY])
+
+    @property
+    def is_customers(self) -> bool:
+        """Whether a person reads the answer: then it's a page, whatever went wrong."""
+        return self.path.startswith("/pay")
+
+
+def allow(seconds: float) -> None:
+    """Gives the current request `seconds` from now, in place of the time it had."""
+    deadline.expires_at.set(monotonic_seconds() + seconds)

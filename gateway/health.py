@@ -1,0 +1,62 @@
+"""/healthz: this process answers. /readyz: so do the services behind it. And a word at /."""
+
+import asyncio
+from typing import Any, Final
+
+import falcon
+import falcon.asgi
+from grpc_health.v1 import health_pb2
+
+from gateway.exchange import Request
+from gateway.replies import reply
+from gateway.wiring import Deps
+from kit.errors import Refused
+
+CHECK_SECONDS: Final = 1.0
+
+
+class AliveResource:
+    """GET /healthz: 200 while the process can answer anything. Asks nobody."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        reply(resp, {"status": "alive"})
+
+    on_head = on_get
+
+
+class ReadyResource:
+    """GET /readyz: 200 when every service says SERVING, else 503; which one doesn't stands in the body."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._health = deps.health
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        answers = await asyncio.gather(*(_serves(stub) for stub in self._health.values()))
+        services = dict(zip(self._health, answers, strict=True))
+        ready = all(services.values())
+        body = {
+            "status": "ready" if ready else "not ready",
+            "services": {name: "serving" if serves else "not serving" for name, serves in services.items()},
+        }
+        reply(resp, body, status=200 if ready else 503)
+
+    on_head = on_get
+
+
+async def _serves(stub: Any) -> bool:
+    try:
+        answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=CHECK_SECONDS)
+    except Refused:
+        return False
+    serving: bool = answer.status == health_pb2.HealthCheckResponse.SERVING
+    return serving
+
+
+class IndexResource:
+    """GET /: for the person who pastes the bare address into a browser."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        resp.content_type = falcon.MEDIA_TEXT
+        resp.text = "Fiatgate. Merchants: /api/v1 with the X-Api-Key header. Health: /healthz, /readyz.\n"
+
+    on_head = on_get

@@ -1,0 +1,29 @@
+"""Addresses of our own, as the outside world reaches them."""
+
+from urllib.parse import urlsplit
+
+
+class Links:
+    """Made from PUBLIC_URL, which may have a path when a proxy serves the gateway under a prefix."""
+
+    def __init__(self, public_url: str) -> None:
+        parts = urlsplit(public_url)
+        self._public_url = public_url
+        self.prefix = parts.path
+        self.origin = f"{parts.scheme}://{parts.netloc}".lower()
+
+    def payment_link(self, invoice_id: str) -> str:
+        """SPEC, `payment_link`: absolute, for the customer."""
+        return f"{self._public_url}/pay/{invoice_id}"
+
+    def invoice(self, invoice_id: str) -> str:
+        """For `Location`: a path."""
+        return f"{self.prefix}/api/v1/invoices/{invoice_id}"
+
+    def page(self, invoice_id: str) -> str:
+        """The customer's page: a path."""
+        return f"{self.prefix}/pay/{invoice_id}"
+
+    def static(self, name: str) -> str:
+        """A file of the customer's page: a path."""
+        return f"{self.prefix}/pay-static/{name}"

@@ -1,0 +1,258 @@
+"""What the page shows, decided from what invoices answered. Pure: messages in, plain values for the templates out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Final
+from urllib.parse import urlsplit
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.money import fiat_text
+from kit.proto import datetime_from, optional, optional_datetime
+
+PAY_REFRESH_SECONDS: Final = 60
+WAIT_REFRESH_SECONDS: Final = 8
+RETURN_SECONDS: Final = 6
+
+
+class Screen(Enum):
+    """The value is the template's name."""
+
+    CHOOSE = "choose"
+    PAY = "pay"
+    WAITING = "waiting"
+    REVIEW = "review"
+    OUTCOME = "outcome"
+
+
+# Sentences above the page after a step that was refused, by the reason. An empty one: the page itself says enough.
+NOTICES: Final[Mapping[str, str]] = {
+    "INVOICE_FINISHED": "",
+    "DEAL_STATE_CONFLICT": "This payment has changed since the page was loaded. Below is how it stands now.",
+    "PAYMENT_METHOD_NOT_FOUND": "That payment method is no longer available for this amount. Please choose another.",
+    "NO_AVAILABLE_REQUISITES": "All accounts of that method are busy. Try again in a minute, or choose another.",
+    "DEALS_SYSTEM_DISABLED": "New payments are paused for a moment. Please try again in a few minutes.",
+    "RATES_UNAVAILABLE": "The exchange rate is not available just now. Please try again in a minute.",
+    "RATES_INVALID": "The exchange rate is not available just now. Please try again in a minute.",
+    "RATE_INVALID": "The exchange rate is not available just now. Please try again in a minute.",
+    "RATE_NOT_FOUND": "The exchange rate is not available just now. Please try again in a minute.",
+    "MERCHANT_CATEGORY_MISSING": "The shop cannot take payments just now. Please contact the shop.",
+    "MERCHANT_CATEGORY_NOT_FOUND": "The shop cannot take payments just now. Please contact the shop.",
+    "MERCHANT_CATEGORY_RATE_INVALID": "The shop cannot take payments just now. Please contact the shop.",
+    "VALIDATION_ERROR": "That could not be taken as it was sent. Please check it and try again.",
+}
+# After these the customer has to choose again; the others are told on the page as it stands.
+CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
+NOTHING_TO_CHOOSE: Final = (
+    "No payment method is available for this amount just now. Please try again in a few minutes."
+)
+
+
+@dataclass(frozen=True)
+class Until:
+    """A time limit: the time of day in UTC, with the date when it isn't today's, and the minutes left, rounded up."""
+
+    text: str
+    iso: str
+    minutes_left: int
+
+
+@dataclass(frozen=True)
+class Method:
+    code: str
+    name: str
+    logo_url: str | None
+    minutes: int
+    amount: str
+    fee: str | None
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Requisite:
+    """`account` in the groups in which it is best read: together they are the account, to the letter."""
+
+    holder: str
+    account: Sequence[str]
+    bank: str | None
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What the browser loads by itself after a while."""
+
+    seconds: int
+    url: str
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything a template may show.
+
+    amount     of the invoice; after an adjustment the final one
+    to_pay     what the customer sends; null before a method is chosen
+    until      the end of the time for choosing, or for paying
+    outcome    the invoice's final status: success, fail, expired, canceled; null before
+    return_url  the merchant's page for this outcome, http or https only
+    """
+
+    screen: Screen
+    merchant_name: str
+    amount: str
+    currency: str
+    purpose: str | None
+    methods: Sequence[Method]
+    nothing_to_choose: str | None
+    deal_id: str | None
+    method_name: str | None
+    to_pay: str | None
+    fee: str | None
+    requisite: Requisite | None
+    until: Until
+    outcome: str | None
+    return_url: str | None
+    refresh: Refresh | None
+
+    @property
+    def can_cancel(self) -> bool:
+        return self.screen in (Screen.CHOOSE, Screen.PAY)
+
+    @property
+    def can_choose(self) -> bool:
+        return self.can_cancel and (bool(self.methods) or self.screen is Screen.CHOOSE)
+
+    @property
+    def can_appeal(self) -> bool:
+        return self.screen is Screen.WAITING
+
+
+OUTCOMES: Final = {
+    pb.INVOICE_STATUS_SUCCESS: "success",
+    pb.INVOICE_STATUS_FAIL: "fail",
+    pb.INVOICE_STATUS_EXPIRED: "expired",
+    pb.INVOICE_STATUS_CANCELED: "canceled",
+}
+
+
+def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
+    """The view of a checkout; `page` is the address of the page itself."""
+    invoice = checkout.invoice
+    deal = invoice.deal if invoice.HasField("deal") else None
+    screen = screen_of(invoice)
+    now = datetime_from(checkout.now)
+    outcome = OUTCOMES.get(invoice.status)
+    return_url = _return_url(invoice, outcome)
+    open_deal = deal if deal is not None and screen is not Screen.CHOOSE else None
+    until = _until(open_deal.expires_at if open_deal else invoice.expires_at, now)
+    return View(
+        screen=screen,
+        merchant_name=checkout.merchant_name,
+        amount=(optional(deal, "adjusted_amount") if deal else None) or invoice.amount,
+        currency=invoice.currency_code,
+        purpose=optional(invoice, "purpose"),
+        methods=[_method(each, invoice, open_deal) for each in checkout.methods],
+        nothing_to_choose=_nothing_to_choose(checkout),
+        deal_id=open_deal.deal_id if open_deal else None,
+        method_name=open_deal.payment_method_name if open_deal else None,
+        to_pay=open_deal.amount_fiat if open_deal else None,
+        fee=_fee(open_deal.amount_fiat, invoice.amount) if open_deal else None,
+        requisite=_requisite(checkout.requisite) if checkout.HasField("requisite") else None,
+        until=until,
+        outcome=outcome,
+        return_url=return_url,
+        refresh=_refresh(screen, until, page, return_url),
+    )
+
+
+def screen_of(invoice: pb.Invoice) -> Screen:
+    """Where the customer is (DESIGN section 4, Deal)."""
+    if invoice.status != pb.INVOICE_STATUS_PENDING:
+        return Screen.OUTCOME
+    if not invoice.HasField("deal"):
+        return Screen.CHOOSE
+    if invoice.deal.status == pb.DEAL_STATUS_APPEAL:
+        return Screen.REVIEW
+    if invoice.deal.status == pb.DEAL_STATUS_PENDING:
+        paid = optional_datetime(invoice.deal, "mark_paid_at") is not None
+        return Screen.WAITING if paid else Screen.PAY
+    return Screen.CHOOSE
+
+
+def web_url(text: str | None) -> str | None:
+    """The address if a browser may be sent there, else None: `javascript:` and the like never become a link."""
+    if not text or any(ord(character) <= 0x20 for character in text):
+        return None
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return None
+    return text if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def in_groups(text: str, size: int = 4) -> list[str]:
+    """Long numbers in groups of four, anything else in one piece."""
+    if not (text.isascii() and text.isdigit() and len(text) > 2 * size):
+        return [text]
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def amount_in_groups(text: str) -> list[str]:
+    """`"1250000.00"` as `["1", "250", "000.00"]`."""
+    whole, point, fraction = text.partition(".")
+    first = len(whole) % 3 or min(3, len(whole))
+    groups = [whole[:first], *(whole[start : start + 3] for start in range(first, len(whole), 3))]
+    groups[-1] += point + fraction
+    return groups
+
+
+def _method(choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None) -> Method:
+    method = choice.offer.method
+    return Method(
+        code=method.method_code,
+        name=method.name,
+        logo_url=web_url(optional(method, "logo_url")),
+        minutes=method.payment_minutes,
+        amount=choice.amount_fiat,
+        fee=_fee(choice.amount_fiat, invoice.amount),
+        is_current=open_deal is not None and open_deal.payment_method_code == method.method_code,
+    )
+
+
+def _fee(to_pay: str, amount: str) -> str | None:
+    fee = Decimal(to_pay) - Decimal(amount)
+    return fiat_text(fee) if fee > 0 else None
+
+
+def _requisite(requisite: pb.Requisite) -> Requisite:
+    return Requisite(
+        holder=requisite.holder, account=in_groups(requisite.account), bank=optional(requisite, "bank")
+    )
+
+
+def _nothing_to_choose(checkout: pb.GetCheckoutResponse) -> str | None:
+    if checkout.methods:
+        return None
+    return NOTICES.get(checkout.methods_refused) or NOTHING_TO_CHOOSE
+
+
+def _until(stamp: object, now: datetime) -> Until:
+    end = datetime_from(stamp)  # type: ignore[arg-type]  # a protobuf Timestamp
+    seconds_left = max((end - now).total_seconds(), 0)
+    text = f"{end:%H:%M} UTC" if end.date() == now.date() else f"{end:%-d %B, %H:%M} UTC"
+    return Until(text=text, iso=end.isoformat(timespec="seconds"), minutes_left=-int(-seconds_left // 60))
+
+
+def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
+    if outcome is None:
+        return None
+    return web_url(optional(invoice, "success_url" if outcome == "success" else "fail_url"))
+
+
+def _refresh(screen: Screen, until: Until, page: str, return_url: str | None) -> Refresh | None:
+    if screen is Screen.OUTCOME:
+        return Refresh(RETURN_SECONDS, return_url) if return_url else None
+    if screen in (Screen.WAITING, Screen.REVIEW):
+        return Refresh(WAIT_REFRESH_SECONDS, page)
+    return Refresh(PAY_REFRESH_SECONDS, page)

@@ -1,0 +1,226 @@
+"""THE table from a reason to what HTTP says (SPEC, Errors), and the three shapes an error has.
+
+`PROBLEMS` has every value of fiatgate.errors.v1.ErrorReason, which tests/gateway/test_problems.py proves. The reason
+itself is the public code. Nothing else in the house knows an HTTP status of an error.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Json = dict[str, Any]
+Convert = Callable[[str], object]
+
+RETRY_SECONDS: Final = 5  # SPEC, Client handling: 5 to 30 seconds
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What one reason means over HTTP.
+
+    status   the HTTP status
+    message  for people, when the service that refused said nothing itself
+    details  which of the reason's metadata become `error.details`, and how
+    members  which become further members of `error`
+    own_message  False where a service's words must not reach the outside
+    retry_after_seconds  the Retry-After header, unless the metadata says better
+    """
+
+    status: int
+    message: str
+    details: Mapping[str, Convert] = field(default_factory=dict)
+    members: Mapping[str, Convert] = field(default_factory=dict)
+    own_message: bool = True
+    retry_after_seconds: int | None = None
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _later(message: str) -> Problem:
+    """A 503 that passes."""
+    return Problem(503, message, retry_after_seconds=RETRY_SECONDS)
+
+
+_EXISTING: Final[Mapping[str, Convert]] = {"invoice_id": str, "status": str, "payment_link": str}
+_STATE: Final[Mapping[str, Convert]] = {"status": str, "sub_status": str, "substatus": str}
+
+_INTERNAL = Problem(500, "Unexpected server error", members={"error_id": str}, own_message=False)
+
+PROBLEMS: Final[Mapping[str, Problem]] = {
+    "ERROR_REASON_UNSPECIFIED": _INTERNAL,
+    # -- authentication
+    "API_KEY_MISSING": Problem(401, "The X-Api-Key header is missing or empty"),
+    "API_KEY_INVALID": Problem(403, "The API key is invalid or deactivated"),
+    "OWNER_BLOCKED": Problem(403, "The owner of the merchant account is blocked"),
+    "MERCHANT_BLOCKED": Problem(403, "The merchant account is banned"),
+    "MERCHANT_NOT_ACTIVE": Problem(403, "The merchant account is not yet activated"),
+    # -- create-invoice
+    "DUPLICATE_EXTERNAL_ID": Problem(409, "An invoice with this external_id exists", _EXISTING),
+    "PENDING_INVOICE_EXISTS": Problem(409, "The customer already has a pending invoice", _EXISTING),
+    "CUSTOMER_RATE_LIMIT": Problem(
+        403,
+        "Too many unpaid invoices for this customer",
+        {"window_minutes": int, "limit": int, "next_allowed_at": str, "customer_id": str},
+    ),
+    "CURRENCY_INVALID": Problem(422, "The currency is unknown or disabled", {"currency": str}),
+    "PAYMENT_METHOD_NOT_FOUND": Problem(
+        422, "No active payment method fits the currency and amount", {"currency": str, "method_code": str}
+    ),
+    "AMOUNT_BELOW_MIN": Problem(
+        422, "The amount is below the currency's minimum", {"minimum": str, "currency": str}
+    ),
+    "AMOUNT_ABOVE_MAX": Problem(
+        422, "The amount is above the currency's maximum", {"maximum": str, "currency": str}
+    ),
+    "MISSING_REQUIRED_URLS": Problem(
+        422, "URLs are missing in the request and in the merchant's defaults", {"fields": _names}
+    ),
+    "DEALS_SYSTEM_DISABLED": _later("Invoice creation is temporarily unavailable"),
+    "NO_AVAILABLE_REQUISITES": _later("No payment requisites are available"),
+    # -- reading invoices and webhooks
+    "INVOICE_NOT_FOUND": Problem(404, "Invoice not found"),
+    "INVOICES_NOT_FOUND": Problem(404, "No invoices match the filters"),
+    "WEBHOOK_NOT_FOUND": Problem(404, "The invoice has no webhook events yet"),
+    "WEBHOOK_RESEND_COOLDOWN": Problem(
+        429, "This event was resent a moment ago", {"retry_after_seconds": int}, retry_after_seconds=60
+    ),
+    "WEBHOOK_RESEND_CONFLICT": Problem(409, "Another attempt is processing the event"),
+    # -- currencies and payment methods
+    "RATES_UNAVAILABLE": _later("Rates are temporarily unavailable"),
+    "RATES_INVALID": _later("The stored rates are invalid"),
+    "RATE_INVALID": Problem(422, "A currency's rate is invalid", {"currency": str}),
+    "RATE_NOT_FOUND": Problem(404, "No valid rates found"),
+    "CURRENCY_NOT_FOUND": Problem(404, "The currency is unknown", members={"currency": str}),
+    "MERCHANT_CATEGORY_MISSING": Problem(400, "The merchant has no category"),
+    "MERCHANT_CATEGORY_NOT_FOUND": Problem(400, "The merchant's category does not exist"),
+    "MERCHANT_CATEGORY_RATE_INVALID": Problem(400, "The category's commission is not within 0..1"),
+    # -- withdrawals
+    "WITHDRAWALS_NOT_FOUND": Problem(404, "No withdrawals match"),
+    "WITHDRAWAL_NOT_FOUND": Problem(404, "Withdrawal not found"),
+    # -- any call
+    "VALIDATION_ERROR": Problem(400, "Invalid payload"),
+    "INTERNAL_ERROR": _INTERNAL,
+    "DB_UNAVAILABLE": Problem(
+        503, "The service is temporarily unavailable", own_message=False, retry_after_seconds=RETRY_SECONDS
+    ),
+    # -- the HTTP surface itself
+    "NOT_FOUND": Problem(404, "No such address"),
+    "METHOD_NOT_ALLOWED": Problem(405, "This address does not take this method"),
+    "PAYLOAD_TOO_LARGE": Problem(413, "The request is too large"),
+    # -- operators and the customer's page; never on /api/v1 today, and sensible should one get there
+    "INVOICE_FINISHED": Problem(409, "The invoice is finished", _STATE),
+    "DEAL_STATE_CONFLICT": Problem(409, "The deal's state does not allow this", _STATE),
+    "DEAL_NOT_FOUND": Problem(404, "Deal not found"),
+    "ADJUSTMENT_INVALID": Problem(
+        422,
+        "The adjusted amount is not between zero and the original",
+        {"amount": str, "original_amount": str},
+    ),
+    "REQUISITE_NOT_FOUND": Problem(404, "Requisite not found"),
+    "MERCHANT_NOT_FOUND": Problem(404, "Merchant not found"),
+    "OWNER_NOT_FOUND": Problem(404, "Owner not found"),
+    "API_KEY_NOT_FOUND": Problem(404, "API key not found"),
+    "MERCHANT_STATE_CONFLICT": Problem(409, "The merchant's state does not allow this", _STATE),
+    "CATEGORY_NOT_FOUND": Problem(404, "Category not found"),
+    "RATE_NOT_HELD": Problem(409, "No rate waits for acceptance", {"currency": str}),
+    "WITHDRAWAL_METHOD_NOT_FOUND": Problem(404, "Withdrawal method not found"),
+    "WITHDRAWAL_ADDRESS_INVALID": Problem(422, "The address is not one of the network", {"network": str}),
+    "WITHDRAWAL_AMOUNT_INVALID": Problem(
+        422, "The amount is out of the method's bounds", {"minimum": str, "maximum": str}
+    ),
+    "INSUFFICIENT_BALANCE": Problem(409, "The balance is too low", {"available": str, "requested": str}),
+    "WITHDRAWAL_STATE_CONFLICT": Problem(409, "The withdrawal's state does not allow this", _STATE),
+    "SIGNING_SECRET_NOT_FOUND": Problem(409, "No active key of the merchant can sign"),
+    "WEBHOOK_EVENT_NOT_FOUND": Problem(404, "Webhook event not found"),
+}
+
+
+def problem_of(reason: str) -> Problem:
+    """Its row; a reason of a newer service that this gateway doesn't know yet is an internal error."""
+    return PROBLEMS.get(reason, _INTERNAL)
+
+
+def envelope(
+    reason: str, *, request_id: str, message: str = "", metadata: Mapping[str, str] | None = None
+) -> Json:
+    """SPEC, Standard format: {successful, request_id, error: {code, message, details, ...}}."""
+    problem = problem_of(reason)
+    given = metadata or {}
+    return {
+        "successful": False,
+        "request_id": request_id,
+        "error": {
+            "code": "INTERNAL_ERROR" if problem is _INTERNAL else reason,
+            "message": (message if problem.own_message else "") or problem.message,
+            "details": _taken(problem.details, given),
+            **_taken(problem.members, given),
+        },
+    }
+
+
+def _taken(wanted: Mapping[str, Convert], given: Mapping[str, str]) -> Json:
+    return {key: convert(given[key]) for key, convert in wanted.items() if given.get(key)}
+
+
+# -- validation errors: two shapes (SPEC, Validation errors; DESIGN section 4)
+
+
+@dataclass(frozen=True)
+class BodyFault:
+    """loc      where, from "body" on
+    code     the kind of fault, such as "missing"
+    message  for people
+    """
+
+    loc: tuple[str, ...]
+    code: str
+    message: str
+
+
+class InvalidBody(Exception):
+    """The body fails its schema: 400, and each fault with its place."""
+
+    def __init__(self, *faults: BodyFault) -> None:
+        super().__init__(faults)
+        self.faults: Sequence[BodyFault] = faults
+
+
+@dataclass(frozen=True)
+class FieldFault:
+    field: str
+    message: str
+
+
+class InvalidFields(Exception):
+    """Query values, or an amount with too many decimals: 422, and each fault with its field."""
+
+    def __init__(self, *faults: FieldFault) -> None:
+        super().__init__(faults)
+        self.faults: Sequence[FieldFault] = faults
+
+
+BODY_STATUS: Final = PROBLEMS["VALIDATION_ERROR"].status
+FIELDS_STATUS: Final = 422
+
+
+def body_envelope(faults: Sequence[BodyFault], *, request_id: str) -> Json:
+    """The 400 shape: `details` is a list of {loc, code, message}."""
+    answer = envelope("VALIDATION_ERROR", request_id=request_id)
+    answer["error"]["details"] = [
+        {"loc": list(fault.loc), "code": fault.code, "message": fault.message} for fault in faults
+    ]
+    return answer
+
+
+def fields_envelope(faults: Sequence[FieldFault], *, request_id: str) -> Json:
+    """The 422 shape, with `successful` and `request_id` besides, as every answer has them."""
+    return {
+        "error": "VALIDATION_ERROR",
+        "message": "Invalid request parameters",
+        "code": FIELDS_STATUS,
+        "details": [{"field": fault.field, "message": fault.message} for fault in faults],
+        "successful": False,
+        "request_id": request_id,
+    }

@@ -1,0 +1,106 @@
+"""gunicorn with its own asgi worker, set up from our settings; and its answers to broken HTTP in our words.
+
+Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.workers import gasgi
+
+from gateway.config import GatewaySettings
+from gateway.problems import BodyFault, body_envelope, envelope
+from kit import log, request_id
+from kit.log import get_logger
+
+# Longer than the longest request (a manual resend), so that a stop cuts nothing off.
+GRACEFUL_SECONDS: Final = 30
+REQUEST_LINE_MAX_BYTES: Final = 8190
+
+_log = get_logger()
+
+
+class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
+    """A connection whose parser's complaints have the documented shape too.
+
+    gunicorn answers a request it can't parse by itself, in plain text, long before any application could. This one
+    method writes all of those answers; tests/gateway/test_server.py sends such requests, so an upgrade that renames it
+    is noticed.
+    """
+
+    def _send_error_response(
+        self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        id = request_id.new()
+        body = json.dumps(_broken_http(status, message, id)).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "X-Request-Id": id,
+            **dict(extra_headers),
+            "Connection": "close",
+        }
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        reason = self._get_reason_phrase(status)
+        self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+        _log.info("request not understood", status=status, detail=message[:200], request_id=id)
+
+
+def _broken_http(status: int, message: str, id: str) -> dict[str, Any]:
+    if status in (413, 414, 431):
+        return envelope(
+            "PAYLOAD_TOO_LARGE", request_id=id, message="The request line or a header is too long"
+        )
+    if status < 500 or status == 501:
+        return body_envelope([BodyFault(("request",), "http_invalid", message)], request_id=id)
+    return envelope("INTERNAL_ERROR", request_id=id, metadata={"error_id": id})
+
+
+class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
+    """gunicorn's asgi worker with that protocol, which it takes from a global of its module."""
+
+    def init_process(self) -> None:
+        gasgi.ASGIProtocol = EnvelopeProtocol
+        super().init_process()
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """`load` runs in each worker."""
+
+    def __init__(self, settings: GatewaySettings, load: Callable[[], Any]) -> None:
+        self._settings = settings
+        self._load = load
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in options(self._settings).items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        log.configure(self._settings.service, self._settings)
+        return self._load()
+
+
+def options(settings: GatewaySettings) -> dict[str, Any]:
+    """gunicorn's settings; what isn't here is as gunicorn has it."""
+    return {
+        "bind": settings.gateway_bind,
+        "workers": settings.gateway_workers,
+        "worker_class": Worker,
+        "asgi_loop": "uvloop",
+        "asgi_lifespan": "on",
+        "preload_app": False,
+        "keepalive": settings.gateway_keepalive_seconds,
+        "graceful_timeout": GRACEFUL_SECONDS,
+        # An external_id of 128 four-byte characters, percent-encoded, is 1536 bytes of it.
+        "limit_request_line": REQUEST_LINE_MAX_BYTES,
+        "forwarded_allow_ips": settings.gateway_trusted_proxies,
+        "control_socket_disable": True,
+        "proc_name": "fiatgate-gateway",
+        "loglevel": settings.log_level,
+    }

@@ -1,0 +1,72 @@
+"""The one place where the gateway is put together."""
+
+from __future__ import annotations  # the asynchronous stubs exist for the type checker only
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grpc_health.v1 import health_pb2_grpc
+
+from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
+from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, InvoicesServiceStub
+from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from gateway.config import GatewaySettings
+from gateway.links import Links
+from kit.rpc.client import aio_channel
+
+if TYPE_CHECKING:
+    from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
+    from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceAsyncStub, InvoicesServiceAsyncStub
+    from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
+    from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
+    from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deps:
+    """What the resources are made of.
+
+    health  one stub of the standard health service per service of ours
+    """
+
+    settings: GatewaySettings
+    links: Links
+    merchants: MerchantsServiceAsyncStub
+    catalog: CatalogServiceAsyncStub
+    invoices: InvoicesServiceAsyncStub
+    checkout: CheckoutServiceAsyncStub
+    withdrawals: WithdrawalsServiceAsyncStub
+    webhooks: WebhooksServiceAsyncStub
+    health: Mapping[str, Any]
+
+
+@asynccontextmanager
+async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
+    """The collaborators of one worker process, inside its running loop: channels don't survive a fork."""
+    addresses = {
+        "merchants": settings.merchants_address,
+        "catalog": settings.catalog_address,
+        "invoices": settings.invoices_address,
+        "withdrawals": settings.withdrawals_address,
+        "webhooks": settings.webhooks_address,
+    }
+    async with AsyncExitStack() as open_channels:
+        channels = {
+            name: await open_channels.enter_async_context(aio_channel(address, name=name))
+            for name, address in addresses.items()
+        }
+        yield Deps(
+            settings=settings,
+            links=Links(settings.public_url),
+            merchants=MerchantsServiceStub(channels["merchants"]),
+            catalog=CatalogServiceStub(channels["catalog"]),
+            invoices=InvoicesServiceStub(channels["invoices"]),
+            checkout=CheckoutServiceStub(channels["invoices"]),
+            withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
+            webhooks=WebhooksServiceStub(channels["webhooks"]),
+            health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
+        )
