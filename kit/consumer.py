@@ -108,6 +108,9 @@ class Consumer:
                 self._count_failure(event, error)
             else:
                 event.acknowledge()
+                log.info(
+                    "event_handled", consumer=self.name, subject=event.subject, event_id=str(event.event_id)
+                )
 
     def retry_parked(self) -> int:
         """Handle again, once, the parked events (1000 at a time); returns how many took effect.
@@ -162,9 +165,6 @@ class Consumer:
             if first_time(tx, self._inbox, event.event_id, self._clock.now()):
                 self._handler(tx, event)
                 tx.execute(delete(self._parked).where(self._parked.event_id == event.event_id))
-                log.info(
-                    "event_handled", consumer=self.name, subject=event.subject, event_id=str(event.event_id)
-                )
 
     def _count_failure(self, event: Incoming, failure: Exception) -> None:
         """Note the failure by itself, and either ask for the event again or park it."""
@@ -202,7 +202,7 @@ class Consumer:
         if park:
             event.acknowledge()
         else:
-            event.retry_after(min(self._first_retry_seconds * 2 ** (attempts - 1), LAST_RETRY_SECONDS))
+            event.retry_after(min(self._first_retry_seconds * 2 ** min(attempts - 1, 10), LAST_RETRY_SECONDS))
 
     def _sweep(self) -> None:
         now = self._clock.now()

@@ -5,7 +5,6 @@ exception of its step, each worker reports its health, and a worker that ends by
 with it so that the supervisor starts a fresh one.
 """
 
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -231,17 +230,3 @@ def run_all(workers: Sequence[Worker], stop: Stop) -> None:
     if died:
         name, failure = died[0]
         raise WorkerDied(f"worker {name} ended by itself") from failure
-
-
-def stop_on_signals(stop: Stop, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:
-    """Set `stop` when the process is asked to end. Call it from the main thread.
-
-    The handler hands over to a thread: it may interrupt the main thread while that one holds the lock inside
-    `stop.wait()`, and setting the event right there would wait for that lock for ever.
-    """
-
-    def handle(_signum: int, _frame: object) -> None:
-        threading.Thread(target=stop.set, name="stop", daemon=True).start()
-
-    for each in signals:
-        signal.signal(each, handle)

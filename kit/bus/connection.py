@@ -66,6 +66,7 @@ class Bus:
         self._pulls: list[Pull] = []
         self._listeners: list[tuple[str, Listener]] = []
         self._listening = 0
+        self._told = ""
         self._pulse = Pulse("bus", stale_after_seconds=60)
 
     def start(self) -> None:
@@ -184,6 +185,7 @@ class Bus:
             log.exception("bus_gave_up")
             await self._on_closed()
             raise
+        self._told = ""
         log.info("bus_connected")
         await self._listen()
         while True:
@@ -253,7 +255,11 @@ class Bus:
             await self._client.subscribe(subject, cb=_heard_by(listener))
 
     async def _on_error(self, error: Exception) -> None:
-        log.warning("bus_error", error=error_text(error))
+        """Tell a trouble once, not at every attempt to reconnect."""
+        trouble = error_text(error)
+        if trouble != self._told:
+            self._told = trouble
+            log.warning("bus_error", error=trouble)
 
     async def _on_disconnected(self) -> None:
         self._ready.clear()
@@ -261,7 +267,11 @@ class Bus:
             log.warning("bus_disconnected")
 
     async def _on_reconnected(self) -> None:
+        self._told = ""
         log.info("bus_reconnected")
+        self._loop.spawn(self._resume())  # the client is not done reconnecting before this returns
+
+    async def _resume(self) -> None:
         await self._listen()
         await self._check_stream()
         for pull in list(self._pulls):
