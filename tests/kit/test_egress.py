@@ -290,6 +290,13 @@ def test_a_name_that_changes_its_answer_after_the_check_gains_nothing(attempts: 
     assert [address[0] for address in attempts] == ["93.184.216.34"]
 
 
+def test_the_last_gate_gives_no_socket_whatever_the_others_let_through() -> None:
+    for address in ("127.0.0.1", "::1", "169.254.169.254"):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with pytest.raises(OSError, match=r"^$"):
+            Egress()._socket((family, socket.SOCK_STREAM, 0, "", (address, 443)))
+
+
 def test_a_redirect_is_an_answer_and_not_followed() -> None:
     async def call() -> tuple[int, int, int]:
         async with listening() as target:
