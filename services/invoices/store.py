@@ -174,7 +174,7 @@ def finished_invoices_after(connection: Connection, after: UUID | None, limit: i
 def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tuple[Invoice, Deal | None]]:
     query = select(Invoice, Deal).outerjoin(Deal, Deal.id == Invoice.deal_id)
     query = query.where(Invoice.id.in_(invoice_ids), Invoice.status != InvoiceStatus.PENDING)
-    return [(invoice, deal) for invoice, deal in tx.execute(query).tuples()]
+    return [(invoice, deal) for invoice, deal in tx.execute(query)]
 
 
 # -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock
@@ -249,7 +249,7 @@ def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
 def deal_counts_by_status(connection: Connection) -> dict[str, int]:
     open_only = Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL])
     query = select(Deal.status, func.count()).where(open_only).group_by(Deal.status)
-    return dict(connection.execute(query).tuples().all())
+    return {status: count for status, count in connection.execute(query)}  # noqa: C416  rows are typed tuples
 
 
 # -- requisites

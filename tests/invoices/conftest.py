@@ -1,0 +1,213 @@
+"""The invoices service with the services it calls: real merchants and catalog over gRPC, real databases.
+
+Its clock stands still until a test moves it. The bus is not started: what is announced stays in the outbox, where tests
+read it; `test_workers` has the bus.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, make_url, select, text
+
+from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.ids import new_id
+from services.catalog import rpc as catalog_rpc
+from services.catalog.config import CatalogSettings
+from services.catalog.wiring import wire as wire_catalog
+from services.invoices.config import InvoicesSettings
+from services.invoices.domain import NewInvoice
+from services.invoices.models import Deal, Outbox
+from services.invoices.operations import checkout, creating, desk
+from services.invoices.wiring import Deps, wire
+from services.merchants import rpc as merchants_rpc
+from services.merchants.config import MerchantsSettings
+from services.merchants.wiring import wire as wire_merchants
+from tests.support.clock import ManualClock
+from tests.support.servers import PostgresServer
+from tests.support.serving import TEST_MASTER_KEY, connected, serving
+
+ACCOUNTS = 3  # requisites of each method
+PAYMENT_MINUTES = 15
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class World:
+    """The service under test and what stands around it. The merchant pays half of 5 %, the client the other half."""
+
+    deps: Deps
+    clock: ManualClock
+    merchants: merchants_pb2_grpc.MerchantsServiceStub
+    catalog: catalog_pb2_grpc.CatalogServiceStub
+    merchant: merchants_pb2.Merchant
+    key_id: str
+
+    def create(self, **changes: Any) -> NewInvoice:
+        """A new invoice of a new customer: 100.00 EUR unless changed."""
+        number = next(_numbers)
+        values: dict[str, Any] = {
+            "merchant": self.merchant,
+            "key_id": self.key_id,
+            "amount": f"{100 + number}.00",
+            "currency_code": "EUR",
+            "customer_id": f"customer-{number}",
+            "external_id": f"order-{number}",
+            "purpose": None,
+            "callback_url": None,
+            "success_url": None,
+            "fail_url": None,
+        }
+        return creating.create_invoice(self.deps, **(values | changes))
+
+    def with_deal(self, **changes: Any) -> Deal:
+        """A new invoice with a deal that waits for the payment."""
+        new = self.create(**changes)
+        checkout.select_payment_method(self.deps, invoice_id=str(new.id), method_code="card_eur")
+        return self.newest_deal(new.id)
+
+    def newest_deal(self, invoice_id: Any) -> Deal:
+        with self.deps.db.transaction() as tx:
+            query = (
+                select(Deal)
+                .where(Deal.invoice_id == invoice_id)
+                .order_by(Deal.created_at.desc(), Deal.id.desc())
+            )
+            return tx.execute(query.limit(1)).scalar_one()
+
+    def announced(self, invoice_id: Any) -> list[pb.InvoiceFinished]:
+        """What the outbox says about the invoice."""
+        with self.deps.db.transaction() as tx:
+            payloads = tx.execute(select(Outbox.payload).order_by(Outbox.id)).scalars().all()
+        facts = [pb.InvoiceFinished.FromString(payload) for payload in payloads]
+        return [fact for fact in facts if fact.invoice_id == str(invoice_id)]
+
+
+@pytest.fixture(scope="module")
+def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[World]:
+    with ExitStack() as stack:
+        merchants_deps = wire_merchants(
+            MerchantsSettings(
+                database_url=database_url("merchants"), bind="127.0.0.1:0", master_keys=(TEST_MASTER_KEY,)
+            )
+        )
+        merchants_address = stack.enter_context(serving(merchants_rpc.add_to, merchants_deps))
+        catalog_deps = wire_catalog(
+            CatalogSettings(database_url=database_url("catalog"), bind="127.0.0.1:0", nats_url=nats_url)
+        )
+        catalog_address = stack.enter_context(serving(catalog_rpc.add_to, catalog_deps))
+        clock = ManualClock()
+        settings = InvoicesSettings(
+            database_url=database_url("invoices"),
+            bind="127.0.0.1:0",
+            nats_url=nats_url,
+            pool_size=30,
+            merchants_address=merchants_address,
+            catalog_address=catalog_address,
+        )
+        deps = wire(settings, clock=clock)
+        merchants = merchants_pb2_grpc.MerchantsServiceStub(stack.enter_context(connected(merchants_address)))
+        catalog = catalog_pb2_grpc.CatalogServiceStub(stack.enter_context(connected(catalog_address)))
+        merchant, key_id = _make_merchant(merchants)
+        world = World(deps, clock, merchants, catalog, merchant, key_id)
+        _fill_catalog(world)
+        yield world
+        for each in (deps.db, merchants_deps.db, catalog_deps.db):
+            each.dispose()
+
+
+@pytest.fixture
+def world(module_world: World, postgres: PostgresServer) -> Iterator[World]:
+    """The module's world with empty tables, free requisites and everything switched on."""
+    # As the superuser: the service's own role may not empty the history.
+    name = make_url(module_world.deps.settings.database_url).database or ""
+    engine = create_engine(make_url(postgres.admin_url).set(drivername="postgresql+psycopg2", database=name))
+    with engine.begin() as connection:
+        connection.execute(
+            text("TRUNCATE invoices, deals, deal_transitions, requisites, outbox, switches CASCADE")
+        )
+    engine.dispose()
+    for method in ("card_eur", "sepa_eur"):
+        for number in range(ACCOUNTS):
+            desk.add_requisite(
+                module_world.deps,
+                method_code=method,
+                holder="A. Holder",
+                account=f"4000 0000 0000 000{number}",
+                bank="First Bank",
+                max_deals=10,
+            )
+    module_world.clock.set(ManualClock().now())
+    yield module_world
+
+
+def with_settings(world: World, **changes: Any) -> World:
+    """The same world with other settings of invoices."""
+    settings = world.deps.settings.model_copy(update=changes)
+    return replace(world, deps=replace(world.deps, settings=settings))
+
+
+def _make_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> tuple[merchants_pb2.Merchant, str]:
+    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code="shops", commission="0.03"))
+    created = merchants.CreateMerchant(
+        merchants_pb2.CreateMerchantRequest(
+            name="Corner Shop",
+            owner_email=f"{new_id()}@example.com",
+            category_code="shops",
+            client_share="0.5",
+            callback_url="https://shop.example/hook",
+            success_url="https://shop.example/thanks",
+            fail_url="https://shop.example/sorry",
+            active=True,
+        )
+    ).merchant
+    key = merchants.CreateApiKey(
+        merchants_pb2.CreateApiKeyRequest(merchant_id=created.merchant_id, name="main")
+    )
+    return created, key.key_id
+
+
+def _fill_catalog(world: World) -> None:
+    for code, decimals, enabled in (("EUR", 2, True), ("JPY", 0, True), ("GBP", 2, False)):
+        world.catalog.SetCurrency(
+            catalog_pb2.SetCurrencyRequest(
+                currency=catalog_pb2.Currency(
+                    code=code,
+                    name=code,
+                    symbol=code,
+                    decimals=decimals,
+                    min_amount="10",
+                    max_amount="100000",
+                    markup="0",
+                    enabled=enabled,
+                )
+            )
+        )
+    for code, currency, most in (
+        ("card_eur", "EUR", "5000"),
+        ("sepa_eur", "EUR", "4000"),
+        ("bank_jpy", "JPY", "50000"),
+    ):
+        world.catalog.SetPaymentMethod(
+            catalog_pb2.SetPaymentMethodRequest(
+                method=catalog_pb2.PaymentMethod(
+                    method_code=code,
+                    currency_code=currency,
+                    name=code,
+                    min_sum="20",
+                    max_sum=most,
+                    payment_minutes=PAYMENT_MINUTES,
+                    commission="0.02",
+                    active=True,
+                )
+            )
+        )
+    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
+    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="JPY", rate="150"))

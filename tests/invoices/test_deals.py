@@ -1,0 +1,440 @@
+"""Deals from choosing a method to their end: by the customer, by the operator, by time, and by all of them at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlalchemy import exc, text
+
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.errors import Refused
+from services.invoices.models import Deal
+from services.invoices.operations import checkout, desk, reading, timers
+from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World
+from tests.invoices.test_creating import refusal
+
+
+def status_of(world: World, deal: Deal) -> tuple[str, str, str]:
+    """The invoice's status, the deal's status and its sub_status."""
+    view = reading.get_invoice(
+        world.deps, merchant_id=world.merchant.merchant_id, invoice_ref=str(deal.invoice_id)
+    )
+    now = world.newest_deal(deal.invoice_id)
+    return view.status, now.status, now.sub_status
+
+
+def only_fact(world: World, deal: Deal) -> pb.InvoiceFinished:
+    (fact,) = world.announced(deal.invoice_id)
+    return fact
+
+
+def open_deals(world: World) -> int:
+    return sum(row.open_deals for row in desk.list_requisites(world.deps, method_code=""))
+
+
+def mark(world: World, deal: Deal) -> None:
+    checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id=str(deal.id))
+
+
+# -- choosing
+
+
+def test_choosing_a_method_locks_rate_commission_requisite_and_time(world: World) -> None:
+    deal = world.with_deal(amount="100.00")
+    # 5 % in all, half of it the client's: 102.50 to send, 100/0.92 less 2.5 % credited in the end.
+    assert (deal.amount_fiat, deal.conversion_rate) == (Decimal("102.50"), Decimal("0.92"))
+    assert deal.expires_at - deal.created_at == timedelta(minutes=PAYMENT_MINUTES)
+    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="2.00"))
+    try:
+        assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").merchant_usdt == Decimal(
+            "105.978260"
+        )
+    finally:
+        world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
+
+
+def test_choosing_the_same_method_again_changes_nothing(world: World) -> None:
+    deal = world.with_deal()
+    world.clock.advance(minutes=5)
+    view, requisite = checkout.select_payment_method(
+        world.deps, invoice_id=str(deal.invoice_id), method_code="card_eur"
+    )
+    assert view.deal_id == deal.id
+    assert view.deal_expires_at == deal.expires_at
+    assert requisite.id == deal.requisite_id
+    assert open_deals(world) == 1
+
+
+def test_choosing_another_method_replaces_the_deal_and_frees_its_requisite(world: World) -> None:
+    deal = world.with_deal()
+    view, _ = checkout.select_payment_method(
+        world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur"
+    )
+    old = desk.get_deal(world.deps, deal_id=str(deal.id)).deal
+    assert (old.status, old.sub_status) == ("canceled", "replaced")
+    assert (view.status, view.deal_status, view.deal_method_code) == ("pending", "pending", "sepa_eur")
+    assert open_deals(world) == 1
+    assert world.announced(deal.invoice_id) == []
+
+
+def test_choosing_again_can_not_stretch_the_time_beyond_the_invoices_own(world: World) -> None:
+    new = world.create()
+    world.clock.advance(seconds=1790)
+    checkout.select_payment_method(world.deps, invoice_id=str(new.id), method_code="card_eur")
+    world.clock.advance(seconds=20)
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="sepa_eur"
+    )
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+    assert world.newest_deal(new.id).status == "pending"
+
+
+def test_another_method_can_not_be_chosen_once_it_is_marked_paid(world: World) -> None:
+    deal = world.with_deal()
+    mark(world, deal)
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur"
+    )
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+
+
+@pytest.mark.parametrize("method", ["", "unknown", "bank_jpy", "x" * 500, "a\0b"])
+def test_a_method_that_does_not_fit_is_refused_and_nothing_is_taken(world: World, method: str) -> None:
+    new = world.create()
+    refused = refusal(checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code=method)
+    assert refused.reason == "PAYMENT_METHOD_NOT_FOUND"
+    assert open_deals(world) == 0
+
+
+def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> None:
+    deals = [world.with_deal(amount="250.00") for _ in range(ACCOUNTS)]
+    assert len({deal.requisite_id for deal in deals}) == ACCOUNTS
+    new = world.create(amount="250.00")
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="card_eur"
+    )
+    assert refused.reason == "NO_AVAILABLE_REQUISITES"
+    assert world.with_deal(amount="250.01")  # another amount finds a place
+    desk.confirm_deal(world.deps, deal_id=str(deals[0].id), actor="")
+    _, requisite = checkout.select_payment_method(world.deps, invoice_id=str(new.id), method_code="card_eur")
+    assert requisite.id == deals[0].requisite_id
+
+
+def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) -> None:
+    for row in desk.list_requisites(world.deps, method_code="card_eur"):
+        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+    small = desk.add_requisite(
+        world.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=2
+    )
+    deals = [world.with_deal(), world.with_deal()]
+    assert {deal.requisite_id for deal in deals} == {small.id}
+    new = world.create()
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="card_eur"
+    )
+    assert refused.reason == "NO_AVAILABLE_REQUISITES"
+
+
+def test_a_replacement_that_finds_no_requisite_leaves_the_old_deal_as_it_was(world: World) -> None:
+    deal = world.with_deal()
+    for row in desk.list_requisites(world.deps, method_code="sepa_eur"):
+        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur"
+    )
+    assert refused.reason == "NO_AVAILABLE_REQUISITES"
+    assert status_of(world, deal) == ("pending", "pending", "awaiting_payment")
+    assert open_deals(world) == 1
+
+
+def test_twenty_customers_choosing_at_once_get_a_place_each_and_no_more_than_there_are(world: World) -> None:
+    invoices = [world.create(amount="300.00") for _ in range(20)]
+
+    def choose(number: int) -> str:
+        try:
+            checkout.select_payment_method(
+                world.deps, invoice_id=str(invoices[number].id), method_code="card_eur"
+            )
+        except Refused as refused:
+            return refused.reason
+        return "taken"
+
+    assert in_parallel(20, choose) == {"taken": ACCOUNTS, "NO_AVAILABLE_REQUISITES": 20 - ACCOUNTS}
+    assert open_deals(world) == ACCOUNTS
+
+
+def test_nothing_new_begins_while_the_system_is_off_but_open_deals_go_on(world: World) -> None:
+    deal, new = world.with_deal(), world.create()
+    desk.set_deals_system(world.deps, enabled=False, actor="night")
+    refused = refusal(
+        checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="card_eur"
+    )
+    assert refused.reason == "DEALS_SYSTEM_DISABLED"
+    mark(world, deal)
+    assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").status == "completed"
+
+
+# -- the customer's other steps
+
+
+def test_marking_paid_twice_is_marking_once(world: World) -> None:
+    deal = world.with_deal()
+    mark(world, deal)
+    first = world.newest_deal(deal.invoice_id).mark_paid_at
+    world.clock.advance(minutes=1)
+    mark(world, deal)
+    assert world.newest_deal(deal.invoice_id).mark_paid_at == first
+    assert status_of(world, deal) == ("pending", "pending", "awaiting_confirmation")
+
+
+def test_a_stale_page_can_not_mark_another_deal_paid(world: World) -> None:
+    deal = world.with_deal()
+    checkout.select_payment_method(world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur")
+    assert refusal(mark, world, deal).reason == "DEAL_STATE_CONFLICT"
+    assert world.newest_deal(deal.invoice_id).mark_paid_at is None
+
+
+def test_marking_paid_too_late_finds_the_invoice_expired(world: World) -> None:
+    deal = world.with_deal()
+    world.clock.advance(minutes=PAYMENT_MINUTES)
+    assert refusal(mark, world, deal).reason == "INVOICE_FINISHED"
+    assert status_of(world, deal) == ("expired", "expired", "payment_window_expired")
+    assert only_fact(world, deal).event_type == "invoice.expired"
+
+
+def test_canceling_before_a_method_is_chosen_says_so_in_the_event(world: World) -> None:
+    new = world.create()
+    assert checkout.cancel(world.deps, invoice_id=str(new.id)).status == "canceled"
+    assert checkout.cancel(world.deps, invoice_id=str(new.id)).status == "canceled"
+    (fact,) = world.announced(new.id)
+    assert (fact.event_type, fact.reason) == ("invoice.canceled", "user_canceled")
+    assert not fact.HasField("sub_status")
+    assert not fact.HasField("rate_usd")
+
+
+def test_canceling_with_a_deal_ends_both_and_gives_no_reason(world: World) -> None:
+    deal = world.with_deal()
+    checkout.cancel(world.deps, invoice_id=str(deal.invoice_id))
+    assert status_of(world, deal) == ("canceled", "canceled", "canceled_by_customer")
+    fact = only_fact(world, deal)
+    assert not fact.HasField("reason")
+    assert (fact.sub_status, fact.rate_usd) == ("canceled_by_customer", "0.92")
+    assert open_deals(world) == 0
+
+
+def test_what_is_marked_paid_is_not_canceled_by_anyone(world: World) -> None:
+    deal = world.with_deal()
+    mark(world, deal)
+    assert (
+        refusal(checkout.cancel, world.deps, invoice_id=str(deal.invoice_id)).reason == "DEAL_STATE_CONFLICT"
+    )
+    refused = refusal(desk.cancel_invoice, world.deps, invoice_id=str(deal.invoice_id), actor="")
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+
+
+def test_an_operator_cancels_an_unpaid_invoice(world: World) -> None:
+    deal = world.with_deal()
+    assert desk.cancel_invoice(world.deps, invoice_id=str(deal.invoice_id), actor="eve").status == "canceled"
+    assert status_of(world, deal) == ("canceled", "canceled", "canceled_by_operator")
+
+
+def test_a_customer_appeals_once_the_deal_is_marked_paid_and_only_then(world: World) -> None:
+    deal = world.with_deal()
+    appeal = {"invoice_id": str(deal.invoice_id), "note": "I sent it at noon"}
+    assert refusal(checkout.open_appeal, world.deps, **appeal).reason == "DEAL_STATE_CONFLICT"
+    mark(world, deal)
+    checkout.open_appeal(world.deps, **appeal)
+    checkout.open_appeal(world.deps, **appeal)
+    mark(world, deal)  # a second tab's late click
+    assert status_of(world, deal) == ("pending", "appeal", "opened_by_customer")
+    story = desk.get_deal(world.deps, deal_id=str(deal.id))
+    assert [(row.sub_status, row.actor, row.note) for row in story.history] == [
+        ("awaiting_payment", "customer", ""),
+        ("awaiting_confirmation", "customer", ""),
+        ("opened_by_customer", "customer", "I sent it at noon"),
+    ]
+
+
+@pytest.mark.parametrize("step", [checkout.get_checkout, checkout.cancel])
+@pytest.mark.parametrize("invoice_id", ["", "nonsense", "0197a000-0000-7000-8000-00000000dead", "a\0"])
+def test_an_unknown_invoice_is_not_found_whatever_its_id_looks_like(
+    world: World, step: Callable[..., Any], invoice_id: str
+) -> None:
+    assert refusal(step, world.deps, invoice_id=invoice_id).reason == "INVOICE_NOT_FOUND"
+
+
+# -- the operator's steps
+
+
+def test_confirming_credits_what_was_locked_and_says_so(world: World) -> None:
+    deal = world.with_deal(amount="100.00")
+    mark(world, deal)
+    done = desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="eve")
+    assert (done.status, done.sub_status, str(done.merchant_usdt)) == (
+        "completed",
+        "successfully_paid",
+        "105.978260",
+    )
+    fact = only_fact(world, deal)
+    assert (fact.event_type, fact.amount, fact.merchant_usdt) == ("invoice.success", "100.00", "105.978260")
+    assert not fact.is_adjusted
+    assert desk.get_deal(world.deps, deal_id=str(deal.id)).history[-1].actor == "operator:eve"
+
+
+def test_rejecting_fails_the_invoice(world: World) -> None:
+    deal = world.with_deal()
+    desk.reject_deal(world.deps, deal_id=str(deal.id), actor="", note="no money came")
+    assert status_of(world, deal) == ("fail", "failed", "rejected_by_operator")
+    fact = only_fact(world, deal)
+    assert fact.event_type == "invoice.fail"
+    assert not fact.HasField("merchant_usdt")
+
+
+def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:
+    paid, less, rejected = (world.with_deal(amount=f"{100 + n}.00") for n in range(3))
+    for deal in (paid, less, rejected):
+        desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+        assert status_of(world, deal) == ("pending", "appeal", "opened_by_operator")
+    desk.resolve_as_paid(world.deps, deal_id=str(paid.id), actor="", note="")
+    adjusted = desk.resolve_adjusted(world.deps, deal_id=str(less.id), amount="46", actor="", note="half")
+    desk.resolve_as_rejected(world.deps, deal_id=str(rejected.id), actor="", note="")
+    assert status_of(world, paid) == ("success", "completed", "successfully_paid")
+    assert status_of(world, less) == ("success", "completed", "completed_with_adjustment")
+    assert status_of(world, rejected) == ("fail", "failed", "appeal_rejected")
+    # 46 / 0.92 less 2.5 %; the client's 2.5 % on top of 46.
+    assert (str(adjusted.merchant_usdt), str(adjusted.amount_fiat)) == ("48.750000", "47.15")
+    fact = only_fact(world, less)
+    assert fact.event_type == "invoice.adjusted"
+    assert (fact.amount, fact.original_amount, fact.adjusted_amount) == ("46.00", "101.00", "46.00")
+    assert fact.is_adjusted
+    assert fact.sub_status == "completed_with_adjustment"
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "100.00", "100.01", "50.005"])
+def test_an_adjustment_goes_down_only_and_to_something_real(world: World, amount: str) -> None:
+    deal = world.with_deal(amount="100.00")
+    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+    refused = refusal(
+        desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount=amount, actor="", note=""
+    )
+    assert refused.reason == "ADJUSTMENT_INVALID"
+    assert status_of(world, deal)[1] == "appeal"
+
+
+def test_a_deal_is_adjusted_at_most_once(world: World) -> None:
+    deal = world.with_deal(amount="100.00")
+    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+    desk.resolve_adjusted(world.deps, deal_id=str(deal.id), amount="90", actor="", note="")
+    refused = refusal(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="80", actor="", note="")
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+    assert only_fact(world, deal).amount == "90.00"
+
+
+def test_the_history_can_not_be_rewritten_by_the_service_itself(world: World) -> None:
+    deal = world.with_deal()
+    for statement in ("UPDATE deal_transitions SET actor = 'x'", "DELETE FROM deal_transitions"):
+        with (
+            pytest.raises(exc.ProgrammingError, match="permission denied"),
+            world.deps.db.transaction() as tx,
+        ):
+            tx.execute(text(statement))
+    assert len(desk.get_deal(world.deps, deal_id=str(deal.id)).history) == 1
+
+
+# -- time
+
+
+def test_invoices_and_deals_whose_time_is_over_expire_each_by_its_own_time(world: World) -> None:
+    waiting, deal = world.create(), world.with_deal()
+    world.clock.advance(minutes=PAYMENT_MINUTES, seconds=-1)
+    run_timers(world)
+    assert status_of(world, deal)[0] == "pending"
+    world.clock.advance(seconds=1)
+    run_timers(world)
+    assert status_of(world, deal) == ("expired", "expired", "payment_window_expired")
+    assert world.announced(waiting.id) == []
+    world.clock.advance(minutes=30)
+    run_timers(world)
+    (fact,) = world.announced(waiting.id)
+    assert (fact.event_type, fact.reason) == ("invoice.expired", "ttl_expired")
+    assert not only_fact(world, deal).HasField("reason")
+    assert open_deals(world) == 0
+
+
+def test_what_expired_while_nobody_watched_is_caught_up_with_in_one_go(world: World) -> None:
+    invoices = [world.create() for _ in range(230)]
+    world.clock.advance(days=3)
+    run_timers(world)
+    assert all(len(world.announced(each.id)) == 1 for each in invoices[:3])
+    with world.deps.db.autocommit() as connection:
+        left = connection.execute(text("SELECT count(*) FROM invoices WHERE status = 'pending'")).scalar_one()
+        facts = connection.execute(text("SELECT count(*) FROM outbox")).scalar_one()
+    assert (left, facts) == (0, 230)
+
+
+def test_a_deal_marked_paid_outlives_its_window_and_becomes_an_appeal_when_overdue(world: World) -> None:
+    deal = world.with_deal()
+    world.clock.advance(minutes=10)
+    mark(world, deal)
+    world.clock.advance(minutes=59)
+    run_timers(world)
+    assert status_of(world, deal) == ("pending", "pending", "awaiting_confirmation")
+    world.clock.advance(minutes=1)
+    run_timers(world)
+    assert status_of(world, deal) == ("pending", "appeal", "confirmation_overdue")
+    assert desk.resolve_as_paid(world.deps, deal_id=str(deal.id), actor="", note="").status == "completed"
+
+
+def test_timers_running_side_by_side_expire_everything_once(world: World) -> None:
+    for _ in range(40):
+        world.create()
+    world.clock.advance(days=1)
+    in_parallel(8, lambda _: str(run_timers(world)))
+    with world.deps.db.autocommit() as connection:
+        assert connection.execute(text("SELECT count(*) FROM outbox")).scalar_one() == 40
+
+
+def run_timers(world: World) -> None:
+    for timer in (timers.expire_invoices, timers.expire_deals, timers.open_overdue_appeals):
+        while timer(world.deps):
+            pass
+
+
+# -- all at once
+
+
+def test_of_twenty_confirms_rejects_and_cancels_at_once_one_wins(world: World) -> None:
+    for _ in range(3):
+        deal = world.with_deal()
+        steps: list[Callable[[], Any]] = [
+            lambda deal=deal: desk.confirm_deal(world.deps, deal_id=str(deal.id), actor=""),  # type: ignore[misc]
+            lambda deal=deal: checkout.cancel(world.deps, invoice_id=str(deal.invoice_id)),  # type: ignore[misc]
+            lambda deal=deal: desk.reject_deal(world.deps, deal_id=str(deal.id), actor="", note=""),  # type: ignore[misc]
+        ]
+
+        def attempt(number: int, steps: list[Callable[[], Any]] = steps) -> str:
+            try:
+                steps[number % 3]()
+            except Refused as refused:
+                return refused.reason
+            return "won"
+
+        outcomes = in_parallel(20, attempt)
+        status = status_of(world, deal)
+        # Canceling what is canceled already answers calmly; everything else wins once.
+        assert outcomes["won"] == 1 or status[0] == "canceled"
+        assert len(world.announced(deal.invoice_id)) == 1
+        assert open_deals(world) == 0
+        assert desk.get_deal(world.deps, deal_id=str(deal.id)).history[-1].sub_status == status[2]
+
+
+def in_parallel(count: int, call: Callable[[int], str]) -> dict[str, int]:
+    with ThreadPoolExecutor(20) as threads:
+        return dict(Counter(threads.map(call, range(count))))

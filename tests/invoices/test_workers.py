@@ -1,0 +1,96 @@
+"""The loops over real NATS: what is finished is on the bus at once, and the catalog's copy follows its hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.bus import Bus
+from kit.worker import Stop, run_all
+from services.invoices import events, workers
+from services.invoices.domain import InvoiceStatus
+from services.invoices.operations import checkout, reading
+from tests.invoices.conftest import World
+
+
+@pytest.fixture(scope="module")
+def running(module_world: World) -> Iterator[World]:
+    deps, stop = module_world.deps, Stop()
+    deps.bus.start()
+    loops = [*workers.caches(deps), *workers.workers(deps)]
+    thread = Thread(target=run_all, args=(loops, stop))
+    thread.start()
+    yield module_world
+    stop.set()
+    thread.join(20)
+    deps.bus.close()
+
+
+def test_a_finished_invoice_is_announced_once_it_is_committed(
+    running: World, world: World, nats_url: str
+) -> None:
+    new = world.create()
+    checkout.cancel(world.deps, invoice_id=str(new.id))
+    listener = Bus(nats_url, name="listener")
+    listener.start()
+    assert listener.wait_ready(10)
+    pull = listener.open_pull("test-listener", events.FINISHED)
+    seen: list[pb.InvoiceFinished] = []
+
+    def heard() -> bool:
+        for message in pull.take(10):
+            seen.append(pb.InvoiceFinished.FromString(message.payload))
+            message.acknowledge()
+        return any(fact.invoice_id == str(new.id) for fact in seen)
+
+    wait_until(heard, "the announcement to arrive", timeout_seconds=15)
+    listener.close()
+    (fact,) = [fact for fact in seen if fact.invoice_id == str(new.id)]
+    assert (fact.event_type, fact.reason) == ("invoice.canceled", "user_canceled")
+
+
+def test_the_expiry_workers_end_what_is_due(running: World, world: World) -> None:
+    waiting, deal = world.create(), world.with_deal()
+    world.clock.advance(minutes=31)
+
+    def both_expired() -> bool:
+        refs = (waiting.id, deal.invoice_id)
+        views = [
+            reading.get_invoice(world.deps, merchant_id=world.merchant.merchant_id, invoice_ref=str(ref))
+            for ref in refs
+        ]
+        return all(view.status == InvoiceStatus.EXPIRED for view in views)
+
+    wait_until(both_expired, "both to expire", timeout_seconds=15)
+
+
+def test_a_change_of_the_catalog_is_known_here_before_long(running: World, world: World) -> None:
+    currency = catalog_pb2.Currency(
+        code="CHF",
+        name="Franc",
+        symbol="Fr",
+        decimals=2,
+        min_amount="1",
+        max_amount="5",
+        markup="0",
+        enabled=True,
+    )
+    assert "CHF" not in world.deps.catalog.catalog().currencies
+    world.catalog.SetCurrency(catalog_pb2.SetCurrencyRequest(currency=currency))
+    wait_until(
+        lambda: "CHF" in world.deps.catalog.catalog().currencies,
+        "the new currency to be known",
+        timeout_seconds=15,
+    )
+
+
+def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
+    world.with_deal()
+    gauges = {gauge.name: gauge.value for gauge in workers.gauges(world.deps)}
+    assert gauges["deals_pending"] == 1
+    assert set(gauges) == {"outbox_unpublished", "outbox_oldest_seconds", "deals_pending", "deals_in_appeal"}
