@@ -30,5 +30,5 @@ class MerchantsSettings(ServiceSettings):
         description="comma-separated, 32 random bytes in base64 each; the first encrypts, all decrypt",
     )
     webhook_allow_private: bool = Field(
-        False, description="allow http and non-public callback addresses; for local stacks only"
+        default=False, description="allow http and non-public callback addresses; for local stacks only"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import text
 
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
+from services.invoices.clients import CatalogClient
 from services.invoices.operations import checkout, creating, desk, reading
 from tests.invoices.conftest import World, with_settings
 
@@ -24,7 +26,7 @@ def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Refused:
 
 
 def merchant_like(world: World, **changes: Any) -> merchants_pb2.Merchant:
-    copy = merchants_pb2.Merchant()
+    copy: Any = merchants_pb2.Merchant()
     copy.CopyFrom(world.merchant)
     for name, value in changes.items():
         if value is None:
@@ -34,7 +36,8 @@ def merchant_like(world: World, **changes: Any) -> merchants_pb2.Merchant:
             getattr(copy, name).extend(value)
         else:
             setattr(copy, name, value)
-    return copy
+    changed: merchants_pb2.Merchant = copy
+    return changed
 
 
 def test_a_new_invoice_is_pending_and_can_be_read_back(world: World) -> None:
@@ -225,9 +228,7 @@ def in_parallel(count: int, call: Callable[[int], Any]) -> dict[str, int]:
 
 def test_nothing_is_sold_when_the_catalog_was_never_seen(world: World) -> None:
     blind = with_settings(world)
-    deps = creating.Deps(
-        **{**blind.deps.__dict__, "catalog": type(world.deps.catalog)("127.0.0.1:1")}  # nobody listens there
-    )
+    deps = replace(blind.deps, catalog=CatalogClient("127.0.0.1:1"))  # nobody listens there
     refused = refusal(
         creating.create_invoice,
         deps,

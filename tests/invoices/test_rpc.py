@@ -130,9 +130,8 @@ def test_pages_have_exact_totals_and_may_lie_beyond_the_last(
         world.clock.advance(seconds=1)
 
     def page(**query: Any) -> tuple[list[str], int]:
-        answer = invoices.ListInvoices(
-            pb.ListInvoicesRequest(**({"merchant_id": owner, "per_page": 2} | query))
-        )
+        values: dict[str, Any] = {"merchant_id": owner, "per_page": 2} | query
+        answer = invoices.ListInvoices(pb.ListInvoicesRequest(**values))
         return [each.external_id for each in answer.invoices], answer.total
 
     assert page(page=1) == (["e4", "e3"], 5)
@@ -140,6 +139,7 @@ def test_pages_have_exact_totals_and_may_lie_beyond_the_last(
     assert page(page=4) == ([], 5)
     assert page(page=2**62, per_page=500) == ([], 5)
     assert page(page=1, currency_code="EUR", status=pb.INVOICE_STATUS_PENDING)[1] == 5
+    nothing: dict[str, Any]
     for nothing in ({"currency_code": "JPY"}, {"status": pb.INVOICE_STATUS_FAIL}):
         with pytest.raises(Refused) as refused:
             page(page=1, **nothing)
