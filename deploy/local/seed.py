@@ -10,11 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
+
 from deploy.local.demo_world import CURRENCIES, METHODS
 from deploy.local.home import Home, write_private_json
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.errors import Refused
 from kit.rpc.client import channel
 
 OWNER = "owner@shop.example"
@@ -22,6 +25,12 @@ SHOP = "Demo shop"
 CATEGORY = "standard"
 
 
+@retry(
+    retry=retry_if_exception(lambda error: isinstance(error, Refused) and error.reason == "DB_UNAVAILABLE"),
+    stop=stop_after_delay(30),
+    wait=wait_fixed(0.2),
+    reraise=True,
+)
 def seed(home: Home, stack: dict[str, Any]) -> None:
     """Make the demo world, leave its merchant's key and secret in `demo.json`; raises kit.errors.Refused."""
     addresses = {service: place["address"] for service, place in stack["services"].items()}
