@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 Handler = Callable[[Session, Incoming], None]
 
-BATCH = 16
+BATCH = 32
 PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
@@ -39,6 +39,9 @@ KEEP_INBOX = timedelta(days=90)
 
 class Consumer:
     """A worker around `handler(tx, event)`: it does the effect in `tx` and raises when it can't.
+
+    The handler works on `tx` and nothing else: it may run again for the same event, and `tx` may hold the
+    effects of the events before it.
 
     `name` is the durable consumer's name on the stream: replicas with the same name share the events, so it
     must not change. One consumer per event and database, since they share the inbox. Several processes may
@@ -97,20 +100,16 @@ class Consumer:
 
     def handle(self, event: Incoming) -> None:
         """One delivery, from the transaction to its settlement; `DatabaseUnavailable` leaves it unsettled."""
-        with request_id.bind(event.request_id or request_id.new()):
-            try:
-                self._take_effect(event)
-            except DatabaseUnavailable as error:
-                if not isinstance(error, DatabaseBusy):
-                    raise
-                self._count_failure(event, error)
-            except Exception as error:  # noqa: BLE001 - an event that fails must not stop the ones behind it
-                self._count_failure(event, error)
-            else:
-                event.acknowledge()
-                log.info(
-                    "event_handled", consumer=self.name, subject=event.subject, event_id=str(event.event_id)
-                )
+        try:
+            self._take_effect([event])
+        except DatabaseUnavailable as error:
+            if not isinstance(error, DatabaseBusy):
+                raise
+            self._count_failure(event, error)
+        except Exception as error:  # noqa: BLE001 - an event that fails must not stop the ones behind it
+            self._count_failure(event, error)
+        else:
+            self._acknowledge([event])
 
     def retry_parked(self) -> int:
         """Handle again, once, the parked events (1000 at a time); returns how many took effect.
@@ -144,15 +143,33 @@ class Consumer:
         if self._pull is None:
             self._pull = self._bus.open_pull(self.name, self._subject)
         events = self._pull.take(BATCH)
-        while events and not stop.is_set():
-            try:
+        try:
+            if len(events) > 1 and self._handle_together(events):
+                events = []
+            while events and not stop.is_set():
                 self.handle(events[0])
-            except DatabaseUnavailable:
-                self._hand_back(events, OUTAGE_RETRY_SECONDS)
-                raise
-            del events[0]
+                del events[0]
+        except DatabaseUnavailable:
+            self._hand_back(events, OUTAGE_RETRY_SECONDS)
+            raise
         self._hand_back(events, 0)
         self._sweep()
+
+    def _handle_together(self, events: Sequence[Incoming]) -> bool:
+        """One transaction for all that came: several times quicker when there are many.
+
+        False when one of them fails, whichever it is; nothing has happened then and each gets its own.
+        """
+        try:
+            self._take_effect(events)
+        except DatabaseUnavailable as error:
+            if not isinstance(error, DatabaseBusy):
+                raise
+            return False
+        except Exception:  # noqa: BLE001 - told about when the event that caused it fails on its own
+            return False
+        self._acknowledge(events)
+        return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
         """Ask for them again now: left alone they would come after half a minute only."""
@@ -160,11 +177,25 @@ class Consumer:
             event.retry_after(seconds)
 
     @retry_conflicts
-    def _take_effect(self, event: Incoming) -> None:
+    def _take_effect(self, events: Sequence[Incoming]) -> None:
         with self._db.transaction() as tx:
-            if first_time(tx, self._inbox, event.event_id, self._clock.now()):
-                self._handler(tx, event)
-                tx.execute(delete(self._parked).where(self._parked.event_id == event.event_id))
+            for event in events:
+                with request_id.bind(event.request_id or request_id.new()):
+                    if first_time(tx, self._inbox, event.event_id, self._clock.now()):
+                        self._handler(tx, event)
+            ids = [event.event_id for event in events]
+            tx.execute(delete(self._parked).where(self._parked.event_id.in_(ids)))
+
+    def _acknowledge(self, events: Sequence[Incoming]) -> None:
+        for event in events:
+            event.acknowledge()
+            log.info(
+                "event_handled",
+                consumer=self.name,
+                subject=event.subject,
+                event_id=str(event.event_id),
+                request_id=event.request_id,
+            )
 
     def _count_failure(self, event: Incoming, failure: Exception) -> None:
         """Note the failure by itself, and either ask for the event again or park it."""
@@ -196,6 +227,7 @@ class Consumer:
             consumer=self.name,
             subject=event.subject,
             event_id=str(event.event_id),
+            request_id=event.request_id,
             attempts=attempts,
             exc_info=failure,
         )

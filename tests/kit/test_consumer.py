@@ -176,9 +176,9 @@ def test_an_event_that_keeps_failing_is_parked_and_the_ones_behind_it_go_on(
             raise ValueError("can't swallow it\x00")
         _note(tx, event)
 
+    _, poison, _ = _publish(bus, subject, "fine", "poison", "good")  # they come in one batch
     consumer = start(handle, park_after_failures=3)
-    poison, _ = _publish(bus, subject, "poison", "fine")
-    _wait_for_notes(db, "fine")
+    _wait_for_notes(db, "fine", "good")
     wait_until(
         lambda: any(row.parked_at is not None for row in _parked(db)),
         "the event to be parked",
@@ -190,7 +190,7 @@ def test_an_event_that_keeps_failing_is_parked_and_the_ones_behind_it_go_on(
     assert consumer.retry_parked() == 0
     broken.clear()
     assert consumer.retry_parked() == 1
-    assert _notes(db) == ["fine", "poison"]
+    assert _notes(db) == ["fine", "good", "poison"]
     assert _parked(db) == []
 
 
