@@ -1,0 +1,176 @@
+"""A catalog to talk to and a rate source to ask: what the tests of this folder share."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+import psycopg2
+import pytest
+
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from fiatgate.catalog.v1 import catalog_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.errors import Refused
+from services.catalog.wiring import Deps
+from tests.support.clock import ManualClock
+
+_numbers = itertools.count()
+
+
+@dataclass
+class Catalog:
+    """A running catalog and the few words tests need to talk to it."""
+
+    deps: Deps
+    stub: catalog_pb2_grpc.CatalogServiceStub
+    clock: ManualClock
+
+    def new_code(self) -> str:
+        """A currency code no other test has: the tests of a module share one database."""
+        number = next(_numbers)
+        return "".join(chr(65 + number // 26**place % 26) for place in (2, 1, 0))
+
+    def currency(self, code: str | None = None, **options: Any) -> str:
+        """Makes a currency; returns its code."""
+        code = self.new_code() if code is None else code
+        values: dict[str, Any] = {
+            "name": "Crown",
+            "symbol": "¤",
+            "decimals": 2,
+            "min_amount": "1",
+            "max_amount": "10000",
+            "markup": "0",
+            "enabled": True,
+        }
+        self.stub.SetCurrency(pb.SetCurrencyRequest(currency=pb.Currency(code=code, **(values | options))))
+        return code
+
+    def method(self, currency_code: str, method_code: str | None = None, **options: Any) -> str:
+        """Makes a payment method; returns its code."""
+        method_code = f"method-{next(_numbers)}" if method_code is None else method_code
+        values: dict[str, Any] = {
+            "name": "Bank",
+            "min_sum": "10",
+            "max_sum": "500",
+            "payment_minutes": 15,
+            "commission": "0.02",
+            "active": True,
+        }
+        method = pb.PaymentMethod(method_code=method_code, currency_code=currency_code, **(values | options))
+        self.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method))
+        return method_code
+
+    def set_rate(self, code: str, rate: str) -> pb.Rate:
+        return self.stub.SetRate(pb.SetRateRequest(currency_code=code, rate=rate)).rate
+
+    def accept_rate(self, code: str) -> pb.Rate:
+        return self.stub.AcceptRate(pb.AcceptRateRequest(currency_code=code)).rate
+
+    def pull(self) -> dict[str, pb.RateState]:
+        return {state.currency_code: state for state in self.stub.PullRates(pb.PullRatesRequest()).rates}
+
+    def state(self, code: str) -> pb.RateState:
+        states = self.stub.ListRates(pb.ListRatesRequest()).rates
+        return next(state for state in states if state.currency_code == code)
+
+    def currencies(self, merchant: merchants_pb2.Merchant) -> dict[str, str]:
+        """What endpoint 6 shows: code -> rate."""
+        answer = self.stub.ListMerchantCurrencies(pb.ListMerchantCurrenciesRequest(merchant=merchant))
+        return {offer.currency.code: offer.rate for offer in answer.currencies}
+
+    def offers(
+        self, merchant: merchants_pb2.Merchant, currency_code: str | None = None
+    ) -> list[pb.MethodOffer]:
+        """What endpoint 7 shows."""
+        request = pb.ListMethodOffersRequest(merchant=merchant, currency_code=currency_code)
+        return list(self.stub.ListMethodOffers(request).offers)
+
+    def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> pb.GetQuoteResponse:
+        return self.stub.GetQuote(pb.GetQuoteRequest(merchant=merchant, method_code=method_code))
+
+    def execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Straight to the database, past all rules."""
+        connection = psycopg2.connect(self.deps.settings.database_url)
+        try:
+            with connection, connection.cursor() as cursor:
+                cursor.execute(statement, values)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    def insert_rate(self, code: str, rate: str, *, age_seconds: float = 0, document: object = None) -> None:
+        """A stored rate as no operation would write it."""
+        document = {"quotes": []} if document is None else document
+        self.execute(
+            "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
+            " VALUES (%s, %s, 'operator', %s, %s)",
+            code,
+            rate,
+            self.clock.now() - timedelta(seconds=age_seconds),
+            json.dumps(document),
+        )
+
+
+def merchant(*currencies: str, **options: Any) -> merchants_pb2.Merchant:
+    """One that may use only `currencies` (none given: all), in a category of 5 percent."""
+    values: dict[str, Any] = {"category_code": "shops", "category_commission": "0.05", "client_share": "0"}
+    return merchants_pb2.Merchant(allowed_currencies=currencies, **(values | options))
+
+
+def reason(refused: pytest.ExceptionInfo[Refused]) -> str:
+    return refused.value.reason
+
+
+@dataclass
+class RateServer:
+    """A real HTTP server with a body (or a status, or silence) at each path; what is not known is 404."""
+
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> Self:
+        rates = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                rates.asked.append(self.path)
+                if self.path in rates.silent:
+                    rates.over.wait(30)
+                    return
+                body = rates.bodies.get(self.path)
+                self.send_response(rates.statuses.get(self.path, 404 if body is None else 200))
+                if self.path == "/moved":
+                    self.send_header("Location", "/good")
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def say(self, path: str, rates: dict[str, Any]) -> None:
+        """From now on the source at `path` answers these rates, by currency code."""
+        self.bodies[path] = json.dumps({"rates": rates}).encode()
+
+    def source(self, path: str, *codes: str, **options: Any) -> dict[str, Any]:
+        """The setting of the source at `path`, named as its path."""
+        url = f"http://127.0.0.1:{self._server.server_address[1]}{path}"
+        return {"name": path[1:], "url": url, "paths": {code: f"rates.{code}" for code in codes}, **options}

@@ -1,0 +1,47 @@
+"""The migrations and the models say the same, and the database guards what deals were priced with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg2
+import pytest
+
+from kit import migrate
+from services.catalog.models import Base
+
+
+def test_the_migrated_database_is_what_the_models_say(database_url: Callable[[str], str]) -> None:
+    assert migrate.drift(database_url("catalog"), Base.metadata) == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE rates SET source_rate = 1", "DELETE FROM rates", "TRUNCATE rates"]
+)
+def test_an_accepted_rate_can_be_neither_changed_nor_removed(
+    database_url: Callable[[str], str], statement: str
+) -> None:
+    connection = psycopg2.connect(database_url("catalog"))
+    try:
+        with (
+            pytest.raises(psycopg2.errors.RestrictViolation, match="append-only"),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "NaN"])
+def test_the_database_takes_no_rate_that_is_not_above_zero(
+    database_url: Callable[[str], str], rate: str
+) -> None:
+    connection = psycopg2.connect(database_url("catalog"))
+    try:
+        with pytest.raises(psycopg2.errors.CheckViolation), connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO held_rates VALUES ('EUR', %s, '2026-01-01', '{}')",
+                (rate,),
+            )
+    finally:
+        connection.close()

@@ -1,0 +1,545 @@
+"""What merchants are offered, and what operators may set: every reason of endpoints 6 and 7, over gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.errors import Refused
+from services.catalog import store
+from tests.catalog.running import Catalog, merchant, reason
+
+# -- endpoint 6: currencies with rates
+
+
+def test_a_currency_is_offered_with_its_rate_after_the_markup(catalog: Catalog) -> None:
+    code = catalog.currency(markup="0.015", name="Krona", symbol="kr", decimals=2)
+    catalog.set_rate(code, "92.519")
+    answer = catalog.stub.ListMerchantCurrencies(pb.ListMerchantCurrenciesRequest(merchant=merchant(code)))
+    (offer,) = answer.currencies
+    assert offer.rate == "91.13"
+    assert (offer.currency.code, offer.currency.name, offer.currency.symbol) == (code, "Krona", "kr")
+    assert offer.currency.decimals == 2
+
+
+def test_currencies_come_by_code_and_only_those_the_merchant_may_use(catalog: Catalog) -> None:
+    codes = [catalog.currency() for _ in range(3)]
+    for code in codes:
+        catalog.set_rate(code, "2")
+    assert list(catalog.currencies(merchant(codes[2], codes[0]))) == [codes[0], codes[2]]
+    assert set(codes) <= set(catalog.currencies(merchant()))
+
+
+def test_a_disabled_currency_is_not_offered(catalog: Catalog) -> None:
+    on, off = catalog.currency(), catalog.currency()
+    for code in (on, off):
+        catalog.set_rate(code, "2")
+    catalog.currency(off, enabled=False)
+    assert catalog.currencies(merchant(on, off)) == {on: "2.00"}
+
+
+def test_no_currency_that_ever_had_a_rate_is_rate_not_found(catalog: Catalog) -> None:
+    code = catalog.currency()
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATE_NOT_FOUND"
+
+
+def test_a_merchant_without_any_usable_currency_gets_rate_not_found(catalog: Catalog) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant("ZZZ"))
+    assert reason(refused) == "RATE_NOT_FOUND"
+
+
+def test_only_stale_rates_are_rates_unavailable_from_the_second_they_are_too_old(catalog: Catalog) -> None:
+    stale, never = catalog.currency(), catalog.currency()
+    catalog.set_rate(stale, "2")
+    catalog.clock.advance(seconds=600)
+    assert catalog.currencies(merchant(stale, never)) == {stale: "2.00"}
+    catalog.clock.advance(seconds=1)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(stale, never))
+    assert reason(refused) == "RATES_UNAVAILABLE"
+
+
+def test_the_greatest_age_of_a_rate_is_a_setting(make_catalog: Callable[..., Catalog]) -> None:
+    catalog = make_catalog(rates_max_age_seconds=5)
+    code = catalog.currency()
+    catalog.set_rate(code, "2")
+    catalog.clock.advance(seconds=6)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATES_UNAVAILABLE"
+
+
+def test_a_currency_without_fresh_rate_is_left_out_among_fresh_ones(catalog: Catalog) -> None:
+    stale, fresh, never = catalog.currency(), catalog.currency(), catalog.currency()
+    catalog.set_rate(stale, "2")
+    catalog.clock.advance(seconds=601)
+    catalog.set_rate(fresh, "3")
+    assert catalog.currencies(merchant(stale, fresh, never)) == {fresh: "3.00"}
+
+
+@pytest.mark.parametrize(("rate", "markup"), [("0.00999999", "0"), ("90", "1"), ("0.011", "0.5")])
+def test_a_rate_that_comes_down_to_zero_is_rate_invalid(catalog: Catalog, rate: str, markup: str) -> None:
+    good, bad = catalog.currency(), catalog.currency(markup=markup)
+    catalog.set_rate(good, "2")
+    catalog.set_rate(bad, rate)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(good, bad))
+    assert reason(refused) == "RATE_INVALID"
+    assert refused.value.metadata == {"currency": bad}
+
+
+def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.execute("ALTER TABLE rates DROP CONSTRAINT ck_rates_source_rate")
+    catalog.insert_rate(code, "NaN")
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATE_INVALID"
+    assert catalog.state(code).in_force.source_rate == "NaN"
+    catalog.set_rate(code, "2")
+    assert catalog.currencies(merchant(code)) == {code: "2.00"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        "text",
+        {"quotes": "text"},
+        {"sources": []},
+        {"quotes": [{"source": "a"}]},
+        {"quotes": [{"source": "", "rate": "1"}]},
+        {"quotes": [{"source": "a", "rate": "NaN"}]},
+        {"quotes": [{"source": "a", "rate": "-1"}]},
+        {"quotes": [{"source": "a", "rate": "1", "error": "too"}]},
+    ],
+)
+def test_a_stored_document_that_does_not_parse_is_rates_invalid(catalog: Catalog, document: Any) -> None:
+    good, bad = catalog.currency(), catalog.currency()
+    catalog.set_rate(good, "2")
+    catalog.insert_rate(bad, "2", document=document)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(good, bad))
+    assert reason(refused) == "RATES_INVALID"
+    assert "malformed" in catalog.state(bad).in_force.sources[0].error
+    catalog.set_rate(bad, "3")
+    assert catalog.currencies(merchant(good, bad)) == {good: "2.00", bad: "3.00"}
+
+
+def test_a_rate_from_the_future_is_rates_invalid(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.insert_rate(code, "2", age_seconds=-61)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATES_INVALID"
+    catalog.clock.advance(seconds=1)
+    assert catalog.currencies(merchant(code)) == {code: "2.00"}
+
+
+# -- endpoint 7: payment methods with commissions
+
+
+def test_a_method_is_offered_with_its_commission_split(catalog: Catalog) -> None:
+    code = catalog.currency(symbol="€")
+    method = catalog.method(code, commission="0.02", logo_url="https://cdn.example/bank.svg")
+    (offer,) = catalog.offers(merchant(code, client_share="0.333333"), code)
+    assert (offer.total_percent, offer.client_percent, offer.merchant_percent) == ("7.00", "2.33", "4.67")
+    assert offer.currency.symbol == "€"
+    assert offer.method == pb.PaymentMethod(
+        method_code=method,
+        currency_code=code,
+        name="Bank",
+        min_sum="10.00",
+        max_sum="500.00",
+        payment_minutes=15,
+        commission="0.02",
+        logo_url="https://cdn.example/bank.svg",
+        active=True,
+    )
+
+
+def test_methods_come_by_currency_and_name_and_only_active_ones_of_enabled_currencies(
+    catalog: Catalog,
+) -> None:
+    first, second, off = catalog.currency(), catalog.currency(), catalog.currency(enabled=False)
+    zeta = catalog.method(first, name="Zeta")
+    alpha = catalog.method(first, name="Alpha")
+    other = catalog.method(second, name="Aleph")
+    catalog.method(first, name="Beta", active=False)
+    catalog.method(off)
+    everything = merchant(first, second, off)
+    assert [offer.method.method_code for offer in catalog.offers(everything)] == [alpha, zeta, other]
+    assert [offer.method.method_code for offer in catalog.offers(everything, second)] == [other]
+
+
+def test_only_the_methods_and_currencies_the_merchant_may_use_are_offered(catalog: Catalog) -> None:
+    mine, others = catalog.currency(), catalog.currency()
+    allowed, _, elsewhere = catalog.method(mine), catalog.method(mine), catalog.method(others)
+    some = merchant(mine, allowed_methods=[allowed, elsewhere])
+    assert [offer.method.method_code for offer in catalog.offers(some)] == [allowed]
+
+
+def test_a_currency_is_found_in_any_case(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code)
+    offers = catalog.offers(merchant(code), code.lower())
+    assert [offer.method.method_code for offer in offers] == [method]
+
+
+def test_a_known_currency_without_active_methods_gives_an_empty_list(catalog: Catalog) -> None:
+    code = catalog.currency()
+    assert catalog.offers(merchant(code), code) == []
+    catalog.method(code, active=False)
+    assert catalog.offers(merchant(code), code) == []
+
+
+@pytest.mark.parametrize("asked", ["zzz", "ZZZ", "", "E", "EURO", "E\0R", "е€р", "ı" * 3, "X" * 5000])
+def test_an_unknown_currency_is_currency_not_found_with_the_code_in_upper_case(
+    catalog: Catalog, asked: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.offers(merchant(), asked)
+    assert reason(refused) == "CURRENCY_NOT_FOUND"
+    assert refused.value.metadata["currency"] == asked.upper()[:2048]
+
+
+def test_a_disabled_or_not_allowed_currency_is_not_found(catalog: Catalog) -> None:
+    disabled, foreign = catalog.currency(enabled=False), catalog.currency()
+    catalog.method(disabled)
+    catalog.method(foreign)
+    for code, asking in ((disabled, merchant()), (foreign, merchant("EUR"))):
+        with pytest.raises(Refused) as refused:
+            catalog.offers(asking, code.lower())
+        assert reason(refused) == "CURRENCY_NOT_FOUND"
+        assert refused.value.metadata == {"currency": code}
+
+
+CATEGORY_FAULTS = [
+    ({"category_code": None, "category_commission": None}, "0.02", "MERCHANT_CATEGORY_MISSING"),
+    ({"category_code": "shops", "category_commission": None}, "0.02", "MERCHANT_CATEGORY_NOT_FOUND"),
+    ({"category_commission": "1.01"}, "0", "MERCHANT_CATEGORY_RATE_INVALID"),
+    ({"category_commission": "-0.01"}, "0.02", "MERCHANT_CATEGORY_RATE_INVALID"),
+    ({"category_commission": "NaN"}, "0", "MERCHANT_CATEGORY_RATE_INVALID"),
+    ({"category_commission": "five"}, "0", "MERCHANT_CATEGORY_RATE_INVALID"),
+    ({"category_commission": "0.6"}, "0.400001", "MERCHANT_CATEGORY_RATE_INVALID"),
+]
+
+
+@pytest.mark.parametrize(("options", "commission", "fault"), CATEGORY_FAULTS)
+def test_a_category_that_gives_no_commission_is_told_for_offers_and_quotes(
+    catalog: Catalog, options: dict[str, Any], commission: str, fault: str
+) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "2")
+    method = catalog.method(code, commission=commission)
+    with pytest.raises(Refused) as refused:
+        catalog.offers(merchant(code, **options), code)
+    assert reason(refused) == fault
+    with pytest.raises(Refused) as refused:
+        catalog.quote(merchant(code, **options), method)
+    assert reason(refused) == fault
+
+
+def test_a_missing_category_is_told_even_when_there_is_nothing_to_offer(catalog: Catalog) -> None:
+    code = catalog.currency()
+    with pytest.raises(Refused) as refused:
+        catalog.offers(merchants_pb2.Merchant(client_share="0", allowed_currencies=[code]), code)
+    assert reason(refused) == "MERCHANT_CATEGORY_MISSING"
+
+
+def test_an_unknown_currency_is_told_before_a_missing_category(catalog: Catalog) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.offers(merchants_pb2.Merchant(client_share="0"), "ZZZ")
+    assert reason(refused) == "CURRENCY_NOT_FOUND"
+
+
+def test_commissions_of_all_the_money_are_the_limit(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.method(code, commission="0.4")
+    (offer,) = catalog.offers(merchant(code, category_commission="0.6", client_share="1"), code)
+    assert (offer.total_percent, offer.client_percent, offer.merchant_percent) == ("100.00", "100.00", "0.00")
+
+
+@pytest.mark.parametrize("share", ["", "1.1", "-0.1", "half", "0.1234567"])
+def test_a_client_share_that_is_no_fraction_is_refused(catalog: Catalog, share: str) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.offers(merchant(client_share=share))
+    assert reason(refused) == "VALIDATION_ERROR"
+    assert refused.value.metadata == {"field": "merchant.client_share"}
+
+
+# -- quotes
+
+
+def test_a_quote_is_the_offer_with_the_rate_of_now(catalog: Catalog) -> None:
+    code = catalog.currency(markup="0.01")
+    method = catalog.method(code)
+    catalog.set_rate(code, "100")
+    asking = merchant(code, client_share="0.5")
+    quote = catalog.quote(asking, method)
+    assert quote.rate == "99.00"
+    assert [quote.offer] == catalog.offers(asking, code)
+    catalog.set_rate(code, "200")
+    assert catalog.quote(asking, method).rate == "198.00"
+
+
+def test_a_method_that_can_not_be_used_is_payment_method_not_found(catalog: Catalog) -> None:
+    code, off = catalog.currency(), catalog.currency(enabled=False)
+    catalog.set_rate(code, "2")
+    good = catalog.method(code)
+    cases = [
+        (merchant(), "nowhere"),
+        (merchant(), ""),
+        (merchant(), "a\0b"),
+        (merchant(), "x" * 5000),
+        (merchant(), catalog.method(code, active=False)),
+        (merchant(), catalog.method(off)),
+        (merchant("ZZZ"), good),
+        (merchant(allowed_methods=["another"]), good),
+    ]
+    for asking, method in cases:
+        with pytest.raises(Refused) as refused:
+            catalog.quote(asking, method)
+        assert reason(refused) == "PAYMENT_METHOD_NOT_FOUND"
+        assert refused.value.metadata["method_code"] == method[:2048]
+
+
+def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog: Catalog) -> None:
+    other, code = catalog.currency(), catalog.currency()
+    method = catalog.method(code)
+    catalog.set_rate(other, "2")
+
+    def fault() -> str:
+        with pytest.raises(Refused) as refused:
+            catalog.quote(merchant(), method)
+        return reason(refused)
+
+    assert fault() == "RATE_NOT_FOUND"
+    catalog.set_rate(code, "0.001")
+    assert fault() == "RATE_INVALID"
+    catalog.set_rate(code, "2")
+    catalog.clock.advance(seconds=601)
+    assert fault() == "RATES_UNAVAILABLE"
+    catalog.insert_rate(code, "2", document={"quotes": 1})
+    catalog.clock.advance(seconds=-601)
+    catalog.insert_rate(code, "2", document={"quotes": 1})
+    assert fault() == "RATES_INVALID"
+
+
+# -- what operators set
+
+
+def test_the_catalog_lists_everything_enabled_or_not(catalog: Catalog) -> None:
+    on, off = catalog.currency(), catalog.currency(enabled=False, decimals=0, min_amount="5", max_amount="5")
+    active, inactive = catalog.method(on), catalog.method(off, active=False)
+    content = catalog.stub.GetCatalog(pb.GetCatalogRequest())
+    currencies = {currency.code: currency for currency in content.currencies}
+    methods = {method.method_code: method for method in content.methods}
+    assert currencies[on].enabled and not currencies[off].enabled
+    assert methods[active].active and not methods[inactive].active
+    assert (currencies[off].decimals, currencies[off].min_amount, currencies[off].max_amount) == (
+        0,
+        "5.00",
+        "5.00",
+    )
+    assert list(currencies) == sorted(currencies)
+
+
+def test_setting_again_replaces_all_options(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code, logo_url="https://cdn.example/a.png")
+    catalog.currency(code, name="Other", markup="0.5", enabled=False)
+    catalog.method(code, method, name="Card", commission="1")
+    content = catalog.stub.GetCatalog(pb.GetCatalogRequest())
+    currency = next(each for each in content.currencies if each.code == code)
+    replaced = next(each for each in content.methods if each.method_code == method)
+    assert (currency.name, currency.markup, currency.enabled) == ("Other", "0.5", False)
+    assert (replaced.name, replaced.commission, replaced.HasField("logo_url")) == ("Card", "1", False)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("code", code) for code in ("", "eur", "EURO", "E1R", "ÄÖÜ", "EU\0", "EUR\n")),
+        *(("name", name) for name in ("", "  ", "x" * 129, "a\0b", "a\nb", "\u202ename")),
+        *(("symbol", symbol) for symbol in ("", "x" * 9, "\0")),
+        *(("decimals", decimals) for decimals in (-1, 3, 2**31 - 1)),
+        *(
+            ("min_amount", amount)
+            for amount in ("", "0", "-1", "1.001", "1e3", "NaN", "10001", "1" * 19, "1" * 5000)
+        ),
+        *(("max_amount", amount) for amount in ("", "0", "0.5", "Infinity", "1000000000000000000")),
+        *(("markup", markup) for markup in ("", "-0.1", "1.000001", "0.1234567", "1%")),
+    ],
+)
+def test_a_currency_of_a_wrong_form_is_refused_with_its_field(
+    catalog: Catalog, field: str, value: Any
+) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.currency(**{field: value})
+    assert reason(refused) == "VALIDATION_ERROR"
+    told = refused.value.metadata["field"]
+    assert told == f"currency.{field}" or (field, value, told) == (
+        "min_amount",
+        "10001",
+        "currency.max_amount",
+    )
+
+
+def test_the_bounds_of_a_currency_have_no_more_decimals_than_it_has(catalog: Catalog) -> None:
+    with pytest.raises(Refused, match="at most 0 decimals"):
+        catalog.currency(decimals=0, min_amount="1.50")
+    catalog.currency(decimals=0, min_amount="1.00")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("method_code", code) for code in ("a b", "ä", "x" * 65, "a/b", "a\0", "a\n")),
+        *(("currency_code", code) for code in ("", "eur", "E\0R")),
+        *(("name", name) for name in ("", "x" * 129, "a\0b")),
+        *(("min_sum", amount) for amount in ("", "0", "-1", "1.001", "501")),
+        *(("max_sum", amount) for amount in ("", "0", "9.99", "1" * 19)),
+        *(("payment_minutes", minutes) for minutes in (-1, 0, 1441)),
+        *(("commission", commission) for commission in ("", "-0.1", "1.1", "0.1234567")),
+        *(
+            ("logo_url", url)
+            for url in (
+                "",
+                "ftp://cdn.example/a",
+                "javascript:alert(1)",
+                "https://",
+                "https://u:p@cdn.example/",
+                "//x",
+            )
+        ),
+        ("logo_url", "https://cdn.example/" + "a" * 2048),
+    ],
+)
+def test_a_method_of_a_wrong_form_is_refused_with_its_field(catalog: Catalog, field: str, value: Any) -> None:
+    values = {"currency_code": catalog.currency(), "method_code": "method", field: value}
+    with pytest.raises(Refused) as refused:
+        catalog.method(**values)
+    assert reason(refused) == "VALIDATION_ERROR"
+    told = refused.value.metadata["field"]
+    assert told == f"method.{field}" or (field, value, told) == ("min_sum", "501", "method.max_sum")
+
+
+def test_a_method_of_an_unknown_currency_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.method("ZZZ")
+    assert reason(refused) == "CURRENCY_NOT_FOUND"
+    assert refused.value.metadata == {"currency": "ZZZ"}
+
+
+def test_an_empty_request_is_refused_and_not_an_internal_error(catalog: Catalog) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: catalog.stub.SetCurrency(pb.SetCurrencyRequest()),
+        lambda: catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest()),
+        lambda: catalog.stub.SetRate(pb.SetRateRequest()),
+        lambda: catalog.stub.AcceptRate(pb.AcceptRateRequest()),
+        lambda: catalog.stub.ListMerchantCurrencies(pb.ListMerchantCurrenciesRequest()),
+        lambda: catalog.stub.ListMethodOffers(pb.ListMethodOffersRequest()),
+        lambda: catalog.stub.GetQuote(pb.GetQuoteRequest()),
+    ]
+    for call in calls:
+        with pytest.raises(Refused) as refused:
+            call()
+        assert reason(refused) == "VALIDATION_ERROR"
+
+
+# -- rates that operators set
+
+
+def test_a_set_rate_holds_at_once_and_every_one_is_kept(catalog: Catalog) -> None:
+    code = catalog.currency(markup="0.1")
+    for rate in ("1", "500", "0.02", "999999999999.99999999"):
+        answer = catalog.set_rate(code, rate)
+        assert answer == catalog.state(code).in_force
+    assert answer.source_rate == "999999999999.99999999"
+    assert answer.rate == "899999999999.99"
+    assert answer.origin == pb.RATE_ORIGIN_OPERATOR
+    assert answer.taken_at.ToDatetime() == catalog.clock.now().replace(tzinfo=None)
+    assert answer.fresh and not answer.sources
+    kept = catalog.execute("SELECT count(*) FROM rates WHERE currency_code = %s", code)
+    assert kept == [(4,)]
+
+
+@pytest.mark.parametrize(
+    "rate",
+    ["", "0", "-1", "0.000000001", "1.123456789", "1000000000000", "1e2", "NaN", "Infinity", "1" * 5000],
+)
+def test_a_rate_of_a_wrong_form_is_refused(catalog: Catalog, rate: str) -> None:
+    code = catalog.currency()
+    with pytest.raises(Refused) as refused:
+        catalog.set_rate(code, rate)
+    assert reason(refused) == "VALIDATION_ERROR"
+    assert refused.value.metadata == {"field": "rate"}
+    assert not catalog.state(code).HasField("in_force")
+
+
+def test_rates_of_unknown_currencies_are_refused(catalog: Catalog) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: catalog.set_rate("ZZZ", "1"),
+        lambda: catalog.accept_rate("ZZZ"),
+    ]
+    for call in calls:
+        with pytest.raises(Refused) as refused:
+            call()
+        assert reason(refused) == "CURRENCY_NOT_FOUND"
+        assert refused.value.metadata == {"currency": "ZZZ"}
+
+
+def test_there_is_nothing_to_accept_when_nothing_is_held(catalog: Catalog) -> None:
+    code = catalog.currency()
+    with pytest.raises(Refused) as refused:
+        catalog.accept_rate(code)
+    assert reason(refused) == "RATE_NOT_HELD"
+    assert refused.value.metadata == {"currency": code}
+
+
+def test_many_operators_at_once_leave_one_rate_in_force_and_all_of_them_kept(catalog: Catalog) -> None:
+    code = catalog.currency()
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda number: catalog.set_rate(code, str(number)), range(1, 33)))
+    (newest,) = catalog.execute(
+        "SELECT source_rate FROM rates WHERE currency_code = %s ORDER BY id DESC LIMIT 1", code
+    )
+    assert catalog.currencies(merchant(code)) == {code: f"{newest[0]:.2f}"}
+    assert catalog.execute("SELECT count(*) FROM rates WHERE currency_code = %s", code) == [(32,)]
+
+
+def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code)
+    catalog.execute(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
+        ' SELECT %s, 1, \'sources\', %s, \'{"quotes": [{"source": "a", "rate": "1", "error": ""}]}\''
+        " FROM generate_series(1, 20000)",
+        code,
+        catalog.clock.now(),
+    )
+    catalog.execute("ANALYZE rates")
+    assert catalog.quote(merchant(), method).rate == "1.00"
+    with catalog.deps.db.transaction() as tx:
+        before = _rows_read(tx)
+        currencies = store.enabled_currencies_with_rates(tx)
+        store.active_method_with_rates(tx, method)
+        read = _rows_read(tx) - before
+    assert read <= 2 * (len(currencies) + 1), "a scan of all rates ever: reads would get slower every minute"
+
+
+def _rows_read(tx: Session) -> int:
+    """Rows of `rates` this transaction has read so far, however it found them."""
+    query = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'rates'"
+    return int(tx.execute(text(query)).scalar_one())

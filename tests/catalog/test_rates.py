@@ -1,0 +1,470 @@
+"""Rates polled from real HTTP sources: median, jump guard, staleness, and sources that misbehave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.bus import Bus
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.rpc import deadline
+from kit.worker import Stop
+from services.catalog import operations
+from services.catalog.clients import ANSWER_MAX_BYTES, RateSources
+from services.catalog.config import RateSource
+from services.catalog.events import CATALOG_CHANGED
+from services.catalog.workers import gauges, workers
+from tests.catalog.running import Catalog, RateServer, merchant, reason
+from tests.support.servers import NatsServer
+
+WAIT_SECONDS = 15
+
+MakeCatalog = Callable[..., Catalog]
+
+
+def one_source(make_catalog: MakeCatalog, rate_server: RateServer, code: str, **settings: Any) -> Catalog:
+    """A catalog that asks `/good` for the rate of one currency."""
+    return make_catalog(rate_sources=[rate_server.source("/good", code)], **settings)
+
+
+# -- one poll
+
+
+def test_the_median_of_the_sources_is_accepted_and_kept_with_all_they_said(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency(markup="0.01")
+    for path, number in (("/a", 90), ("/b", 94.5), ("/c", 92)):
+        rate_server.say(path, {code: number})
+    paths = ("/a", "/b", "/c", "/gone")
+    catalog = make_catalog(rate_sources=[rate_server.source(path, code) for path in paths])
+    state = catalog.pull()[code]
+    assert state == catalog.state(code)
+    assert not state.HasField("held")
+    rate = state.in_force
+    assert (rate.source_rate, rate.rate, rate.fresh) == ("92", "91.08", True)
+    assert rate.origin == pb.RATE_ORIGIN_SOURCES
+    assert rate.taken_at.ToDatetime() == catalog.clock.now().replace(tzinfo=None)
+    assert [(quote.source, quote.rate, quote.error) for quote in rate.sources] == [
+        ("a", "90", ""),
+        ("b", "94.5", ""),
+        ("c", "92", ""),
+        ("gone", "", "answered 404"),
+    ]
+    assert [quote.HasField("rate") for quote in rate.sources] == [True, True, True, False]
+    assert catalog.currencies(merchant(code)) == {code: "91.08"}
+
+
+def test_a_number_keeps_every_digit_the_source_sent(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    rate_server.bodies["/good"] = b'{"rates": {"%s": 90071992547.40993123}}' % code.encode()
+    catalog = one_source(make_catalog, rate_server, code)
+    assert catalog.pull()[code].in_force.source_rate == "90071992547.40993123"
+
+
+BROKEN = {
+    "not JSON": b"<html>rates</html>",
+    "empty": b"",
+    "not UTF-8": b'{"rates": {"%s": "\xff\xfe"}}',
+    "deeply nested": b'{"rates": ' + b"[" * 200_000,
+    "NaN": b'{"rates": {"%s": NaN}}',
+    "Infinity": b'{"rates": {"%s": -Infinity}}',
+    "NaN as text": b'{"rates": {"%s": "NaN"}}',
+    "words": b'{"rates": {"%s": "ninety"}}',
+    "exponent as text": b'{"rates": {"%s": "9e1"}}',
+    "zero": b'{"rates": {"%s": 0}}',
+    "negative": b'{"rates": {"%s": -90}}',
+    "tiny": b'{"rates": {"%s": 0.000000001}}',
+    "huge": b'{"rates": {"%s": 1000000000000}}',
+    "huge exponent": b'{"rates": {"%s": 1e999999999}}',
+    "endless exponent": b'{"rates": {"%s": 1e99999999999999999999999}}',
+    "huge integer": b'{"rates": {"%s": ' + b"9" * 100_000 + b"}}",
+    "true": b'{"rates": {"%s": true}}',
+    "null": b'{"rates": {"%s": null}}',
+    "an object": b'{"rates": {"%s": {"rate": 90}}}',
+    "a list": b'{"rates": ["%s", 90]}',
+    "another currency": b'{"rates": {"ZZZ": 90}}',
+    "too large": b'{"rates": {"%s": 90}, "x": "' + b"x" * ANSWER_MAX_BYTES + b'"}',
+}
+
+
+@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN.keys())
+def test_a_source_that_answers_nonsense_is_left_out_and_the_others_count(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer, body: bytes
+) -> None:
+    code = catalog.currency()
+    rate_server.bodies["/broken"] = body.replace(b"%s", code.encode())
+    broken = rate_server.source("/broken", code)
+    alone = make_catalog(rate_sources=[broken])
+    assert not alone.pull()[code].HasField("in_force")
+    with pytest.raises(Refused) as refused:
+        alone.currencies(merchant(code))
+    assert reason(refused) == "RATE_NOT_FOUND"
+
+    rate_server.say("/good", {code: "92.5"})
+    both = make_catalog(rate_sources=[broken, rate_server.source("/good", code)])
+    rate = both.pull()[code].in_force
+    assert rate.source_rate == "92.5"
+    assert rate.sources[0].error and not rate.sources[0].HasField("rate")
+
+
+def test_sources_that_fail_or_hang_do_not_hold_up_the_others(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    rate_server.say("/good", {code: 90})
+    rate_server.say("/moved", {code: 1})
+    rate_server.statuses |= {"/moved": 302, "/ill": 500}
+    rate_server.silent.add("/hanging")
+    sources = [rate_server.source(path, code) for path in ("/hanging", "/ill", "/moved", "/good")]
+    refused_port = {"name": "closed", "url": "http://127.0.0.1:1/", "paths": {code: "x"}}
+    catalog = make_catalog(rate_sources=[*sources, refused_port])
+    started = monotonic_seconds()
+    rate = catalog.pull()[code].in_force
+    assert monotonic_seconds() - started < 3
+    assert rate.source_rate == "90"
+    assert [quote.error for quote in rate.sources] == [
+        "no answer within 1 s",
+        "answered 500",
+        "answered 302",
+        "",
+        "127.0.0.1: the connection failed",
+    ]
+
+
+def test_a_private_source_is_not_called_unless_the_setting_allows_it(rate_server: RateServer) -> None:
+    rate_server.say("/good", {"EUR": 90})
+    source = RateSource(**rate_server.source("/good", "EUR"))
+    (refused,) = RateSources([source], allow_private=False).ask(1)["EUR"]
+    assert (refused.rate, refused.error) == (None, "the URL must begin with https://")
+    assert rate_server.asked == []
+    (allowed,) = RateSources([source], allow_private=True).ask(1)["EUR"]
+    assert allowed.rate == 90
+
+
+def test_one_source_may_quote_many_currencies_and_another_the_other_way_round(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    first, second, unknown = catalog.currency(), catalog.currency(), catalog.new_code()
+    rate_server.say("/a", {first: 100, second: 4, unknown: 7})
+    rate_server.say("/b", {first: "0.0125"})
+    sources = [
+        rate_server.source("/a", first, second, unknown),
+        rate_server.source("/b", first, invert=True),
+    ]
+    catalog = make_catalog(rate_sources=sources)
+    states = catalog.pull()
+    assert {code: state.in_force.source_rate for code, state in states.items()} == {first: "90", second: "4"}
+    assert rate_server.asked == ["/a", "/b"] or rate_server.asked == ["/b", "/a"]
+
+
+def test_fewer_sources_than_must_answer_change_nothing(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    sources = [rate_server.source(path, code) for path in ("/a", "/b")]
+    catalog = make_catalog(rate_sources=sources, rates_min_sources=2)
+    rate_server.say("/a", {code: 90})
+    assert not catalog.pull()[code].HasField("in_force")
+    rate_server.say("/b", {code: 91})
+    assert catalog.pull()[code].in_force.source_rate == "90.5"
+    rate_server.say("/a", {code: 92})
+    del rate_server.bodies["/b"]
+    catalog.clock.advance(seconds=601)
+    assert catalog.pull()[code].in_force.source_rate == "90.5"
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATES_UNAVAILABLE"
+
+
+def test_without_sources_there_is_nothing_to_pull(catalog: Catalog) -> None:
+    catalog.set_rate(catalog.currency(), "2")
+    assert catalog.pull() == {}
+
+
+def test_a_call_without_time_for_the_sources_is_refused_before_they_are_asked(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    with deadline.within(1.5), pytest.raises(Refused) as refused:
+        operations.pull_rates(catalog.deps)
+    assert reason(refused) == "DB_UNAVAILABLE"
+    assert rate_server.asked == []
+
+
+# -- the jump guard
+
+
+def test_a_rate_within_the_jump_is_accepted_and_beyond_it_is_held(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    for rate in ("100", "110", "99", "99"):
+        rate_server.say("/good", {code: rate})
+        assert catalog.pull()[code].in_force.source_rate == rate
+    rate_server.say("/good", {code: "108.91"})
+    state = catalog.pull()[code]
+    assert (state.in_force.source_rate, state.held.source_rate) == ("99", "108.91")
+    assert state.held.origin == pb.RATE_ORIGIN_SOURCES
+    assert [quote.rate for quote in state.held.sources] == ["108.91"]
+    assert catalog.currencies(merchant(code)) == {code: "99.00"}
+
+
+def test_a_newer_held_rate_takes_the_place_of_the_older(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    for rate in ("100", "200", "300"):
+        rate_server.say("/good", {code: rate})
+        catalog.clock.advance(seconds=1)
+        state = catalog.pull()[code]
+    assert (state.in_force.source_rate, state.held.source_rate) == ("100", "300")
+    assert state.held.taken_at.ToDatetime() == catalog.clock.now().replace(tzinfo=None)
+    assert catalog.execute("SELECT count(*) FROM held_rates WHERE currency_code = %s", code) == [(1,)]
+
+
+def test_a_held_rate_is_gone_when_the_sources_come_back(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    for rate in ("100", "1", "101"):
+        rate_server.say("/good", {code: rate})
+        state = catalog.pull()[code]
+    assert state.in_force.source_rate == "101"
+    assert not state.HasField("held")
+    with pytest.raises(Refused) as refused:
+        catalog.accept_rate(code)
+    assert reason(refused) == "RATE_NOT_HELD"
+
+
+def test_an_accepted_rate_is_in_force_and_later_polls_are_measured_against_it(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    for rate in ("100", "200"):
+        rate_server.say("/good", {code: rate})
+        catalog.pull()
+    polled_at = catalog.clock.now()
+    catalog.clock.advance(seconds=30)
+    accepted = catalog.accept_rate(code)
+    assert (accepted.source_rate, accepted.origin) == ("200", pb.RATE_ORIGIN_ACCEPTED)
+    assert accepted.taken_at.ToDatetime() == polled_at.replace(tzinfo=None)
+    assert [quote.rate for quote in accepted.sources] == ["200"]
+    assert catalog.state(code) == pb.RateState(currency_code=code, in_force=accepted)
+    rate_server.say("/good", {code: "210"})
+    assert catalog.pull()[code].in_force.source_rate == "210"
+    with pytest.raises(Refused) as refused:
+        catalog.accept_rate(code)
+    assert reason(refused) == "RATE_NOT_HELD"
+
+
+def test_the_guard_holds_however_old_the_last_rate_is(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    rate_server.say("/good", {code: "100"})
+    catalog.pull()
+    catalog.clock.advance(days=30)
+    rate_server.say("/good", {code: "150"})
+    state = catalog.pull()[code]
+    assert not state.in_force.fresh
+    assert state.held.source_rate == "150"
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATES_UNAVAILABLE"
+    catalog.accept_rate(code)
+    assert catalog.currencies(merchant(code)) == {code: "150.00"}
+
+
+def test_the_share_of_a_jump_is_a_setting(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code, rates_max_jump="0.01")
+    for rate in ("100", "102"):
+        rate_server.say("/good", {code: rate})
+        state = catalog.pull()[code]
+    assert state.held.source_rate == "102"
+
+
+# -- operators and sources together
+
+
+def test_a_set_rate_outranks_polls_while_it_is_fresh_and_then_they_resume(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    rate_server.say("/good", {code: "101"})
+    catalog.pull()
+    catalog.set_rate(code, "100")
+    catalog.clock.advance(seconds=600)
+    assert catalog.pull()[code].in_force.source_rate == "100"
+    assert catalog.currencies(merchant(code)) == {code: "100.00"}
+    catalog.clock.advance(seconds=1)
+    assert catalog.state(code).in_force.source_rate == "101"
+    assert catalog.currencies(merchant(code)) == {code: "101.00"}
+
+
+def test_an_accepted_rate_replaces_a_set_one_at_once(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    catalog.set_rate(code, "100")
+    rate_server.say("/good", {code: "50"})
+    assert catalog.pull()[code].held.source_rate == "50"
+    catalog.accept_rate(code)
+    assert catalog.currencies(merchant(code)) == {code: "50.00"}
+
+
+def test_setting_a_rate_drops_what_was_held_against_the_former_one(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    for rate in ("100", "50"):
+        rate_server.say("/good", {code: rate})
+        catalog.pull()
+    catalog.set_rate(code, "51")
+    assert not catalog.state(code).HasField("held")
+    assert catalog.pull()[code].in_force.source_rate == "51"
+    catalog.clock.advance(seconds=601)
+    assert catalog.pull()[code].in_force.source_rate == "50"
+
+
+# -- the worker
+
+
+def test_only_one_of_many_processes_asks_in_each_period(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    rate_server.say("/good", {code: 90})
+    catalogs = [one_source(make_catalog, rate_server, code) for _ in range(4)]
+    now = catalogs[-1].clock.now()
+
+    def all_look() -> int:
+        before = len(rate_server.asked)
+        threads = [
+            threading.Thread(target=operations.poll_when_due, args=(each.deps,)) for each in catalogs * 2
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return len(rate_server.asked) - before
+
+    asked = []
+    for seconds in (0, 0, 59, 1, 59, 1):
+        now = max(now, *(each.clock.now() for each in catalogs))
+        for each in catalogs:
+            each.clock.set(now)
+            each.clock.advance(seconds=seconds)
+        asked.append(all_look())
+    assert asked == [1, 0, 0, 1, 0, 1]
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_polls(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    catalog = one_source(make_catalog, rate_server, catalog.currency())
+    for hours in (2, -1, -1):
+        catalog.clock.advance(hours=hours)
+        operations.poll_when_due(catalog.deps)
+    assert len(rate_server.asked) == 3
+
+
+def test_the_worker_polls_by_itself_goes_on_after_bad_answers_and_stops_when_asked(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    rate_server.bodies["/good"] = b"nonsense"
+    catalog = one_source(make_catalog, rate_server, code, rates_poll_seconds=1)
+    (poller,) = workers(catalog.deps)
+    stop = Stop()
+    thread = threading.Thread(target=poller.run, args=(stop,))
+    thread.start()
+    try:
+        wait_until(lambda: bool(rate_server.asked), "the first poll", timeout_seconds=WAIT_SECONDS)
+        rate_server.say("/good", {code: 90})
+        catalog.clock.advance(seconds=2)
+        wait_until(
+            lambda: catalog.state(code).HasField("in_force"), "a later poll", timeout_seconds=WAIT_SECONDS
+        )
+        assert poller.health().healthy
+    finally:
+        stop.set()
+        thread.join(WAIT_SECONDS)
+    assert not thread.is_alive()
+
+
+def test_there_is_no_worker_without_sources(catalog: Catalog) -> None:
+    assert workers(catalog.deps) == ()
+
+
+def test_the_gauges_count_what_waits_for_an_operator(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    before = {gauge.name: gauge.value for gauge in gauges(catalog.deps)}
+    rate_server.say("/good", {code: 100})
+    catalog.pull()
+    rate_server.say("/good", {code: 200})
+    catalog.pull()
+    after = {gauge.name: gauge.value for gauge in gauges(catalog.deps)}
+    assert after["rates_held"] == before["rates_held"] + 1
+    assert after["currencies_without_fresh_rate"] == before["currencies_without_fresh_rate"] - 1
+
+
+# -- hints
+
+
+def test_every_change_gives_a_hint_and_nothing_breaks_while_nats_is_away(
+    make_catalog: MakeCatalog, rate_server: RateServer, nats_server: NatsServer
+) -> None:
+    listener = Bus(nats_server.url, name="listener")
+    heard = threading.Semaphore(0)
+    listener.on_hint(CATALOG_CHANGED, lambda *_: heard.release())
+    code = make_catalog().new_code()
+    catalog = one_source(make_catalog, rate_server, code, nats_url=nats_server.url)
+    rate_server.say("/good", {code: 100})
+    for bus in (listener, catalog.deps.bus):
+        bus.start()
+    try:
+        assert listener.wait_ready(WAIT_SECONDS) and catalog.deps.bus.wait_ready(WAIT_SECONDS)
+        for change in (
+            lambda: catalog.currency(code),
+            lambda: catalog.method(code),
+            lambda: catalog.set_rate(code, "100"),
+            catalog.pull,
+        ):
+            change()
+            assert heard.acquire(timeout=WAIT_SECONDS), "no hint after a change"
+        rate_server.say("/good", {code: 200})
+        catalog.pull()  # held: nothing changed for those who keep a snapshot
+        catalog.accept_rate(code)
+        assert heard.acquire(timeout=WAIT_SECONDS), "no hint after accepting"
+        nats_server.stop()
+        catalog.currency(code, name="Renamed")
+        catalog.set_rate(code, "101")
+        assert catalog.currencies(merchant(code)) == {code: "101.00"}
+    finally:
+        listener.close()
+        catalog.deps.bus.close()
+    assert not heard.acquire(blocking=False), "a hint without a change"
