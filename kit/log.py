@@ -89,7 +89,8 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     for key, value in event.items():
         if _is_secret(key):
             event[key] = MASK
-        elif isinstance(value, Mapping | list | tuple):
+        # exc_info has to stay the tuple it is: of a copy nobody makes a traceback.
+        elif isinstance(value, Mapping | list | tuple) and key != "exc_info":
             event[key] = _redacted(value)
     return event
 
