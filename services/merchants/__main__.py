@@ -19,9 +19,7 @@ SERVICE = Service(name="merchants", settings=MerchantsSettings, wire=wire, add_t
 def rotate_secrets() -> None:
     settings = config.load(MerchantsSettings)
     log.configure(SERVICE.name, settings)
-    deps = wire(settings)
-    log.get_logger().info("rotated", resealed=operations.rotate_secrets(deps))
-    deps.db.dispose()
+    log.get_logger().info("rotated", resealed=operations.rotate_secrets(wire(settings)))
 
 
 def main() -> None:

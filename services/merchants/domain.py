@@ -11,7 +11,6 @@ from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from kit.money import parse_decimal
@@ -19,7 +18,6 @@ from kit.money import parse_decimal
 NAME_CHARACTERS: Final = 128
 KEY_NAME_CHARACTERS: Final = 64
 EMAIL_CHARACTERS: Final = 254
-URL_CHARACTERS: Final = 2048
 FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
 
@@ -127,46 +125,21 @@ def fraction_text(value: Decimal) -> str:
 
 
 def parse_currency_codes(texts: Iterable[str]) -> list[str]:
-    return _codes((text.upper() for text in texts), r"[A-Z]{3}", "three letters each")
+    return _codes(texts, r"[A-Za-z]{3}", "three letters each", normal=str.upper)
 
 
 def parse_method_codes(texts: Iterable[str]) -> list[str]:
     return _codes(texts, r"[A-Za-z0-9_-]{1,64}", "1 to 64 characters of A-Z, a-z, 0-9, - and _ each")
 
 
-def _codes(texts: Iterable[str], pattern: str, form: str) -> list[str]:
-    codes = list(dict.fromkeys(texts))
+def _codes(texts: Iterable[str], pattern: str, form: str, *, normal: Callable[[str], str] = str) -> list[str]:
+    given = list(texts)
+    if not all(re.fullmatch(pattern, text) for text in given):
+        raise ValueError(f"expected {form}")
+    codes = list(dict.fromkeys(map(normal, given)))
     if len(codes) > ALLOWED_CODES:
         raise ValueError(f"expected at most {ALLOWED_CODES} codes")
-    if not all(re.fullmatch(pattern, code) for code in codes):
-        raise ValueError(f"expected {form}")
     return codes
-
-
-def parse_https_url(text: str) -> str:
-    """What a webhook may be sent to."""
-    return _url(text, ("https",))
-
-
-def parse_web_url(text: str) -> str:
-    """What a browser may be sent to."""
-    return _url(text, ("https", "http"))
-
-
-def _url(text: str, schemes: tuple[str, ...]) -> str:
-    """A URL with a host, of one of the schemes, without user and password (DESIGN section 4)."""
-    if len(text) > URL_CHARACTERS:
-        raise ValueError(f"expected at most {URL_CHARACTERS} characters")
-    if any(character.isspace() for character in _printable(text)) or "\\" in text:
-        raise ValueError("expected a URL without spaces and backslashes")
-    parts = urlsplit(text)
-    if (
-        parts.scheme not in schemes or not parts.hostname or parts.port == 0
-    ):  # `port` raises when it isn't one
-        raise ValueError(f"expected a URL with {' or '.join(schemes)} and a host")
-    if "@" in parts.netloc:
-        raise ValueError("expected a URL without user and password")
-    return text
 
 
 def _printable(text: str) -> str:

@@ -22,7 +22,10 @@ class Owner(Base):
     """A person or company, known by an e-mail address in lower case; blocked while `blocked_at` is set."""
 
     __tablename__ = "owners"
-    __table_args__ = (CheckConstraint("email = lower(email) AND char_length(email) <= 254", name="email"),)
+    __table_args__ = (
+        # Lower case of ASCII, that is: of other alphabets the database and Python needn't think the same.
+        CheckConstraint('email = lower(email COLLATE "C") AND char_length(email) <= 254', name="email"),
+    )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
     email: Mapped[str] = mapped_column(unique=True)

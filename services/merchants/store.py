@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, bindparam, select, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -68,9 +69,19 @@ _KEY_HOLDER = (
 )
 
 
+# Planning these joins takes PostgreSQL three times as long as running them, so each connection prepares them
+# once (measured: 38 in place of 133 microseconds). `columns` gives the rows of EXECUTE their Python types.
+_DOLLARS = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+_PREPARE = f"PREPARE holder_of_active_key AS {_KEY_HOLDER.compile(dialect=_DOLLARS)}"
+_EXECUTE = text("EXECUTE holder_of_active_key (:key_hash)").columns(*_KEY_HOLDER.selected_columns)
+
+
 def holder_of_active_key(connection: Connection, key_hash: bytes) -> KeyHolder | None:
     """One statement for everything that Authenticate needs: no call is more frequent."""
-    row = connection.execute(_KEY_HOLDER, {"key_hash": key_hash}).one_or_none()
+    if "holder_of_active_key" not in connection.info:  # kept beside the driver's connection while that lives
+        connection.exec_driver_sql(_PREPARE)
+        connection.info["holder_of_active_key"] = True
+    row = connection.execute(_EXECUTE, {"key_hash": key_hash}).one_or_none()
     if row is None:
         return None
     values = row._asdict()

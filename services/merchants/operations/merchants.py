@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kit.egress import check_url
 from kit.ids import new_id
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantStatus
@@ -114,15 +115,16 @@ def _change(deps: Deps, merchant_id: str, change: Callable[[models.Merchant], No
 
 
 def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) -> None:
-    web_url = domain.parse_web_url
-    callback_url = web_url if deps.settings.webhook_allow_private else domain.parse_https_url
+    # Browsers are sent to the latter two: http and any host will do. The former is called from here.
+    callback_url = _url(allow_private=deps.settings.webhook_allow_private)
+    page_url = _url(allow_private=True)
     for field, parse in (
         ("name", domain.parse_name),
         ("category_code", _or_none(domain.parse_category_code)),
         ("client_share", domain.parse_fraction),
         ("callback_url", _or_none(callback_url)),
-        ("success_url", _or_none(web_url)),
-        ("fail_url", _or_none(web_url)),
+        ("success_url", _or_none(page_url)),
+        ("fail_url", _or_none(page_url)),
         ("allowed_currencies", domain.parse_currency_codes),
         ("allowed_methods", domain.parse_method_codes),
     ):
@@ -133,3 +135,11 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
 
 def _or_none(parse: Callable[[str], str]) -> Callable[[str], str | None]:
     return lambda text: parse(text) if text else None
+
+
+def _url(*, allow_private: bool) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        check_url(text, allow_private=allow_private)
+        return text  # as it was given, not as it was parsed
+
+    return parse

@@ -23,7 +23,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_owners"),
         sa.UniqueConstraint("email", name="uq_owners_email"),
         sa.CheckConstraint(
-            "email = lower(email) AND char_length(email) <= 254", name=op.f("ck_owners_email")
+            'email = lower(email COLLATE "C") AND char_length(email) <= 254', name=op.f("ck_owners_email")
         ),
     )
     op.create_table(

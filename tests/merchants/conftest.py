@@ -1,0 +1,95 @@
+"""A merchants service on a real database, called directly and over a real socket."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pytest
+from cryptography.fernet import Fernet
+
+from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from kit.rpc.client import channel
+from kit.rpc.server import RpcServer
+from services.merchants import operations, rpc
+from services.merchants.config import MerchantsSettings
+from services.merchants.operations import MerchantOptions, NewApiKey
+from services.merchants.wiring import Deps, wire
+from tests.support.clock import ManualClock
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An active merchant with one key, the only one of its owner."""
+
+    merchant_id: str
+    email: str
+    key: NewApiKey
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(scope="module")
+def make_settings(database_url: Callable[[str], str]) -> Callable[..., MerchantsSettings]:
+    """Settings of the module's database; the master key is the module's unless given."""
+    master_key = Fernet.generate_key().decode()
+
+    def make(*master_keys: str, webhook_allow_private: bool = False) -> MerchantsSettings:
+        return MerchantsSettings(
+            database_url=database_url("merchants"),
+            bind="127.0.0.1:0",
+            master_keys=master_keys or (master_key,),
+            webhook_allow_private=webhook_allow_private,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def _wired(make_settings: Callable[..., MerchantsSettings]) -> Iterator[Deps]:
+    deps = wire(make_settings())
+    yield deps
+    deps.db.dispose()
+
+
+@pytest.fixture
+def deps(_wired: Deps, clock: ManualClock) -> Deps:
+    return replace(_wired, clock=clock)
+
+
+@pytest.fixture
+def new_email() -> str:
+    return f"owner{next(_numbers)}@example.com"
+
+
+@pytest.fixture
+def shop(deps: Deps) -> Shop:
+    email = f"shop{next(_numbers)}@example.com"
+    merchant = operations.create_merchant(
+        deps, owner_email=email, active=True, options=MerchantOptions(name="A shop")
+    )
+    merchant_id = str(merchant.merchant_id)
+    return Shop(merchant_id, email, operations.create_api_key(deps, merchant_id=merchant_id))
+
+
+@contextmanager
+def serving(deps: Deps) -> Iterator[MerchantsServiceStub]:
+    """The service behind a real socket, as other services see it."""
+    server = RpcServer()
+    rpc.add_to(server, deps)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with channel(f"127.0.0.1:{port}", name="merchants") as connected:
+        yield MerchantsServiceStub(connected)
+    server.stop(1).wait()
+
+
+@pytest.fixture(scope="module")
+def stub(_wired: Deps) -> Iterator[MerchantsServiceStub]:
+    with serving(_wired) as served:
+        yield served

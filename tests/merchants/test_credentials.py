@@ -1,0 +1,61 @@
+"""Keys, secrets and what of them is kept."""
+
+import pytest
+from cryptography.fernet import Fernet
+
+from services.merchants import credentials
+from services.merchants.credentials import ApiKeyHasher, MasterKeyMissing, Vault
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+
+
+def test_keys_and_secrets_are_long_random_and_readable() -> None:
+    keys = {credentials.new_api_key() for _ in range(100)}
+    secrets = {credentials.new_secret() for _ in range(100)}
+    assert len(keys) == len(secrets) == 100
+    assert all(
+        len(key) == 36 and key.startswith("fg_") and key[3:].isalnum() and key.isascii() for key in keys
+    )
+    assert all(len(secret) == 43 and secret.isalnum() and secret.isascii() for secret in secrets)
+
+
+def test_a_value_sealed_twice_looks_different_and_opens_the_same() -> None:
+    vault = Vault([NEW])
+    one, other = vault.seal(b"secret"), vault.seal(b"secret")
+    assert one != other
+    assert vault.open(one) == vault.open(other) == b"secret"
+    assert b"secret" not in one
+
+
+def test_every_master_key_opens_but_only_the_first_seals() -> None:
+    both = Vault([NEW, OLD])
+    assert both.open(Vault([OLD]).seal(b"old")) == b"old"
+    assert Vault([NEW]).open(both.seal(b"new")) == b"new"
+    assert Vault([NEW]).open(both.reseal(Vault([OLD]).seal(b"old"))) == b"old"
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda sealed: sealed[:-4] + b"AAA=", lambda sealed: b"", lambda sealed: b"\0"]
+)
+def test_what_was_changed_or_sealed_elsewhere_does_not_open(spoil: object) -> None:
+    assert callable(spoil)
+    with pytest.raises(MasterKeyMissing):
+        Vault([NEW]).open(spoil(Vault([NEW]).seal(b"secret")))
+    with pytest.raises(MasterKeyMissing):
+        Vault([NEW]).reseal(Vault([OLD]).seal(b"secret"))
+
+
+def test_the_hash_of_a_key_depends_on_the_lookup_key() -> None:
+    key = credentials.new_api_key()
+    one, other = (credentials.hash_of(key, credentials.new_lookup_key()) for _ in range(2))
+    assert len(one) == 32
+    assert one != other
+
+
+def test_the_lookup_key_is_asked_for_until_there_is_one_and_then_once() -> None:
+    vault, api_key = Vault([NEW]), credentials.new_api_key()
+    answers = [None, vault.seal(b"lookup")]
+    hasher = ApiKeyHasher(vault, lambda: answers.pop(0))
+    assert hasher.hash_of(api_key) is None
+    assert hasher.hash_of(api_key) == hasher.hash_of(api_key) == credentials.hash_of(api_key, b"lookup")
+    assert answers == []

@@ -1,0 +1,429 @@
+"""Each operation on a real database."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+import pytest
+from sqlalchemy import text
+
+from kit.errors import Refused
+from kit.ids import new_id
+from services.merchants import operations
+from services.merchants.config import MerchantsSettings
+from services.merchants.domain import Merchant, MerchantStatus
+from services.merchants.operations import MerchantOptions
+from services.merchants.wiring import Deps
+from tests.merchants.conftest import Shop
+from tests.support.clock import ManualClock
+
+
+def reason_of(call: Callable[[], object]) -> str:
+    with pytest.raises(Refused) as refused:
+        call()
+    return refused.value.reason
+
+
+def refused_field(call: Callable[[], object]) -> str:
+    with pytest.raises(Refused) as refused:
+        call()
+    assert refused.value.reason == "VALIDATION_ERROR"
+    return refused.value.metadata["field"]
+
+
+def authenticated(deps: Deps, shop: Shop) -> Merchant:
+    return operations.authenticate(deps, api_key=shop.key.api_key).merchant
+
+
+# -- authenticate
+
+
+def test_a_key_tells_its_merchant_and_itself(deps: Deps, shop: Shop) -> None:
+    holder = operations.authenticate(deps, api_key=shop.key.api_key)
+    assert str(holder.merchant.merchant_id) == shop.merchant_id
+    assert holder.merchant.owner_email == shop.email
+    assert holder.key_id == shop.key.key_id
+
+
+def test_what_authenticate_tells_is_what_get_tells(deps: Deps, shop: Shop) -> None:
+    """The hot statement is prepared and read by other means than the rest: both have to say the same."""
+    operations.set_category(deps, code="games", commission="0.123456")
+    options = MerchantOptions(
+        category_code="games",
+        client_share="0.5",
+        callback_url="https://shop.example/hook",
+        success_url="http://shop.example/thanks",
+        fail_url="https://shop.example/sorry",
+        allowed_currencies=["RUB", "USD"],
+        allowed_methods=["sbp"],
+    )
+    configured = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
+    assert configured.category_commission == Decimal("0.123456")
+    assert authenticated(deps, shop) == configured
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: "",
+        lambda key: key + " ",
+        lambda key: " " + key,
+        lambda key: key + "\n",
+        lambda key: key + "\0",
+        lambda key: key.swapcase(),
+        lambda key: key[:-1],
+        lambda key: key[:-1] + ("a" if key[-1] != "a" else "b"),
+        lambda key: key[3:],
+        lambda key: key.replace(key[5], "é"),
+        lambda key: "fg_" + "\ud800" * 33,
+        lambda key: "fg_" + "٣" * 33,
+        lambda key: "x" * 1_000_000,
+        lambda key: "' OR 1=1 --",
+    ],
+)
+def test_a_key_is_taken_to_the_letter(deps: Deps, shop: Shop, spoil: Callable[[str], str]) -> None:
+    spoiled = spoil(shop.key.api_key)
+    assert reason_of(lambda: operations.authenticate(deps, api_key=spoiled)) == "API_KEY_INVALID"
+
+
+def test_the_secret_is_no_key(deps: Deps, shop: Shop) -> None:
+    for text_ in (
+        shop.key.secret,
+        "fg_" + shop.key.secret,
+        "fg_" + shop.key.secret[:33],
+        str(shop.key.key_id),
+    ):
+        assert reason_of(partial(operations.authenticate, deps, api_key=text_)) == "API_KEY_INVALID"
+
+
+def test_each_state_of_owner_and_merchant_has_its_reason_from_the_next_call_on(
+    deps: Deps, shop: Shop
+) -> None:
+    def reason() -> str:
+        return reason_of(lambda: authenticated(deps, shop))
+
+    operations.ban_merchant(deps, merchant_id=shop.merchant_id)
+    assert reason() == "MERCHANT_BLOCKED"
+    operations.block_owner(deps, email=shop.email)
+    assert reason() == "OWNER_BLOCKED"
+    operations.unblock_owner(deps, email=shop.email)
+    assert reason() == "MERCHANT_BLOCKED"
+    operations.unban_merchant(deps, merchant_id=shop.merchant_id)
+    assert authenticated(deps, shop).status is MerchantStatus.ACTIVE
+    operations.block_owner(deps, email=shop.email)
+    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    assert reason() == "API_KEY_INVALID"
+
+
+def test_a_merchant_that_was_not_activated_is_not_let_in_until_it_is(deps: Deps, new_email: str) -> None:
+    merchant = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="New"))
+    merchant_id = str(merchant.merchant_id)
+    key = operations.create_api_key(deps, merchant_id=merchant_id)
+    assert reason_of(lambda: operations.authenticate(deps, api_key=key.api_key)) == "MERCHANT_NOT_ACTIVE"
+    operations.activate_merchant(deps, merchant_id=merchant_id)
+    operations.authenticate(deps, api_key=key.api_key)
+
+
+def test_one_of_several_keys_is_deactivated_alone(deps: Deps, shop: Shop) -> None:
+    other = operations.create_api_key(deps, merchant_id=shop.merchant_id, name="till")
+    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    assert reason_of(lambda: authenticated(deps, shop)) == "API_KEY_INVALID"
+    assert operations.authenticate(deps, api_key=other.api_key).key_id == other.key_id
+
+
+def test_authenticate_goes_on_after_its_connections_were_cut(deps: Deps, shop: Shop) -> None:
+    """Prepared statements die with their connection: the next one has to prepare them anew."""
+    authenticated(deps, shop)
+    with deps.db.autocommit() as connection:
+        others = "pid <> pg_backend_pid() AND datname = current_database() AND usename = current_user"
+        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
+        connection.invalidate()
+    authenticated(deps, shop)
+
+
+# -- merchants and owners
+
+
+def test_a_new_merchant_has_the_documented_defaults(deps: Deps, new_email: str, clock: ManualClock) -> None:
+    merchant = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Plain"))
+    assert merchant == Merchant(
+        merchant_id=merchant.merchant_id,
+        name="Plain",
+        owner_email=new_email,
+        owner_blocked=False,
+        activated_at=None,
+        banned_at=None,
+        category_code=None,
+        category_commission=None,
+        client_share=Decimal(0),
+        callback_url=None,
+        success_url=None,
+        fail_url=None,
+        allowed_currencies=[],
+        allowed_methods=[],
+        created_at=clock.now(),
+    )
+
+
+def test_a_known_address_in_any_case_adds_to_its_owner(deps: Deps, shop: Shop) -> None:
+    second = operations.create_merchant(
+        deps, owner_email=shop.email.upper(), options=MerchantOptions(name="Second"), active=True
+    )
+    operations.block_owner(deps, email=f" {shop.email.title()} ")
+    for merchant_id in (shop.merchant_id, str(second.merchant_id)):
+        assert operations.get_merchant(deps, merchant_id=merchant_id).owner_blocked
+
+
+def test_merchants_made_at_once_for_one_new_address_share_one_owner(deps: Deps, new_email: str) -> None:
+    def create(number: int) -> Merchant:
+        options = MerchantOptions(name=f"Shop {number}")
+        return operations.create_merchant(deps, owner_email=new_email, options=options)
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(create, range(16)))
+    assert len({merchant.merchant_id for merchant in made}) == 16
+    with deps.db.autocommit() as connection:
+        owners = connection.execute(
+            text("SELECT count(*) FROM owners WHERE email = :email"), {"email": new_email}
+        )
+        assert owners.scalar_one() == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", "a\0b"),
+        ("category_code", "Upper"),
+        ("client_share", "1.5"),
+        ("client_share", ""),
+        ("callback_url", "http://shop.example/hook"),
+        ("callback_url", "https://10.0.0.1/hook"),
+        ("callback_url", "https://user:pass@shop.example/"),
+        ("callback_url", "https://shop.example/" + "a" * 2048),
+        ("success_url", "javascript:alert(1)"),
+        ("success_url", "//shop.example"),
+        ("fail_url", "https://shop.example/a b"),
+        ("fail_url", "https://@shop.example/"),
+        ("allowed_currencies", ["RUBLE"]),
+        ("allowed_methods", ["a b"]),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_field_and_nothing_is_written(
+    deps: Deps, shop: Shop, new_email: str, field: str, value: str | Sequence[str]
+) -> None:
+    before = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    options = replace(MerchantOptions(name="Renamed"), **{field: value})  # type: ignore[arg-type]  # any field
+    create = partial(operations.create_merchant, deps, owner_email=new_email, options=options)
+    change = partial(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
+    assert refused_field(create) == refused_field(change) == field
+    assert operations.get_merchant(deps, merchant_id=shop.merchant_id) == before
+    assert reason_of(lambda: operations.block_owner(deps, email=new_email)) == "OWNER_NOT_FOUND"
+
+
+def test_a_local_stack_may_call_back_to_itself(
+    deps: Deps, shop: Shop, make_settings: Callable[..., MerchantsSettings]
+) -> None:
+    local = replace(deps, settings=make_settings(webhook_allow_private=True))
+    options = MerchantOptions(callback_url="http://127.0.0.1:9000/hook")
+    merchant = operations.configure_merchant(local, merchant_id=shop.merchant_id, options=options)
+    assert merchant.callback_url == "http://127.0.0.1:9000/hook"
+
+
+def test_configuring_leaves_what_is_not_given_and_empties_what_is_empty(deps: Deps, shop: Shop) -> None:
+    full = MerchantOptions(
+        category_code="games",
+        client_share="0.25",
+        callback_url="https://shop.example/hook",
+        allowed_currencies=["RUB"],
+        allowed_methods=["sbp"],
+    )
+    configured = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=full)
+    unchanged = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=MerchantOptions())
+    assert unchanged == configured
+    empty = MerchantOptions(category_code="", callback_url="", allowed_currencies=[], allowed_methods=[])
+    emptied = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=empty)
+    assert emptied == replace(
+        configured,
+        category_code=None,
+        category_commission=None,
+        callback_url=None,
+        allowed_currencies=[],
+        allowed_methods=[],
+    )
+
+
+def test_changes_of_different_options_at_once_all_stay(deps: Deps, shop: Shop) -> None:
+    changes = [
+        MerchantOptions(name="Both"),
+        MerchantOptions(client_share="0.5"),
+        MerchantOptions(success_url="https://shop.example/"),
+        MerchantOptions(allowed_methods=["sbp"]),
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        for made in [
+            pool.submit(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
+            for options in changes
+        ]:
+            made.result()
+    merchant = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    assert (merchant.name, merchant.client_share) == ("Both", Decimal("0.5"))
+    assert (merchant.success_url, merchant.allowed_methods) == ("https://shop.example/", ["sbp"])
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_lifting_a_ban_finds_the_state_before_it(deps: Deps, new_email: str, active: bool) -> None:
+    options = MerchantOptions(name="Banned")
+    before = operations.create_merchant(deps, owner_email=new_email, active=active, options=options)
+    merchant_id = str(before.merchant_id)
+    for _ in range(2):  # banning twice is banning once
+        assert operations.ban_merchant(deps, merchant_id=merchant_id).status is MerchantStatus.BANNED
+    for _ in range(2):
+        assert operations.unban_merchant(deps, merchant_id=merchant_id) == before
+
+
+def test_activating_twice_changes_nothing(deps: Deps, shop: Shop, clock: ManualClock) -> None:
+    before = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    clock.advance(hours=1)
+    assert operations.activate_merchant(deps, merchant_id=shop.merchant_id) == before
+
+
+def test_a_banned_merchant_is_not_activated(deps: Deps, shop: Shop) -> None:
+    operations.ban_merchant(deps, merchant_id=shop.merchant_id)
+    with pytest.raises(Refused) as refused:
+        operations.activate_merchant(deps, merchant_id=shop.merchant_id)
+    assert refused.value.reason == "MERCHANT_STATE_CONFLICT"
+    assert refused.value.metadata == {"status": "banned"}
+
+
+def test_merchants_are_listed_newest_first_page_by_page(deps: Deps, new_email: str) -> None:
+    made = [
+        operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name=str(number)))
+        for number in range(5)
+    ]
+    listed: list[Merchant] = []
+    while len(listed) < 5:
+        last = str(listed[-1].merchant_id) if listed else ""
+        listed += operations.list_merchants(deps, older_than_merchant_id=last, limit=2)
+    assert listed[:5] == made[::-1]
+
+
+@pytest.mark.parametrize("merchant_id", [str(new_id()), "", "42", "\0", "{" + str(new_id()) + "}"])
+def test_no_operation_knows_a_merchant_that_nobody_made(deps: Deps, merchant_id: str) -> None:
+    for operation in (
+        operations.get_merchant,
+        operations.activate_merchant,
+        operations.ban_merchant,
+        operations.unban_merchant,
+        operations.create_api_key,
+        operations.list_api_keys,
+    ):
+        assert reason_of(partial(operation, deps, merchant_id=merchant_id)) == "MERCHANT_NOT_FOUND"
+    change = partial(operations.configure_merchant, deps, options=MerchantOptions())
+    assert reason_of(lambda: change(merchant_id=merchant_id)) == "MERCHANT_NOT_FOUND"
+
+
+# -- keys and secrets
+
+
+def test_neither_key_nor_secret_is_anywhere_in_the_database(deps: Deps, shop: Shop) -> None:
+    with deps.db.autocommit() as connection:
+        rows = connection.execute(
+            text("SELECT k::text, convert_from(sealed_secret, 'UTF8') FROM api_keys k WHERE id = :id"),
+            {"id": shop.key.key_id},
+        ).one()
+    kept = " ".join(rows)
+    assert shop.key.api_key[:7] in kept  # the hint
+    assert shop.key.api_key[:9] not in kept
+    assert shop.key.api_key.encode().hex() not in kept
+    assert shop.key.secret not in kept
+    assert shop.key.secret.encode().hex() not in kept
+
+
+def test_keys_are_listed_newest_first_with_the_deactivated_ones(
+    deps: Deps, shop: Shop, clock: ManualClock
+) -> None:
+    second = operations.create_api_key(deps, merchant_id=shop.merchant_id, name=" till 2 ")
+    clock.advance(minutes=5)
+    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    deactivated_at = clock.now()
+    clock.advance(minutes=5)
+    again = operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    assert again.deactivated_at == deactivated_at  # the first time counts
+    keys = operations.list_api_keys(deps, merchant_id=shop.merchant_id)
+    assert [(key.id, key.name, key.deactivated_at) for key in keys] == [
+        (second.key_id, "till 2", None),
+        (shop.key.key_id, "", deactivated_at),
+    ]
+    assert keys[0].hint == second.api_key[:7]
+
+
+@pytest.mark.parametrize("key_id", [str(new_id()), "", "fg_abc", "\0"])
+def test_a_key_that_nobody_made_is_not_deactivated(deps: Deps, key_id: str) -> None:
+    assert reason_of(lambda: operations.deactivate_api_key(deps, key_id=key_id)) == "API_KEY_NOT_FOUND"
+
+
+def test_the_preferred_key_signs_while_active_then_the_newest_active_one(deps: Deps, shop: Shop) -> None:
+    first = shop.key
+    second, third = (operations.create_api_key(deps, merchant_id=shop.merchant_id) for _ in range(2))
+
+    def signing(preferred: str) -> str | None:
+        asked = [(shop.merchant_id, preferred)]
+        return next((each.secret for each in operations.get_signing_secrets(deps, asked=asked)), None)
+
+    assert signing(str(first.key_id)) == first.secret
+    assert signing("") == signing(str(new_id())) == signing("no uuid") == third.secret
+    operations.deactivate_api_key(deps, key_id=str(first.key_id))
+    assert signing(str(first.key_id)) == third.secret
+    operations.deactivate_api_key(deps, key_id=str(third.key_id))
+    assert signing(str(first.key_id)) == second.secret
+    operations.deactivate_api_key(deps, key_id=str(second.key_id))
+    assert signing(str(first.key_id)) is None
+
+
+def test_a_key_of_another_merchant_never_signs(deps: Deps, shop: Shop, new_email: str) -> None:
+    other = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Other"))
+    others = operations.create_api_key(deps, merchant_id=str(other.merchant_id))
+    asked = [
+        (shop.merchant_id, str(others.key_id)),
+        (str(other.merchant_id), str(others.key_id)),
+        (str(new_id()), str(others.key_id)),
+        ("no uuid", ""),
+    ]
+    answered = operations.get_signing_secrets(deps, asked=asked)
+    assert {str(each.merchant_id): each.secret for each in answered} == {
+        shop.merchant_id: shop.key.secret,
+        str(other.merchant_id): others.secret,
+    }
+
+
+def test_a_thousand_secrets_are_asked_for_at_once_and_no_more(deps: Deps, shop: Shop) -> None:
+    asked = [(shop.merchant_id, str(shop.key.key_id))] * 1000
+    assert len(operations.get_signing_secrets(deps, asked=asked)) == 1000
+    assert operations.get_signing_secrets(deps, asked=[]) == []
+    assert refused_field(lambda: operations.get_signing_secrets(deps, asked=[*asked, asked[0]])) == "queries"
+
+
+# -- categories
+
+
+def test_a_category_may_come_after_the_merchant_that_names_it(deps: Deps, shop: Shop) -> None:
+    options = MerchantOptions(category_code="later")
+    early = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
+    assert (early.category_code, early.category_commission) == ("later", None)
+    operations.set_category(deps, code="later", commission="0.05")
+    assert authenticated(deps, shop).category_commission == Decimal("0.05")
+    operations.set_category(deps, code="later", commission="0.06")
+    assert authenticated(deps, shop).category_commission == Decimal("0.06")
+    assert [
+        (each.code, each.commission) for each in operations.list_categories(deps) if each.code == "later"
+    ] == [("later", Decimal("0.06"))]
+
+
+@pytest.mark.parametrize("commission", ["-0.01", "1.000001", "", "five", "NaN", "1e-1"])
+def test_a_commission_outside_zero_to_one_is_refused(deps: Deps, commission: str) -> None:
+    set_category = partial(operations.set_category, deps, code="bad", commission=commission)
+    assert refused_field(set_category) == "commission"
+    assert all(each.code != "bad" for each in operations.list_categories(deps))
