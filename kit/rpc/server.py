@@ -27,6 +27,9 @@ from kit.worker import Outage
 # A call with less than this left could only finish for nobody.
 LEAST_USEFUL_SECONDS: Final = 0.01
 
+# A call without deadline has centuries left.
+NO_DEADLINE_SECONDS: Final = 3600
+
 MESSAGE_MAX_BYTES: Final = 4 * 1024 * 1024
 # With round_robin a client spreads over new pods only when it reconnects (DESIGN section 8).
 CONNECTION_MAX_AGE_SECONDS: Final = 120
@@ -44,7 +47,7 @@ Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 class Options:
     """threads          work on calls at the same time
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
-    call_seconds     longest a call may take, also when the caller allows more or sets nothing
+    call_seconds     longest a call may take when its caller sets no deadline
     reuse_port       several processes share one port, the kernel deals connections out
     """
 
@@ -181,7 +184,9 @@ class _Method:
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
         started = monotonic_seconds()
-        seconds = min(context.time_remaining(), self._call_seconds)
+        seconds = context.time_remaining()
+        if seconds > NO_DEADLINE_SECONDS:
+            seconds = self._call_seconds
         # gRPC runs each call in a context of its own, so nothing has to be put back.
         deadline.expires_at.set(started + seconds)
         request_id.bind(request_id.accepted(_metadatum(context, request_id.METADATA_KEY)))

@@ -1,0 +1,88 @@
+"""A service with nothing but what every process has: `python -m tests.kit.sample_service run` (tests/kit/test_process).
+
+Its one RPC answers with the process id and does as it's told: `sleep SECONDS`, or nothing.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import grpc
+from pydantic import Field
+
+from kit import process
+from kit.bus import Bus
+from kit.config import ServiceSettings
+from kit.db import Database
+from kit.rpc.status import Gauge
+from kit.worker import Fatal, Loop, Worker
+
+METHOD = "/sample.Sample/Do"
+
+
+class SampleSettings(ServiceSettings):
+    service: ClassVar[str] = "sample"
+
+    worker_dies: bool = Field(default=False, description="whether its worker ends by itself")
+    with_bus: bool = Field(default=False, description="whether it uses NATS")
+
+
+@dataclass(frozen=True)
+class Deps:
+    settings: SampleSettings
+    db: Database
+    bus: Bus | None
+    sleeping: list[bytes] = field(default_factory=list)  # the calls that do so right now
+
+
+def wire(settings: SampleSettings) -> Deps:
+    return Deps(
+        settings=settings,
+        db=Database(settings.database_url, name="sample", pool_size=settings.pool_size),
+        bus=Bus(settings.nats_url, name="sample") if settings.with_bus else None,
+    )
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    def do(request: bytes, context: grpc.ServicerContext) -> bytes:
+        verb, _, seconds = request.decode().partition(" ")
+        if verb == "sleep":
+            deps.sleeping.append(request)
+            threading.Event().wait(float(seconds))
+        return str(os.getpid()).encode()
+
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(do)
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("sample.Sample", {"Do": handler})])
+
+
+def workers(deps: Deps) -> Sequence[Worker]:
+    def step() -> bool:
+        if deps.settings.worker_dies:
+            raise Fatal("as told")
+        return False
+
+    return [Loop("steps", step, every_seconds=0.1)]
+
+
+def caches(deps: Deps) -> Sequence[Worker]:
+    return [Loop("snapshot", lambda: False, every_seconds=60)]
+
+
+def gauges(deps: Deps) -> Sequence[Gauge]:
+    return [Gauge("sleeping", len(deps.sleeping))]
+
+
+SERVICE = process.Service(
+    name="sample",
+    settings=SampleSettings,
+    wire=wire,
+    add_to=add_to,
+    workers=workers,
+    caches=caches,
+    gauges=gauges,
+)
+
+if __name__ == "__main__":
+    process.main(SERVICE)

@@ -1,0 +1,354 @@
+"""The main program of a service, as real processes: starting, serving, sharing a port, stopping, dying."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from pathlib import Path
+
+import grpc
+import psutil
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from deploy.local.ports import free_ports
+from fiatgate.status.v1 import status_pb2, status_pb2_grpc
+from kit import migrate
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.rpc import client
+from tests.kit.sample_service import METHOD
+from tests.support.servers import PostgresServer
+
+ROOT = Path(__file__).parents[2]
+
+
+class Running:
+    """A process of the sample service and the ways to ask it."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], address: str, log: Path) -> None:
+        self.address = address
+        self._log = log
+        self.channel = client.channel(address, name="sample")
+        with log.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.kit.sample_service", *arguments],
+                cwd=ROOT,
+                env=environment,
+                stderr=stderr,
+            )
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def wait_until_serving(self) -> None:
+        def serving() -> bool:
+            assert self.process.poll() is None, self.log
+            try:
+                answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
+            except grpc.RpcError:
+                return False
+            return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+        with grpc.insecure_channel(self.address) as channel:  # one of kit's would log each failure
+            stub = health_pb2_grpc.HealthStub(channel)
+            wait_until(serving)
+
+    def wait_until_sleeping(self) -> None:
+        wait_until(lambda: [gauge.value for gauge in self.status().gauges] == [1])
+
+    def do(self, request: str = "") -> int:
+        """The id of the process that answered."""
+        method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(METHOD)
+        return int(method(request.encode()))
+
+    def status(self) -> status_pb2.GetStatusResponse:
+        return status_pb2_grpc.StatusServiceStub(self.channel).GetStatus(status_pb2.GetStatusRequest())
+
+    def ends(self, seconds: float = 15) -> int:
+        return self.process.wait(seconds)
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.ends()
+
+
+Start = Callable[..., Running]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    give_up_at = monotonic_seconds() + seconds
+    while not condition():
+        assert monotonic_seconds() < give_up_at, "it did not happen"
+        threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def start(empty_url: str, tmp_path: Path) -> Iterator[Start]:
+    """Starts the sample service with arguments, and settings as keywords; it's gone after the test."""
+    started: list[Running] = []
+
+    def make(*arguments: str, **settings: str) -> Running:
+        address = settings.pop("bind", f"127.0.0.1:{free_ports(1)[0]}")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
+        own = {"sample_database_url": empty_url, "sample_address": address, **settings}
+        environment |= {f"FIATGATE_{name.upper()}": value for name, value in own.items()}
+        started.append(Running(list(arguments), environment, address, tmp_path / f"{len(started)}.log"))
+        return started[-1]
+
+    yield make
+    for each in started:
+        each.channel.close()
+        if each.process.poll() is None:
+            for child in psutil.Process(each.process.pid).children(recursive=True):
+                child.kill()
+            each.process.kill()
+            each.ends()
+
+
+def test_run_serves_and_works_and_says_so(start: Start) -> None:
+    running = start("run")
+    running.wait_until_serving()
+
+    assert running.do() == running.process.pid
+    wait_until(lambda: all(worker.HasField("last_run_at") for worker in running.status().workers))
+    status = running.status()
+    assert status.service == "sample"
+    assert status.version
+    assert status.database_ok
+    assert status.nats_ok, "a service without NATS has nothing to miss there"
+    assert {worker.name for worker in status.workers} == {"steps", "snapshot"}
+    assert [(gauge.name, gauge.value) for gauge in status.gauges] == [("sleeping", 0)]
+    assert running.stop() == 0
+
+
+def test_serve_has_no_workers_but_keeps_its_snapshots_fresh(start: Start) -> None:
+    running = start("serve")
+    running.wait_until_serving()
+
+    assert running.do() == running.process.pid
+    assert [worker.name for worker in running.status().workers] == ["snapshot"]
+
+
+def test_work_serves_health_and_status_only(start: Start) -> None:
+    running = start("work")
+    running.wait_until_serving()
+
+    assert {worker.name for worker in running.status().workers} == {"steps", "snapshot"}
+    with pytest.raises(Refused, match="INTERNAL_ERROR"):
+        running.do()
+
+
+def test_the_bus_is_connected_and_among_the_workers(start: Start, nats_url: str) -> None:
+    running = start("run", with_bus="on", nats_url=nats_url)
+    running.wait_until_serving()
+
+    wait_until(lambda: running.status().nats_ok)
+    assert "bus" in {worker.name for worker in running.status().workers}
+    assert running.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_calls_in_work_end(start: Start, number: signal.Signals) -> None:
+    running = start("run")
+    running.wait_until_serving()
+    with futures.ThreadPoolExecutor() as threads:
+        in_work = threads.submit(running.do, "sleep 1")
+        running.wait_until_sleeping()
+
+        running.process.send_signal(number)
+
+        assert in_work.result(10) == running.process.pid
+    assert running.ends() == 0
+
+
+def test_a_call_that_does_not_end_is_given_up_at_the_bound(start: Start) -> None:
+    running = start("run", stop_seconds="1")
+    running.wait_until_serving()
+    with futures.ThreadPoolExecutor() as threads:
+        stuck = threads.submit(running.do, "sleep 60")
+        running.wait_until_sleeping()
+        started = monotonic_seconds()
+
+        assert running.stop() == 1
+
+        assert monotonic_seconds() - started < 6
+        assert isinstance(stuck.exception(10), Refused)
+
+
+def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
+    running = start("run")
+    running.wait_until_serving()
+    with futures.ThreadPoolExecutor() as threads:
+        stuck = threads.submit(running.do, "sleep 60")
+        running.wait_until_sleeping()
+        running.process.terminate()
+
+        def refuses() -> bool:
+            try:
+                running.do("")
+            except Refused:
+                return True
+            return False
+
+        wait_until(refuses)
+        started = monotonic_seconds()
+        running.process.terminate()
+
+        assert running.ends() == 128 + signal.SIGTERM
+        assert monotonic_seconds() - started < 2
+        assert isinstance(stuck.exception(10), Refused)
+
+
+def test_a_dead_worker_takes_the_process_down(start: Start) -> None:
+    running = start("run", worker_dies="on")
+
+    assert running.ends() == 1
+    assert "worker steps ended by itself" in running.log
+
+
+def test_a_port_that_is_taken_is_told(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        running = start("run", bind=f"127.0.0.1:{taken.getsockname()[1]}")
+
+        assert running.ends() == 1
+    assert "cannot listen" in running.log
+
+
+def test_wrong_settings_end_it_with_code_2_and_all_of_them_told(start: Start) -> None:
+    running = start("run", sample_database_url="nonsense", threads="0")
+
+    assert running.ends() == 2
+    assert "FIATGATE_SAMPLE_DATABASE_URL: expected postgresql://" in running.log
+    assert "FIATGATE_THREADS" in running.log
+
+
+def test_settings_lists_them_without_needing_any(start: Start) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.kit.sample_service", "settings"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    assert "FIATGATE_SAMPLE_DATABASE_URL\n    required:" in told
+    assert "FIATGATE_SAMPLE_THREADS or FIATGATE_THREADS\n    4:" in told
+
+
+# -- the database at start
+
+
+def test_a_database_that_stays_away_is_given_up(start: Start) -> None:
+    closed = free_ports(1)[0]
+    running = start(
+        "run", sample_database_url=f"postgresql://u:hunter2@127.0.0.1:{closed}/d", start_seconds="1"
+    )
+
+    assert running.ends() == 1
+    assert "waiting for the database" in running.log
+    assert "database does not answer, giving up" in running.log
+    assert "hunter2" not in running.log
+
+
+def test_a_database_that_comes_late_is_waited_for(start: Start, postgres: PostgresServer) -> None:
+    postgres.stop()
+    try:
+        running = start("run")
+        wait_until(lambda: "waiting for the database" in running.log)
+        assert running.process.poll() is None
+    finally:
+        postgres.start()
+
+    running.wait_until_serving()
+    assert running.status().database_ok
+
+
+def test_a_stop_while_waiting_for_the_database_is_obeyed(start: Start) -> None:
+    closed = free_ports(1)[0]
+    running = start("run", sample_database_url=f"postgresql://u@127.0.0.1:{closed}/d")
+    wait_until(lambda: "waiting for the database" in running.log)
+
+    assert running.stop() == 0
+
+
+def test_migrate_brings_the_database_to_the_newest_version(empty_url: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")} | {
+        "FIATGATE_MERCHANTS_DATABASE_URL": empty_url,
+        "FIATGATE_MERCHANTS_ADDRESS": "127.0.0.1:1",
+        "FIATGATE_MASTER_KEYS": "A" * 43 + "=",
+    }
+    command = [sys.executable, "-m", "services.merchants", "migrate"]
+
+    for _ in range(2):  # the second has nothing to do
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+
+    assert migrate.is_current("merchants", empty_url)
+
+
+# -- several processes
+
+
+def _answering(running: Running, count: int) -> set[int]:
+    """Ids of the processes that answer at the port; each call on a connection of its own."""
+    answering: set[int] = set()
+
+    def asked() -> bool:
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(running.address, options) as channel:
+            method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
+            answering.add(int(method(b"", timeout=5)))
+        return len(answering) == count
+
+    wait_until(asked)
+    return answering
+
+
+def _gone(ids: set[int]) -> bool:
+    return not any(
+        psutil.pid_exists(id) and psutil.Process(id).status() != psutil.STATUS_ZOMBIE for id in ids
+    )
+
+
+def test_several_processes_share_the_port_and_stop_together(start: Start) -> None:
+    running = start("run", "--processes", "2")
+    running.wait_until_serving()
+
+    ids = _answering(running, 2)
+    assert running.process.pid not in ids
+
+    assert running.stop() == 0
+    assert _gone(ids)
+
+
+def test_when_one_of_several_dies_the_rest_ends_and_the_failure_is_told(start: Start) -> None:
+    running = start("serve", "--processes", "2")
+    running.wait_until_serving()
+    ids = _answering(running, 2)
+
+    os.kill(min(ids), signal.SIGKILL)
+
+    assert running.ends() == 1
+    assert "a process ended by itself" in running.log
+    assert _gone(ids)
+
+
+def test_no_process_outlives_its_parent(start: Start) -> None:
+    running = start("serve", "--processes", "2")
+    running.wait_until_serving()
+    ids = _answering(running, 2)
+
+    running.process.kill()
+
+    running.ends()
+    wait_until(lambda: _gone(ids))
