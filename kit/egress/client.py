@@ -248,6 +248,7 @@ _FAILURES: Final[list[tuple[type[Exception], str]]] = [
     (aiohttp.ClientResponseError, "the answer isn't HTTP"),
     (aiohttp.ClientPayloadError, "the answer isn't HTTP"),
     (aiohttp.ClientConnectorError, "the connection failed"),
+    (aiohttp.ClientOSError, "the connection was closed without an answer"),  # reset while it was written or read
     (ConnectionResetError, "the connection was closed without an answer"),
 ]
 

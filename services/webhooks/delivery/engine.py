@@ -155,8 +155,9 @@ class _Run:
                 claimed = await self._claim()
                 sleep_seconds = 0.0 if claimed else await self._seconds_until_due()
             except Exception as error:  # noqa: BLE001  the engine outlives whatever a round runs into
-                self._pulse.trouble(error)
-                log_failure(Engine.name, _as_outage(error))
+                trouble = _as_outage(error)
+                self._pulse.trouble(trouble)
+                log_failure(Engine.name, trouble)
                 sleep_seconds = backoff.next_seconds()
             else:
                 self._pulse.beat()

@@ -1,0 +1,55 @@
+"""A webhooks service per test, on the module's database, beside the module's merchants service."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.receiver import Receiver
+from tests.webhooks.house import House, MerchantsHouse, empty
+
+
+@pytest.fixture(scope="module")
+def merchants(database_url: Callable[[str], str]) -> Iterator[MerchantsHouse]:
+    """The module's merchants service; whoever closes it must be the last."""
+    house = MerchantsHouse(database_url("merchants"))
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def make_house(
+    database_url: Callable[[str], str], merchants: MerchantsHouse
+) -> Iterator[Callable[..., House]]:
+    """`make_house(clock=…, webhook_timeout_seconds=1)`: further processes of the service on one database."""
+    made: list[House] = []
+
+    def make(**options: Any) -> House:
+        house = House(database_url("webhooks"), merchants, **options)
+        if not made:
+            empty(house.deps)
+        made.append(house)
+        return house
+
+    yield make
+    for house in made:
+        house.close()
+
+
+@pytest.fixture
+def house(make_house: Callable[..., House]) -> House:
+    """The service on a clock that stands still."""
+    return make_house(clock=ManualClock())
+
+
+@pytest.fixture
+def live_house(make_house: Callable[..., House]) -> House:
+    """The service on the machine's clock, with a timeout that tests can wait for."""
+    return make_house(webhook_timeout_seconds=1)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver

@@ -1,0 +1,234 @@
+"""The webhooks service in the test's own process, on a real database, beside a real merchants service."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from deploy.local.waiting import wait_until
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.clock import Clock
+from kit.ids import new_id
+from kit.rpc.client import channel
+from kit.rpc.server import RpcServer
+from kit.worker import Stop, Worker
+from services.merchants import rpc as merchants_rpc
+from services.merchants.config import MerchantsSettings
+from services.merchants.wiring import wire as wire_merchants
+from services.webhooks import operations, workers
+from services.webhooks.config import WebhooksSettings
+from services.webhooks.delivery.stages import Claimed
+from services.webhooks.domain import FinishedInvoice
+from services.webhooks.models import Attempt, Event
+from services.webhooks.store import claims
+from services.webhooks.store.events import EventHistory
+from services.webhooks.wiring import Deps, wire
+from tests.support.clock import START, ManualClock
+
+WAIT_SECONDS = 15.0
+
+
+class MerchantsHouse:
+    """A real merchants service on loopback, and one merchant of it."""
+
+    def __init__(self, database_url: str) -> None:
+        settings = MerchantsSettings(
+            database_url=database_url,
+            bind="127.0.0.1:0",
+            master_keys=("A" * 43 + "=",),
+            webhook_allow_private=True,
+        )
+        self._deps = wire_merchants(settings)
+        self._server = RpcServer()
+        merchants_rpc.add_to(self._server, self._deps)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        self._channel = channel(self.address, name="merchants")
+        self.stub = merchants_pb2_grpc.MerchantsServiceStub(self._channel)
+
+    def merchant(self) -> UUID:
+        """A new active merchant without any key."""
+        made = self.stub.CreateMerchant(
+            merchants_pb2.CreateMerchantRequest(name="Shop", owner_email="shop@example.com", active=True)
+        )
+        return UUID(made.merchant.merchant_id)
+
+    def key(self, merchant_id: UUID) -> tuple[UUID, str]:
+        """A new key of the merchant: its id and the secret that signs."""
+        made = self.stub.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=str(merchant_id)))
+        return UUID(made.key_id), made.secret
+
+    def deactivate(self, key_id: UUID) -> None:
+        self.stub.DeactivateApiKey(merchants_pb2.DeactivateApiKeyRequest(key_id=str(key_id)))
+
+    def close(self) -> None:
+        self._channel.close()
+        self._server.stop(0).wait()
+        self._deps.db.dispose()
+
+
+class House:
+    """One webhooks process of a test: its parts, and short ways to what tests ask again and again."""
+
+    def __init__(
+        self, database_url: str, merchants: MerchantsHouse, *, clock: Clock | None = None, **settings: Any
+    ) -> None:
+        self.merchants = merchants
+        self.deps: Deps = wire(
+            WebhooksSettings(
+                **{
+                    "database_url": database_url,
+                    "bind": "127.0.0.1:0",
+                    "merchants_address": merchants.address,
+                    "webhook_allow_private": True,
+                    **settings,
+                }
+            ),
+            clock=clock,
+        )
+        self.engine_worker = workers.engine(self.deps)
+        self.merchant_id = merchants.merchant()
+        self.key_id, self.secret = merchants.key(self.merchant_id)
+
+    @property
+    def clock(self) -> ManualClock:
+        assert isinstance(self.deps.clock, ManualClock)
+        return self.deps.clock
+
+    def close(self) -> None:
+        self.deps.courier.close()
+        self.deps.db.dispose()
+
+    # -- doing
+
+    def queue(self, callback_url: str | None, **facts: Any) -> UUID:
+        """Queue a finished invoice's webhook as the consumer does; its invoice id."""
+        invoice = finished(
+            **{"merchant_id": self.merchant_id, "key_id": self.key_id, **facts}, callback_url=callback_url
+        )
+        with self.deps.db.transaction() as tx:
+            operations.queue_webhook(self.deps, tx, invoice)
+        return invoice.invoice_id
+
+    @contextmanager
+    def engine(self) -> Iterator[Stop]:
+        """The delivery engine running; stopped in good order at the end, or before by its `Stop`."""
+        with running([self.engine_worker]) as stop:
+            yield stop
+
+    def claim(self, *, limit: int = 10, worker: str = "another") -> list[Claimed]:
+        """Claim due events as another engine would."""
+        now = self.deps.clock.now()
+        until = now + timedelta(seconds=self.deps.settings.lease_seconds)
+        lease = claims.Lease(token=new_id(), worker=worker, now=now, until=until)
+        with self.deps.db.autocommit() as connection:
+            return claims.claim_due(connection, lease, limit=limit, rooms={}, default_room=limit)
+
+    def resend(self, invoice_id: UUID) -> operations.Resent:
+        return operations.resend_latest(
+            self.deps, merchant_id=str(self.merchant_id), invoice_id=str(invoice_id)
+        )
+
+    def advance(self, *, seconds: float) -> None:
+        """Time passes, and the engine looks at the clock."""
+        self.clock.advance(seconds=seconds)
+        self.deps.wake.set()
+
+    # -- looking
+
+    def event(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> Event:
+        return self._history(invoice_id, merchant_id).event
+
+    def attempts(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> Sequence[Attempt]:
+        return self._history(invoice_id, merchant_id).attempts
+
+    def claim_count(self) -> int:
+        """How many events are under somebody's lease."""
+        return operations.backlog(self.deps).in_flight
+
+    def wait(
+        self, condition: Callable[[], bool], what: str, *, timeout_seconds: float = WAIT_SECONDS
+    ) -> None:
+        wait_until(condition, what, timeout_seconds=timeout_seconds)
+
+    def wait_for_attempts(
+        self, invoice_id: UUID, count: int, *, merchant_id: UUID | None = None
+    ) -> Sequence[Attempt]:
+        self.wait(
+            lambda: len(self.attempts(invoice_id, merchant_id=merchant_id)) >= count, f"{count} attempts"
+        )
+        return self.attempts(invoice_id, merchant_id=merchant_id)
+
+    def wait_for_status(self, invoice_id: UUID, status: str) -> Event:
+        self.wait(lambda: self.event(invoice_id).status == status, f"status {status}")
+        return self.event(invoice_id)
+
+    def _history(self, invoice_id: UUID, merchant_id: UUID | None) -> EventHistory:
+        [history] = operations.list_invoice_events(
+            self.deps, merchant_id=str(merchant_id or self.merchant_id), invoice_id=str(invoice_id)
+        )
+        return history
+
+
+def finished(**facts: Any) -> FinishedInvoice:
+    """A successful invoice, with `facts` instead of the usual."""
+    usual = {
+        "event_id": new_id(),
+        "event_type": "invoice.success",
+        "invoice_id": new_id(),
+        "merchant_id": new_id(),
+        "key_id": new_id(),
+        "external_id": "order-1 ü/%?",
+        "status": "success",
+        "sub_status": "successfully_paid",
+        "finished_at": START,
+        "expires_at": START,
+        "amount": "100.50",
+        "currency": "EUR",
+        "rate_usd": "0.92",
+        "callback_url": "https://shop.example.com/hook",
+        "success_url": "https://shop.example.com/thanks",
+        "fail_url": None,
+        "is_adjusted": False,
+        "original_amount": None,
+        "adjusted_amount": None,
+        "reason": None,
+    }
+    return FinishedInvoice(**{**usual, **facts})
+
+
+@contextmanager
+def running(some: Sequence[Worker]) -> Iterator[Stop]:
+    """Workers in threads; each must end when stopped, and none by itself."""
+    stop = Stop()
+    failures: list[BaseException] = []
+
+    def run(worker: Worker) -> None:
+        try:
+            worker.run(stop)
+        except BaseException as error:  # noqa: BLE001  the test asserts that there is none
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in some]
+    for thread in threads:
+        thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WAIT_SECONDS)
+    assert not failures, failures
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def empty(deps: Deps) -> None:
+    """No event from another test."""
+    with deps.db.autocommit() as connection:
+        connection.execute(text("TRUNCATE events, attempts, inbox, parked RESTART IDENTITY"))

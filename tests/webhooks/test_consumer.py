@@ -1,0 +1,146 @@
+"""`fiatgate.invoices.finished` over a real NATS: one event per invoice, whatever is delivered again."""
+
+import json
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.bus import Bus, Outgoing
+from kit.ids import new_id
+from kit.proto import timestamp_from
+from services.webhooks import operations, workers
+from services.webhooks.events import INVOICE_FINISHED_SUBJECT
+from tests.support.clock import START
+from tests.support.receiver import Receiver
+from tests.webhooks.house import House, running
+
+
+@pytest.fixture
+def working_house(make_house: Callable[..., House], nats_url: str) -> Iterator[House]:
+    """The service with all its workers."""
+    house = make_house(nats_url=nats_url)
+    house.deps.bus.start()
+    with running(workers.workers(house.deps)):
+        yield house
+    house.deps.bus.close()
+
+
+@pytest.fixture
+def publish(nats_url: str) -> Iterator[Callable[..., None]]:
+    """`publish(message, event_id=…)`: as the relay of invoices does."""
+    bus = Bus(nats_url, name="test")
+    bus.start()
+    wait_until(lambda: bus.connected, "NATS", timeout_seconds=15)
+
+    def send(message: invoices_pb2.InvoiceFinished, *, event_id: UUID | None = None) -> None:
+        fact = Outgoing(event_id or new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
+        wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15)
+
+    yield send
+    bus.close()
+
+
+def _finished(house: House, callback_url: str | None, **fields: object) -> invoices_pb2.InvoiceFinished:
+    usual: dict[str, object] = {
+        "event_id": str(new_id()),
+        "event_type": "invoice.expired",
+        "invoice_id": str(new_id()),
+        "merchant_id": str(house.merchant_id),
+        "key_id": str(house.key_id),
+        "external_id": "order-7",
+        "status": invoices_pb2.INVOICE_STATUS_EXPIRED,
+        "finished_at": timestamp_from(START),
+        "expires_at": timestamp_from(START),
+        "amount": "100.00",
+        "currency_code": "EUR",
+        "callback_url": callback_url,
+        "reason": "ttl_expired",
+    }
+    return invoices_pb2.InvoiceFinished(**{**usual, **fields})  # type: ignore[arg-type]
+
+
+def _events(house: House, invoice_id: str) -> int:
+    return len(operations.check_invoices(house.deps, invoice_ids=[invoice_id]))
+
+
+def test_a_finished_invoice_reaches_the_merchant(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    message = _finished(working_house, receiver.url())
+    publish(message)
+    [request] = receiver.wait_for(1)
+    assert json.loads(request.body) == {
+        "event_id": message.event_id,
+        "order_id": message.invoice_id,
+        "external_id": "order-7",
+        "status": "expired",
+        "sub_status": None,
+        "finished_at": "2026-01-15T12:00:00+00:00",
+        "expires_at": "2026-01-15T12:00:00+00:00",
+        "amount": "100.00",
+        "currency": "EUR",
+        "rate_usd": None,
+        "success_url": None,
+        "fail_url": None,
+        "is_adjusted": False,
+        "original_amount": None,
+        "adjusted_amount": None,
+        "reason": "ttl_expired",
+    }
+
+
+def test_the_same_invoice_announced_again_makes_no_second_event(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    message = _finished(working_house, receiver.url("again"))
+    event_id = new_id()
+    publish(message, event_id=event_id)
+    publish(message, event_id=event_id)
+    publish(message)  # announced anew: another id on the bus, the same fact
+    last = _finished(working_house, receiver.url("last"))
+    publish(last)
+    receiver.wait_for(1, path="last")  # by then the others have been handled
+    assert len(receiver.received("again")) == 1
+    assert _events(working_house, message.invoice_id) == 1
+
+
+def test_a_lost_event_comes_back_when_the_invoice_is_announced_anew(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    message = _finished(working_house, receiver.url("lost"))
+    publish(message)
+    receiver.wait_for(1, path="lost")
+    working_house.wait_for_status(UUID(message.invoice_id), "success")
+    with working_house.deps.db.transaction() as tx:
+        event = working_house.event(UUID(message.invoice_id))
+        for attempt in working_house.attempts(UUID(message.invoice_id)):
+            tx.delete(tx.merge(attempt))
+        tx.flush()
+        tx.delete(tx.merge(event))
+    publish(message)
+    first, second = receiver.wait_for(2, path="lost")
+    assert first.body == second.body
+
+
+def test_an_invoice_without_callback_makes_no_event(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    silent = _finished(working_house, None)
+    publish(silent)
+    publish(_finished(working_house, receiver.url("next")))
+    receiver.wait_for(1, path="next")
+    assert _events(working_house, silent.invoice_id) == 0
+
+
+def test_a_message_that_is_not_terminal_makes_no_webhook_and_stops_no_other(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    broken = _finished(working_house, receiver.url("never"), status=invoices_pb2.INVOICE_STATUS_PENDING)
+    publish(broken)
+    publish(_finished(working_house, receiver.url("after")))
+    receiver.wait_for(1, path="after")
+    assert receiver.received("never") == []
+    assert _events(working_house, broken.invoice_id) == 0

@@ -1,0 +1,429 @@
+"""The engine against real endpoints: what is sent, what counts, what is written down, what comes next."""
+
+import gzip
+import hashlib
+import hmac
+import socket
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kit.clock import monotonic_seconds
+from services.webhooks.delivery.sender import BODY_MAX_BYTES, NO_KEY_ERROR, USER_AGENT
+from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
+from services.webhooks.domain import RETRY_DELAYS_SECONDS
+from tests.support.clock import ManualClock
+from tests.support.receiver import Answer, Received, Receiver
+from tests.webhooks.house import House
+from tests.webhooks.raw import raw_receiver, self_signed
+
+
+def _signed_by(request: Received, secret: str) -> bool:
+    signed = request.headers["x-signature-timestamp"].encode() + b"." + request.body
+    expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(request.headers["x-signature"], expected)
+
+
+# -- what is sent
+
+
+def test_a_queued_event_is_delivered_once_signed_over_its_raw_body(house: House, receiver: Receiver) -> None:
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        event = house.wait_for_status(invoice_id, "success")
+    [request] = receiver.received()
+    assert request.body == event.payload
+    assert _signed_by(request, house.secret)
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["user-agent"] == USER_AGENT
+    assert request.headers["x-idempotency-key"] == str(event.payload_event_id)
+    assert request.headers["x-signature-timestamp"] == str(int(house.clock.now().timestamp()))
+    assert (event.auto_attempts, event.next_retry_at, event.locked_at) == (1, None, None)
+
+
+def test_an_invoice_without_callback_has_no_event(house: House) -> None:
+    house.queue(None)
+    assert house.claim() == []
+
+
+def test_the_attempt_keeps_what_the_receiver_said(house: House, receiver: Receiver) -> None:
+    receiver.answer(
+        Answer(status=202, body="danke ü".encode(), headers={"X-Shop": "a", "Content-Type": "text/plain"})
+    )
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        [attempt] = house.wait_for_attempts(invoice_id, 1)
+    assert (attempt.try_number, attempt.trigger, attempt.status) == (1, "auto", "success")
+    assert (attempt.http_status, attempt.response_body, attempt.error_message) == (202, "danke ü", None)
+    assert attempt.response_headers is not None
+    assert attempt.response_headers["X-Shop"] == "a"
+    assert attempt.duration_ms >= 0
+
+
+# -- the schedule
+
+
+def test_the_whole_retry_schedule_up_to_dead_with_the_same_bytes_each_time(
+    house: House, receiver: Receiver
+) -> None:
+    receiver.answer(Answer(status=500))
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        for attempts, delay_seconds in enumerate(RETRY_DELAYS_SECONDS, start=1):
+            house.wait_for_attempts(invoice_id, attempts)
+            event = house.event(invoice_id)
+            assert event.status == "pending"
+            assert event.next_retry_at is not None
+            wait = event.next_retry_at - house.clock.now()
+            assert timedelta(seconds=delay_seconds) <= wait <= timedelta(seconds=delay_seconds + 1)
+            house.advance(seconds=delay_seconds - 0.001)  # not yet
+            house.deps.wake.set()
+            assert len(receiver.received()) == attempts
+            house.advance(seconds=1.002)
+        event = house.wait_for_status(invoice_id, "dead")
+        house.advance(seconds=86_400)
+        house.queue(receiver.url("other"))  # once this one has come, the engine has looked again
+        receiver.wait_for(1, path="other")
+    requests = receiver.received()
+    assert len(requests) == 8
+    assert {request.body for request in requests} == {event.payload}
+    assert {request.headers["x-idempotency-key"] for request in requests} == {str(event.payload_event_id)}
+    assert all(_signed_by(request, house.secret) for request in requests)
+    assert len({request.headers["x-signature-timestamp"] for request in requests}) == 8
+    assert (event.auto_attempts, event.next_retry_at) == (8, None)
+    assert [attempt.try_number for attempt in house.attempts(invoice_id)] == list(range(1, 9))
+
+
+def test_delays_are_kept_on_the_real_clock(make_house: Callable[..., House], receiver: Receiver) -> None:
+    house = make_house(webhook_retry_delays=(1, 2))
+    receiver.answer(Answer(status=503))
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        event = house.wait_for_status(invoice_id, "dead")
+    first, second, third = (request.at_seconds for request in receiver.received())
+    assert 1 <= second - first < 2.5
+    assert 2 <= third - second < 3.5
+    assert event.auto_attempts == 3
+
+
+def test_a_success_after_failures_ends_the_retries(house: House, receiver: Receiver) -> None:
+    receiver.answer_next(Answer(status=500), Answer(status=404))
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        for attempts in (1, 2):
+            house.wait_for_attempts(invoice_id, attempts)
+            house.advance(seconds=61)
+        house.wait_for_status(invoice_id, "success")
+    assert [attempt.http_status for attempt in house.attempts(invoice_id)] == [500, 404, 200]
+    assert house.attempts(invoice_id)[0].error_message == "HTTP status 500"
+
+
+# -- endpoints that misbehave
+
+
+def _hang(_connection: socket.socket, over: threading.Event) -> None:
+    over.wait(15)
+
+
+def _drip_head(connection: socket.socket, over: threading.Event) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 1000:
+        connection.sendall(bytes([byte]))
+        if over.wait(0.1):
+            return
+
+
+def _endless_head(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    while not over.is_set():
+        connection.sendall(b"X-More: yes\r\n" * 1000)
+
+
+def _reset(connection: socket.socket, _over: threading.Event) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    connection.close()
+
+
+def _nonsense(connection: socket.socket, _over: threading.Event) -> None:
+    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+
+@pytest.mark.parametrize(
+    ("behave", "error"),
+    [
+        (_hang, "no answer within 1 s"),
+        (_drip_head, "no answer within 1 s"),
+        (_endless_head, "the answer isn't HTTP"),
+        (_reset, "closed without an answer"),
+        (_nonsense, "the answer isn't HTTP"),
+    ],
+)
+def test_no_answer_in_time_is_a_failure_that_says_why(
+    live_house: House, behave: Callable[[socket.socket, threading.Event], None], error: str
+) -> None:
+    with raw_receiver(behave) as url, live_house.engine():
+        invoice_id = live_house.queue(url)
+        [attempt] = live_house.wait_for_attempts(invoice_id, 1)
+        event = live_house.event(invoice_id)
+    assert (attempt.status, attempt.http_status, attempt.response_body) == ("failure", None, None)
+    assert attempt.error_message is not None
+    assert error in attempt.error_message
+    assert attempt.duration_ms < 2500
+    assert event.next_retry_at is not None
+    assert event.next_retry_at >= attempt.created_at + timedelta(
+        milliseconds=attempt.duration_ms, seconds=29.9
+    )
+
+
+def test_a_certificate_that_nobody_vouches_for_is_a_failure(live_house: House, tmp_path: Path) -> None:
+    with raw_receiver(_hang, tls=self_signed(tmp_path)) as url, live_house.engine():
+        [attempt] = live_house.wait_for_attempts(live_house.queue(url), 1)
+    assert attempt.status == "failure"
+    assert attempt.error_message is not None
+    assert "self-signed certificate" in attempt.error_message
+
+
+def test_a_2xx_in_time_is_a_success_though_its_body_never_ends(live_house: House) -> None:
+    def slow_body(connection: socket.socket, over: threading.Event) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+        over.wait(15)
+
+    with raw_receiver(slow_body) as url, live_house.engine():
+        [attempt] = live_house.wait_for_attempts(live_house.queue(url), 1)
+    assert (attempt.status, attempt.http_status, attempt.response_body) == ("success", 200, "hello")
+
+
+def test_of_a_huge_body_sixteen_kibibytes_are_kept(house: House) -> None:
+    sent = threading.Event()
+
+    def huge(connection: socket.socket, _over: threading.Event) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        try:
+            for _ in range(1000):
+                connection.sendall(b"x" * 1_000_000)
+        except OSError:
+            sent.set()  # the sender hung up long before the gigabyte
+
+    with raw_receiver(huge) as url, house.engine():
+        [attempt] = house.wait_for_attempts(house.queue(url), 1)
+        assert sent.wait(10)
+    assert attempt.status == "success"
+    assert attempt.response_body == "x" * BODY_MAX_BYTES
+
+
+def test_a_gzip_body_is_not_expanded(house: House, receiver: Receiver) -> None:
+    bomb = gzip.compress(b"\0" * 10_000_000)
+    receiver.answer(Answer(body=bomb, headers={"Content-Encoding": "gzip"}))
+    with house.engine():
+        [attempt] = house.wait_for_attempts(house.queue(receiver.url()), 1)
+    assert attempt.status == "success"
+    assert attempt.response_body is not None
+    assert len(attempt.response_body.encode()) <= BODY_MAX_BYTES
+
+
+def test_many_and_long_headers_are_cut(house: House, receiver: Receiver) -> None:
+    receiver.answer(Answer(headers={f"X-{number}": "v" * 500 for number in range(80)}))
+    with house.engine():
+        [attempt] = house.wait_for_attempts(house.queue(receiver.url()), 1)
+    assert attempt.response_headers is not None
+    assert 0 < len(attempt.response_headers) <= 64
+    assert sum(len(key) + len(value) for key, value in attempt.response_headers.items()) <= 8192
+
+
+def test_a_redirect_is_a_failure_and_is_not_followed(house: House, receiver: Receiver) -> None:
+    receiver.answer(Answer(status=307, headers={"Location": receiver.url("elsewhere")}))
+    with house.engine():
+        [attempt] = house.wait_for_attempts(house.queue(receiver.url()), 1)
+    assert (attempt.status, attempt.http_status) == ("failure", 307)
+    assert receiver.received("elsewhere") == []
+
+
+def test_without_private_addresses_allowed_nothing_is_sent_to_loopback(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    house = make_house(webhook_allow_private=False)
+    with house.engine():
+        for url in (receiver.url(), receiver.url().replace("http:", "https:")):
+            [attempt] = house.wait_for_attempts(house.queue(url), 1)
+            assert attempt.status == "failure"
+            assert attempt.error_message is not None
+    assert receiver.received() == []
+
+
+def test_an_url_that_cannot_be_parsed_fails_and_does_not_disturb_others(
+    house: House, receiver: Receiver
+) -> None:
+    with house.engine():
+        broken = house.queue("https://[::1/hook:99999999")
+        sound = house.queue(receiver.url())
+        [attempt] = house.wait_for_attempts(broken, 1)
+        house.wait_for_status(sound, "success")
+    assert attempt.status == "failure"
+
+
+# -- secrets
+
+
+def test_rotation_with_retries_in_flight_signs_each_attempt_with_the_key_that_is_active_then(
+    house: House, receiver: Receiver
+) -> None:
+    receiver.answer(Answer(status=500))
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        house.wait_for_attempts(invoice_id, 1)
+        second_key, second_secret = house.merchants.key(house.merchant_id)
+        house.advance(seconds=32)  # two active keys: the one that created the invoice goes on signing
+        house.wait_for_attempts(invoice_id, 2)
+        house.merchants.deactivate(house.key_id)
+        house.advance(seconds=62)
+        house.wait_for_attempts(invoice_id, 3)
+        house.merchants.deactivate(second_key)
+        house.advance(seconds=122)
+        attempts = house.wait_for_attempts(invoice_id, 4)
+        _, third_secret = house.merchants.key(house.merchant_id)
+        house.advance(seconds=242)
+        house.wait_for_attempts(invoice_id, 5)
+    first, second, third, fifth = receiver.received()
+    assert _signed_by(first, house.secret)
+    assert _signed_by(second, house.secret)
+    assert _signed_by(third, second_secret)
+    assert attempts[3].error_message == NO_KEY_ERROR
+    assert attempts[3].status == "failure"
+    assert _signed_by(fifth, third_secret)
+    assert len({request.body for request in (first, second, third, fifth)}) == 1
+
+
+# -- leases
+
+
+def test_a_claimed_event_is_not_claimed_again_until_its_lease_is_over(house: House) -> None:
+    house.queue("http://127.0.0.1:1/")
+    [first] = house.claim()
+    assert house.claim() == []
+    house.clock.advance(seconds=house.deps.settings.lease_seconds)
+    [second] = house.claim()
+    assert second.event_id == first.event_id
+    assert second.lease_token != first.lease_token
+
+
+def test_a_killed_workers_event_is_delivered_after_its_lease(house: House, receiver: Receiver) -> None:
+    invoice_id = house.queue(receiver.url())
+    assert house.claim(worker="killed")
+    with house.engine():
+        event = house.event(invoice_id)
+        assert event.locked_by == "killed"
+        house.queue(receiver.url("other"))
+        receiver.wait_for(1, path="other")
+        assert receiver.received() == []
+        house.advance(seconds=house.deps.settings.lease_seconds)
+        house.wait_for_status(invoice_id, "success")
+    assert len(receiver.received()) == 1
+
+
+def test_a_result_that_comes_after_a_newer_claim_is_dropped(house: House, receiver: Receiver) -> None:
+    invoice_id = house.queue(receiver.url())
+    [stale] = house.claim()
+    late = _sent(house, stale, receiver, Answer(status=500))
+    house.clock.advance(seconds=house.deps.settings.lease_seconds)
+    [fresh] = house.claim()
+    timely = _sent(house, fresh, receiver, Answer(status=200))
+
+    assert house.deps.recorder.record([late]) == []
+    event = house.event(invoice_id)
+    assert (event.status, event.auto_attempts) == ("pending", 0)
+    assert event.lease_token == fresh.lease_token
+
+    assert len(house.deps.recorder.record([timely])) == 1
+    assert house.deps.recorder.record([late]) == []
+    assert house.deps.recorder.record([timely]) == []
+    assert house.event(invoice_id).status == "success"
+    assert [attempt.status for attempt in house.attempts(invoice_id)] == ["success"]
+
+
+def test_in_one_batch_the_stale_result_is_dropped_and_the_others_are_written(
+    house: House, receiver: Receiver
+) -> None:
+    invoices = [house.queue(receiver.url()) for _ in range(3)]
+    outcomes = [_sent(house, claimed, receiver, Answer()) for claimed in house.claim()]
+    house.clock.advance(seconds=house.deps.settings.lease_seconds)
+    [stolen] = house.claim(limit=1)
+    written = {each.event_id for each in house.deps.recorder.record(outcomes)}
+    assert len(written) == 2
+    assert stolen.event_id not in written
+    assert sorted(house.event(invoice).status for invoice in invoices) == ["pending", "success", "success"]
+
+
+def _sent(house: House, claimed: Claimed, receiver: Receiver, answer: Answer) -> Outcome:
+    receiver.answer(answer)
+    return house.deps.courier.send(Shipment(claimed, house.secret))
+
+
+def test_two_engines_side_by_side_send_each_event_once(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    one, other = make_house(), make_house()
+    invoices = [one.queue(receiver.url()) for _ in range(60)]
+    with one.engine(), other.engine():
+        receiver.wait_for(60)
+        one.wait(lambda: all(one.event(each).status == "success" for each in invoices), "all delivered")
+    keys = [request.headers["x-idempotency-key"] for request in receiver.received()]
+    assert len(keys) == len(set(keys)) == 60
+
+
+# -- the others
+
+
+def test_an_endpoint_that_hangs_does_not_delay_the_others(live_house: House, receiver: Receiver) -> None:
+    house = live_house
+    with raw_receiver(_hang) as hanging_url:
+        hanging = [house.queue(hanging_url) for _ in range(200)]
+        with house.engine():
+            house.wait(lambda: house.claim_count() > 0, "the first claims")
+            started = monotonic_seconds()
+            sound = [house.queue(receiver.url()) for _ in range(20)]
+            receiver.wait_for(20, timeout_seconds=5)
+            assert monotonic_seconds() - started < 1.0  # the hanging ones need that long each
+            house.wait(lambda: all(house.event(each).status == "success" for each in sound), "the sound ones")
+            assert house.claim_count() <= 16
+    assert any(house.event(each).auto_attempts == 0 for each in hanging)
+
+
+def test_while_merchants_is_away_nothing_is_sent_and_no_failure_is_counted(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    house = make_house(clock=ManualClock())
+    away = make_house(clock=house.clock, merchants_address="127.0.0.1:1")
+    invoice_id = house.queue(receiver.url())
+    with away.engine():
+        house.wait(lambda: "merchants" in _detail(away), "the trouble to be told")
+    event = house.event(invoice_id)
+    assert (event.status, event.auto_attempts, event.locked_at) == ("pending", 0, None)
+    with house.engine():
+        house.wait_for_status(invoice_id, "success")
+
+
+def _detail(house: House) -> str:
+    return house.engine_worker.health().detail
+
+
+def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_written(
+    make_house: Callable[..., House],
+) -> None:
+    house = make_house(webhook_timeout_seconds=3)
+    release = threading.Event()
+
+    def answer_late(connection: socket.socket, over: threading.Event) -> None:
+        release.wait(10)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with raw_receiver(answer_late) as url:
+        invoices = [house.queue(url) for _ in range(30)]
+        with house.engine() as stop:
+            house.wait(lambda: house.claim_count() >= 16, "the first claims")
+            stop.set()
+            release.set()
+    events = [house.event(invoice) for invoice in invoices]
+    assert all(event.locked_at is None for event in events)
+    assert sum(event.status == "success" for event in events) >= 16

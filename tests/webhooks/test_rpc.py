@@ -1,0 +1,208 @@
+"""The service over gRPC: messages in, messages and reasons out, in a process that only serves."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from kit.errors import Refused
+from kit.ids import new_id
+from kit.rpc.client import channel
+from kit.rpc.server import Options, RpcServer
+from services.webhooks import rpc, workers
+from services.webhooks.store.events import HISTORY_ATTEMPTS
+from tests.support.clock import START, ManualClock
+from tests.support.receiver import Answer, Receiver
+from tests.webhooks.house import House
+
+
+@pytest.fixture
+def stub(house: House) -> Iterator[WebhooksServiceStub]:
+    server = RpcServer(Options(call_seconds=30))
+    rpc.add_to(server, house.deps)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with channel(f"127.0.0.1:{port}", name="webhooks") as opened:
+        yield WebhooksServiceStub(opened)
+    server.stop(0).wait()
+
+
+def test_the_history_shows_events_with_their_attempts(
+    house: House, stub: WebhooksServiceStub, receiver: Receiver
+) -> None:
+    receiver.answer_next(Answer(status=500, body=b"no"))
+    with house.engine():
+        invoice_id = house.queue(receiver.url(), event_type="invoice.adjusted")
+        house.wait_for_attempts(invoice_id, 1)
+    asked = pb.ListInvoiceEventsRequest(merchant_id=str(house.merchant_id), invoice_id=str(invoice_id))
+    [event] = stub.ListInvoiceEvents(asked).events
+    assert event.event_type == "invoice.adjusted"
+    assert event.status == pb.EVENT_STATUS_PENDING
+    assert event.callback_url == receiver.url()
+    assert json.loads(event.request_payload)["order_id"] == str(invoice_id)
+    assert event.request_payload == receiver.received()[0].body
+    assert event.next_retry_at.ToDatetime() >= START.replace(tzinfo=None) + timedelta(seconds=30)
+    assert not event.HasField("locked_at")
+    assert not event.HasField("locked_by")
+    [attempt] = event.attempts
+    assert (attempt.try_number, attempt.trigger) == (1, pb.ATTEMPT_TRIGGER_AUTO)
+    assert (attempt.status, attempt.http_status) == (pb.ATTEMPT_STATUS_FAILURE, 500)
+    assert (attempt.response_body, attempt.error_message) == ("no", "HTTP status 500")
+    assert attempt.response_headers["Content-Length"] == "2"
+    assert stub.GetEvent(pb.GetEventRequest(event_id=event.event_id)).event == event
+
+
+def test_the_history_of_an_unknown_invoice_or_of_another_merchants_is_empty(
+    house: House, stub: WebhooksServiceStub
+) -> None:
+    invoice_id = house.queue("https://shop.example.com/")
+    for merchant, invoice in ((house.merchant_id, new_id()), (new_id(), invoice_id)):
+        asked = pb.ListInvoiceEventsRequest(merchant_id=str(merchant), invoice_id=str(invoice))
+        assert list(stub.ListInvoiceEvents(asked).events) == []
+
+
+def test_an_event_under_way_shows_who_is_at_it(house: House, stub: WebhooksServiceStub) -> None:
+    house.queue("https://shop.example.com/")
+    [claimed] = house.claim(worker="host:1")
+    event = stub.GetEvent(pb.GetEventRequest(event_id=claimed.event_id)).event
+    assert event.locked_by == "host:1"
+    assert event.locked_at.ToDatetime() == START.replace(tzinfo=None)
+
+
+def test_an_attempt_without_answer_has_none_of_its_parts(house: House, stub: WebhooksServiceStub) -> None:
+    with house.engine():
+        invoice_id = house.queue("http://127.0.0.1:1/")
+        house.wait_for_attempts(invoice_id, 1)
+    event_id = house.event(invoice_id).id
+    [attempt] = stub.GetEvent(pb.GetEventRequest(event_id=event_id)).event.attempts
+    assert not attempt.HasField("http_status")
+    assert not attempt.HasField("response_body")
+    assert dict(attempt.response_headers) == {}
+    assert attempt.error_message == "127.0.0.1: the connection failed"
+
+
+def test_however_often_somebody_resends_the_history_stays_one_answer(
+    house: House, stub: WebhooksServiceStub, receiver: Receiver
+) -> None:
+    receiver.answer(Answer(body=b"\xff" * 20_000, headers={f"X-{number}": "v" * 200 for number in range(60)}))
+    invoice_id = house.queue(receiver.url())
+    for _ in range(HISTORY_ATTEMPTS + 3):
+        house.resend(invoice_id)
+        house.clock.advance(minutes=1)
+    event = stub.GetEvent(pb.GetEventRequest(event_id=house.event(invoice_id).id)).event
+    assert [attempt.try_number for attempt in event.attempts] == list(range(4, HISTORY_ATTEMPTS + 4))
+    assert event.manual_attempts == HISTORY_ATTEMPTS + 3
+
+
+def test_a_resend_answers_with_its_attempt(
+    house: House, stub: WebhooksServiceStub, receiver: Receiver
+) -> None:
+    receiver.answer_next(Answer(status=201))
+    invoice_id = house.queue(receiver.url())
+    asked = pb.ResendLatestRequest(merchant_id=str(house.merchant_id), invoice_id=str(invoice_id))
+    resent = stub.ResendLatest(asked, timeout=20)
+    assert (resent.ok, resent.http_status, resent.event_id) == (True, 201, house.event(invoice_id).id)
+    assert resent.attempt_id == house.attempts(invoice_id)[0].id
+    with pytest.raises(Refused) as refusal:
+        stub.ResendLatest(asked, timeout=20)
+    assert refusal.value.reason == "WEBHOOK_RESEND_COOLDOWN"
+    assert refusal.value.metadata == {"retry_after_seconds": "60"}
+
+
+def test_a_resend_that_nothing_answers_has_no_status(house: House, stub: WebhooksServiceStub) -> None:
+    invoice_id = house.queue("http://127.0.0.1:1/")
+    asked = pb.ResendLatestRequest(merchant_id=str(house.merchant_id), invoice_id=str(invoice_id))
+    resent = stub.ResendLatest(asked, timeout=20)
+    assert not resent.ok
+    assert not resent.HasField("http_status")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda stub: stub.ListInvoiceEvents(
+            pb.ListInvoiceEventsRequest(merchant_id="1", invoice_id=str(new_id()))
+        ),
+        lambda stub: stub.ListInvoiceEvents(
+            pb.ListInvoiceEventsRequest(merchant_id=str(new_id()), invoice_id="x\0")
+        ),
+        lambda stub: stub.ResendLatest(pb.ResendLatestRequest()),
+        lambda stub: stub.CheckInvoices(pb.CheckInvoicesRequest(invoice_ids=["nonsense"])),
+        lambda stub: stub.CheckInvoices(pb.CheckInvoicesRequest(invoice_ids=[str(new_id())] * 1001)),
+        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(limit=1001)),
+        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(limit=-1)),
+        lambda stub: stub.ListStuckEvents(pb.ListStuckEventsRequest(overdue_seconds=-1)),
+        lambda stub: stub.RescheduleStuckEvents(pb.RescheduleStuckEventsRequest(overdue_seconds=-1)),
+    ],
+)
+def test_values_that_are_not_of_the_documented_form_are_refused(
+    stub: WebhooksServiceStub, call: Callable[[WebhooksServiceStub], object]
+) -> None:
+    with pytest.raises(Refused) as refusal:
+        call(stub)
+    assert refusal.value.reason == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize("event_id", [0, -1, 10**12, 2**63 - 1])
+def test_an_unknown_event_is_not_found(stub: WebhooksServiceStub, event_id: int) -> None:
+    with pytest.raises(Refused) as refusal:
+        stub.GetEvent(pb.GetEventRequest(event_id=event_id))
+    assert refusal.value.reason == "WEBHOOK_EVENT_NOT_FOUND"
+
+
+# -- proofs
+
+
+def test_checked_invoices_are_told_with_their_event_and_others_left_out(
+    house: House, stub: WebhooksServiceStub
+) -> None:
+    payload_event_id = new_id()
+    invoice_id = house.queue("https://shop.example.com/", event_id=payload_event_id)
+    answer = stub.CheckInvoices(pb.CheckInvoicesRequest(invoice_ids=[str(invoice_id), str(new_id())]))
+    [checked] = answer.invoices
+    assert (checked.invoice_id, checked.events) == (str(invoice_id), 1)
+    assert checked.payload_event_id == str(payload_event_id)
+
+
+def test_stuck_is_what_is_overdue_and_under_nobodys_lease(house: House, stub: WebhooksServiceStub) -> None:
+    forgotten = house.queue("https://shop.example.com/")
+    house.clock.advance(seconds=61)
+    house.queue("https://shop.example.com/")  # due, but not for long
+
+    def stuck() -> list[str]:
+        return [event.invoice_id for event in stub.ListStuckEvents(pb.ListStuckEventsRequest()).events]
+
+    assert stuck() == [str(forgotten)]
+    assert house.claim(limit=1)
+    assert stuck() == []
+    house.clock.advance(seconds=house.deps.settings.lease_seconds + 61)
+    assert str(forgotten) in stuck()
+    [first] = stub.ListStuckEvents(pb.ListStuckEventsRequest(limit=1, overdue_seconds=10)).events
+    assert first.invoice_id == str(forgotten)
+
+
+def test_rescheduled_events_get_an_attempt_now(
+    house: House, stub: WebhooksServiceStub, receiver: Receiver
+) -> None:
+    invoice_id = house.queue(receiver.url())
+    house.claim()  # by somebody who is never heard of again
+    house.clock.advance(hours=1)
+    assert stub.RescheduleStuckEvents(pb.RescheduleStuckEventsRequest()).rescheduled == 1
+    assert stub.RescheduleStuckEvents(pb.RescheduleStuckEventsRequest()).rescheduled == 0
+    event = house.event(invoice_id)
+    assert (event.next_retry_at, event.locked_at) == (house.clock.now(), None)
+    with house.engine():
+        house.wait_for_status(invoice_id, "success")
+
+
+def test_gauges_tell_what_is_due_how_long_and_what_is_under_way(make_house: Callable[..., House]) -> None:
+    house = make_house(clock=ManualClock())
+    for _ in range(3):
+        house.queue("https://shop.example.com/")
+    house.clock.advance(seconds=7)
+    house.claim(limit=1)
+    gauges = {gauge.name: gauge.value for gauge in workers.gauges(house.deps)}
+    assert gauges == {"webhooks_due": 2, "oldest_due_seconds": 7, "inflight": 1, "parked": 0}
