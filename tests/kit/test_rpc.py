@@ -210,6 +210,19 @@ def _until(do: Callable[[], bytes], *, seconds: float) -> bytes:
             pause.wait(0.05)
 
 
+def test_calls_go_round_over_all_addresses_of_a_service(start: Start) -> None:
+    first, second = start(lambda request: b"first"), start(lambda request: b"second")
+
+    with client.channel(f"ipv4:{first},{second}", name="echo") as channel:
+        answers: set[bytes] = set()
+
+        def both_answered() -> bool:
+            answers.add(_method(channel)(b""))
+            return len(answers) == 2
+
+        _wait_for(both_answered)
+
+
 # -- deadlines
 
 
