@@ -14,8 +14,9 @@ from types import MappingProxyType
 from typing import Final
 
 import base58
-from eth_utils.address import is_address, to_canonical_address
+from eth_utils.address import is_checksum_address, is_checksum_formatted_address, to_canonical_address
 
+_TRON_FORM = re.compile(r"T[1-9A-HJ-NP-Za-km-z]{33}").fullmatch
 _TRON_PREFIX: Final = b"\x41"
 _TRON_BYTES: Final = 21
 
@@ -49,6 +50,8 @@ def is_address_of(network: str, address: str) -> bool:
 
 
 def _tron_account(address: str) -> bytes | None:
+    if not _TRON_FORM(address):  # base58 overlooks a space at the end
+        return None
     try:
         decoded = base58.b58decode_check(address)
     except ValueError:
@@ -57,8 +60,12 @@ def _tron_account(address: str) -> bytes | None:
 
 
 def _evm_account(address: str) -> bytes | None:
+    if not _EVM_FORM(address):
+        return None
     # In mixed case the case of the letters is the checksum (EIP-55); in one case there is none, as some wallets write.
-    return to_canonical_address(address) if _EVM_FORM(address) and is_address(address) else None
+    if is_checksum_formatted_address(address) and not is_checksum_address(address):
+        return None
+    return to_canonical_address(address)
 
 
 def _ton_account(address: str) -> bytes | None:

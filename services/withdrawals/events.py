@@ -12,6 +12,14 @@ from services.withdrawals.domain import MAX_AMOUNT, USDT_PLACES
 
 INVOICE_FINISHED: Final = "fiatgate.invoices.finished"
 
+_UNPAID: Final = frozenset(
+    {
+        invoices_pb2.INVOICE_STATUS_FAIL,
+        invoices_pb2.INVOICE_STATUS_EXPIRED,
+        invoices_pb2.INVOICE_STATUS_CANCELED,
+    }
+)
+
 
 @dataclass(frozen=True)
 class InvoicePaid:
@@ -27,12 +35,10 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
 
     Raises ValueError for what invoices never says: an event like that is parked, for money hangs on it.
     """
-    if message.status in (invoices_pb2.INVOICE_STATUS_UNSPECIFIED, invoices_pb2.INVOICE_STATUS_PENDING):
-        raise ValueError(
-            f"invoice {message.invoice_id!r} is announced as finished, with status {message.status}"
-        )
-    if message.status != invoices_pb2.INVOICE_STATUS_SUCCESS:
+    if message.status in _UNPAID:
         return None
+    if message.status != invoices_pb2.INVOICE_STATUS_SUCCESS:
+        raise ValueError(f"invoice {message.invoice_id!r} is finished with status {message.status}")
     return InvoicePaid(
         invoice_id=_uuid("invoice_id", message.invoice_id),
         merchant_id=_uuid("merchant_id", message.merchant_id),

@@ -121,6 +121,6 @@ def _credits(tx: Session, *which: ColumnElement[bool], limit: int) -> list[Credi
     )
     return [
         Credit(UUID(reference.removeprefix("invoice:")), merchant_id, amount)
-        for reference, merchant_id, amount in tx.execute(query).tuples()
+        for reference, merchant_id, amount in tx.execute(query)
         if merchant_id is not None
     ]

@@ -1,0 +1,122 @@
+"""CheckLedger finds what a bug, or a hand in the database, has done to the books."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.withdrawals.conftest import House
+
+
+@pytest.fixture(autouse=True)
+def _right_before_and_after(house: House) -> Iterator[None]:
+    assert list(house.check().problems) == []
+    yield
+    assert list(house.check().problems) == []
+
+
+@contextmanager
+def tampered(house: House, statement: str, *values: object, undo: str) -> Iterator[None]:
+    """As a superuser past all triggers and grants."""
+    past_all = "SET session_replication_role = replica; "
+    house.execute(past_all + statement, *values, url=house.admin_url)
+    yield
+    house.execute(past_all + undo, *values, url=house.admin_url)
+
+
+def problems(house: House) -> list[str]:
+    return list(house.check().problems)
+
+
+def test_a_balance_that_is_not_the_sum_of_its_transfers_is_told(house: House) -> None:
+    merchant = house.credit("5")
+    change = (
+        "UPDATE accounts SET balance = balance {} 1 WHERE merchant_id = %s AND kind = 'merchant_available'"
+    )
+    with tampered(house, change.format("+"), merchant, undo=change.format("-")):
+        report = house.check()
+        assert report.sum == "1.000000"
+        assert report.problems[0] == "All accounts together hold 1.000000, not zero."
+        assert f"merchant_available of merchant {merchant}" in report.problems[1]
+        assert report.problems[1].endswith("holds 6.000000, its transfers add up to 5.000000.")
+        assert len(report.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "missing", "surplus"),
+    [
+        ("success", "external_tx_id = 'x', processed_at = now()", ["fee", "pay"], []),
+        ("failed", "substatus = 'failed', processed_at = now()", ["release"], []),
+        ("cancelled", "substatus = 'cancelled_by_user', processed_at = now()", ["release"], []),
+    ],
+)
+def test_a_withdrawal_whose_status_moved_no_money_is_told(
+    house: House, status: str, others: str, missing: list[str], surplus: list[str]
+) -> None:
+    made = house.withdraw(house.credit("100"))
+    undo = (
+        "UPDATE withdrawals SET status = 'pending', substatus = NULL, external_tx_id = NULL, processed_at = NULL"
+        " WHERE id = %s"
+    )
+    statement = f"UPDATE withdrawals SET status = '{status}', {others} WHERE id = %s"
+    with tampered(house, statement, made.withdraw_uuid, undo=undo):
+        told = problems(house)
+    assert len(told) == len(missing)
+    for step, problem in zip(missing, told, strict=True):
+        assert problem.startswith(f"Transfer withdrawal:{made.withdraw_uuid}:{step} of ")
+        assert problem.endswith("is missing.")
+
+
+def test_a_transfer_that_no_status_explains_is_told(house: House) -> None:
+    made = house.fail(house.withdraw(house.credit("100"), "10"))
+    undo = "UPDATE withdrawals SET status = 'failed', substatus = 'failed', processed_at = updated_at WHERE id = %s"
+    statement = (
+        "UPDATE withdrawals SET status = 'pending', substatus = NULL, processed_at = NULL WHERE id = %s"
+    )
+    with tampered(house, statement, made.withdraw_uuid, undo=undo):
+        assert problems(house) == [
+            f"Transfer withdrawal:{made.withdraw_uuid}:release of 10.000000 fits no withdrawal's status."
+        ]
+
+
+def test_a_transfer_of_another_amount_than_the_withdrawals_is_told(house: House) -> None:
+    made = house.withdraw(house.credit("100"), "10")
+    statement = "UPDATE withdrawals SET amount = amount {} 1 WHERE id = %s"
+    with tampered(house, statement.format("+"), made.withdraw_uuid, undo=statement.format("-")):
+        (told,) = problems(house)
+    assert told.startswith(
+        f"Transfer withdrawal:{made.withdraw_uuid}:reserve moved 10.000000 where 11.000000"
+    )
+
+
+def test_a_transfer_between_anothers_accounts_is_told(house: House) -> None:
+    made = house.withdraw(house.credit("100"), "10")
+    other = str(uuid.uuid4())
+    statement = "UPDATE withdrawals SET merchant_id = '{}' WHERE id = %s"
+    undo = statement.format(made.merchant_id)
+    with tampered(house, statement.format(other), made.withdraw_uuid, undo=undo):
+        (told,) = problems(house)
+    assert told.startswith(f"Transfer withdrawal:{made.withdraw_uuid}:reserve moved")
+
+
+def test_a_credit_from_elsewhere_than_settlement_is_told(house: House) -> None:
+    merchant = house.credit("5")
+    reference = house.execute(
+        "SELECT reference FROM transfers JOIN accounts ON accounts.id = credit_account WHERE merchant_id = %s",
+        merchant,
+    )[0][0]
+    statement = "UPDATE transfers SET debit_account = (SELECT id FROM accounts WHERE kind = '{}') WHERE reference = %s"
+    with tampered(house, statement.format("fees"), reference, undo=statement.format("settlement")):
+        assert problems(house) == [
+            f"Transfer {reference} goes from fees to merchant_available, not from settlement to a merchant."
+        ]
+
+
+def test_at_most_a_hundred_problems_are_told(house: House) -> None:
+    merchants = [house.credit("1") for _ in range(101)]
+    change = "UPDATE accounts SET balance = balance {} 1 WHERE merchant_id = ANY(%s::uuid[])"
+    with tampered(house, change.format("+"), merchants, undo=change.format("-")):
+        assert len(problems(house)) == 100

@@ -1,0 +1,408 @@
+"""Every RPC and every reason it can refuse with, over gRPC."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.errors import Refused
+from kit.ids import new_id
+from kit.proto import datetime_from
+from tests.withdrawals.conftest import TON, TON_ADDRESS, TRON_ADDRESS, House
+
+NOBODY = str(uuid.UUID(int=7))
+
+
+def refusal(call: Any, *args: Any, **kwargs: Any) -> tuple[str, dict[str, str]]:
+    with pytest.raises(Refused) as refused:
+        call(*args, **kwargs)
+    return refused.value.reason, dict(refused.value.metadata)
+
+
+def listed(house: House, merchant_id: str, **values: Any) -> pb.ListWithdrawalsResponse:
+    request: dict[str, Any] = {"merchant_id": merchant_id, "page": 1, "per_page": 20}
+    return house.stub.ListWithdrawals(pb.ListWithdrawalsRequest(**(request | values)))
+
+
+# -- creating
+
+
+def test_a_withdrawal_reserves_its_amount(house: House) -> None:
+    merchant = house.credit("100")
+    made = house.withdraw(merchant, "30.5")
+    assert made.withdraw_uuid
+    assert uuid.UUID(made.withdraw_uuid).version == 7
+    assert (made.amount, made.network_fee, made.amount_to_receive) == ("30.500000", "1.000000", "29.500000")
+    assert made.status == pb.WITHDRAWAL_STATUS_PENDING
+    for absent in ("substatus", "external_tx_id", "processed_at", "address_memo"):
+        assert not made.HasField(absent)
+    assert datetime_from(made.created_at) == datetime_from(made.updated_at) == house.clock.now()
+    assert house.balance(merchant) == ("69.500000", "30.500000", "100.000000", "0.000000")
+    assert house.get(made) == made
+
+
+def test_the_same_request_key_answers_with_the_same_withdrawal(house: House) -> None:
+    merchant, key = house.credit("100"), str(uuid.uuid4())
+    made = house.withdraw(merchant, "10", request_key=key)
+    house.complete(made)
+    again = house.withdraw(merchant, "10.0", request_key=key.upper())
+    assert again == house.get(made)
+    assert house.balance(merchant) == ("90.000000", "0.000000", "100.000000", "10.000000")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"amount": "11"},
+        {"address": "T9yED5xMV5ARV98BexN97aLZ1UUq7eKSxm"},
+        {"withdrawal_method_id": TON, "address": TON_ADDRESS},
+        {"merchant_id": NOBODY},
+        {"address_memo": "memo"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_a_request_key_with_other_values_is_refused(house: House, other: dict[str, Any]) -> None:
+    merchant, key = house.credit("100"), str(uuid.uuid4())
+    house.withdraw(merchant, request_key=key)
+    values = {"merchant_id": merchant, "amount": "10", "request_key": key} | other
+    assert refusal(house.withdraw, **values) == ("VALIDATION_ERROR", {"field": "request_key"})
+
+
+@pytest.mark.parametrize(
+    ("values", "reason", "metadata"),
+    [
+        ({"withdrawal_method_id": 99}, "WITHDRAWAL_METHOD_NOT_FOUND", {}),
+        ({"withdrawal_method_id": 0}, "WITHDRAWAL_METHOD_NOT_FOUND", {}),
+        ({"withdrawal_method_id": -(2**31)}, "WITHDRAWAL_METHOD_NOT_FOUND", {}),
+        ({"address": TON_ADDRESS}, "WITHDRAWAL_ADDRESS_INVALID", {"network": "TRC20"}),
+        ({"address": TRON_ADDRESS[:-1]}, "WITHDRAWAL_ADDRESS_INVALID", {"network": "TRC20"}),
+        ({"amount": "4.999999"}, "WITHDRAWAL_AMOUNT_INVALID", {"minimum": "5.000000"}),
+        ({"amount": "0"}, "WITHDRAWAL_AMOUNT_INVALID", {"minimum": "5.000000"}),
+        ({"amount": "-10"}, "WITHDRAWAL_AMOUNT_INVALID", {"minimum": "5.000000"}),
+        (
+            {"amount": "9" * 40},
+            "WITHDRAWAL_AMOUNT_INVALID",
+            {"maximum": "1000000000000.000000"},
+        ),
+        (
+            {"amount": "100.000001"},
+            "INSUFFICIENT_BALANCE",
+            {"available": "100.000000", "requested": "100.000001"},
+        ),
+        (
+            {"merchant_id": NOBODY},
+            "INSUFFICIENT_BALANCE",
+            {"available": "0.000000", "requested": "10.000000"},
+        ),
+    ],
+)
+def test_a_withdrawal_that_cannot_be_is_refused_with_its_reason(
+    house: House, values: dict[str, Any], reason: str, metadata: dict[str, str]
+) -> None:
+    merchant = house.credit("100")
+    request = {"merchant_id": merchant, "amount": "10"} | values
+    assert refusal(house.withdraw, **request) == (reason, metadata)
+    assert house.balance(merchant) == ("100.000000", "0.000000", "100.000000", "0.000000")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("merchant_id", ""),
+        ("merchant_id", "not a uuid"),
+        ("merchant_id", "\x00"),
+        ("request_key", ""),
+        ("request_key", "{" + NOBODY + "}"),
+        ("amount", ""),
+        ("amount", "1e3"),
+        ("amount", "NaN"),
+        ("amount", "Infinity"),
+        ("amount", "10,5"),
+        ("amount", " 10"),
+        ("amount", "١٠"),
+        ("amount", "9" * 41),
+        ("amount", "10.0000001"),
+        ("address", ""),
+        ("address", "T" * 129),
+        ("address", TRON_ADDRESS + "\x00"),
+        ("address_memo", "a\x00b"),
+        ("address_memo", "m" * 121),
+        ("address_memo", "TRC20 knows none"),
+    ],
+)
+def test_a_value_of_another_form_is_named(house: House, field: str, value: str) -> None:
+    request = {"merchant_id": house.credit("100"), "amount": "10"} | {field: value}
+    assert refusal(house.withdraw, **request) == ("VALIDATION_ERROR", {"field": field})
+
+
+def test_a_memo_goes_along_where_the_network_knows_one(house: House) -> None:
+    merchant = house.credit("100")
+    ton: dict[str, Any] = {"withdrawal_method_id": TON, "address": TON_ADDRESS}
+    assert house.withdraw(merchant, **ton, address_memo="order 7 ✓").address_memo == "order 7 ✓"
+    assert not house.withdraw(merchant, **ton, address_memo="").HasField("address_memo")
+
+
+def test_a_method_switched_off_takes_no_new_withdrawal(house: House) -> None:
+    merchant, key = house.credit("100"), str(uuid.uuid4())
+    bep20: dict[str, Any] = {
+        "withdrawal_method_id": 4,
+        "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    }
+    made = house.withdraw(merchant, **bep20, request_key=key)
+    house.execute("UPDATE withdrawal_methods SET enabled = false WHERE id = 4")
+    assert refusal(house.withdraw, merchant, **bep20)[0] == "WITHDRAWAL_METHOD_NOT_FOUND"
+    assert house.withdraw(merchant, **bep20, request_key=key) == made
+
+
+def test_methods_are_listed_by_id(house: House) -> None:
+    methods = house.stub.ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest()).methods
+    assert [method.method_id for method in methods] == [1, 2, 3, 4, 5]
+    assert {"TRC20", "ERC20", "TON"} <= {method.network for method in methods}
+    assert [method.network for method in methods if method.memo_allowed] == ["TON"]
+    assert (methods[0].code, methods[0].network_fee, methods[0].min_amount) == (
+        "USDT-TRC20",
+        "1.000000",
+        "5.000000",
+    )
+
+
+# -- the life of a withdrawal
+
+
+def test_a_withdrawal_is_processed_and_completed(house: House) -> None:
+    merchant = house.credit("100")
+    made = house.withdraw(merchant, "30")
+    house.clock.advance(minutes=1)
+    processing = house.process(made)
+    assert (processing.status, processing.substatus) == (pb.WITHDRAWAL_STATUS_PENDING, "processing")
+    assert datetime_from(processing.updated_at) - datetime_from(made.updated_at) == timedelta(minutes=1)
+    assert not processing.HasField("processed_at")
+    house.clock.advance(minutes=1)
+    done = house.complete(made, "a1b2c3")
+    assert (done.status, done.external_tx_id) == (pb.WITHDRAWAL_STATUS_SUCCESS, "a1b2c3")
+    assert not done.HasField("substatus")
+    assert datetime_from(done.processed_at) == datetime_from(done.updated_at) == house.clock.now()
+    assert house.balance(merchant) == ("70.000000", "0.000000", "100.000000", "30.000000")
+
+
+@pytest.mark.parametrize("processing", [False, True])
+@pytest.mark.parametrize(
+    ("given", "substatus"),
+    [("", "failed"), ("failed", "failed"), ("invalid_address", "invalid_address"), ("unknown", "unknown")],
+)
+def test_a_failed_withdrawal_gives_the_money_back(
+    house: House, given: str, substatus: str, processing: bool
+) -> None:
+    merchant = house.credit("100")
+    made = house.withdraw(merchant, "30")
+    if processing:
+        house.process(made)
+    failed = house.fail(made, given)
+    assert (failed.status, failed.substatus) == (pb.WITHDRAWAL_STATUS_FAILED, substatus)
+    assert failed.HasField("processed_at")
+    assert house.balance(merchant) == ("100.000000", "0.000000", "100.000000", "0.000000")
+
+
+@pytest.mark.parametrize(
+    ("by_user", "substatus"), [(True, "cancelled_by_user"), (False, "cancelled_by_admin")]
+)
+def test_a_cancelled_withdrawal_gives_the_money_back(house: House, by_user: bool, substatus: str) -> None:
+    merchant = house.credit("100")
+    cancelled = house.cancel(house.withdraw(merchant, "30"), by_user=by_user)
+    assert (cancelled.status, cancelled.substatus) == (pb.WITHDRAWAL_STATUS_CANCELLED, substatus)
+    assert house.balance(merchant) == ("100.000000", "0.000000", "100.000000", "0.000000")
+
+
+def test_once_it_is_being_sent_only_the_operator_cancels(house: House) -> None:
+    made = house.process(house.withdraw(house.credit("100")))
+    conflict = ("WITHDRAWAL_STATE_CONFLICT", {"status": "pending", "substatus": "processing"})
+    assert refusal(house.cancel, made, by_user=True) == conflict
+    assert house.cancel(made, by_user=False).substatus == "cancelled_by_admin"
+
+
+STEPS: dict[str, Any] = {
+    "process": lambda house, made: house.process(made),
+    "complete": lambda house, made: house.complete(
+        made, uuid.uuid5(uuid.NAMESPACE_OID, made.withdraw_uuid).hex
+    ),
+    "fail": lambda house, made: house.fail(made),
+    "fail as unknown": lambda house, made: house.fail(made, "unknown"),
+    "cancel": lambda house, made: house.cancel(made),
+    "cancel by user": lambda house, made: house.cancel(made, by_user=True),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_repeated_step_answers_the_same_and_moves_nothing(house: House, step: str) -> None:
+    merchant = house.credit("100")
+    made = house.withdraw(merchant, "30")
+    once, balance = STEPS[step](house, made), house.balance(merchant)
+    house.clock.advance(minutes=1)
+    assert STEPS[step](house, made) == once
+    assert house.balance(merchant) == balance
+
+
+@pytest.mark.parametrize("final", [name for name in STEPS if name != "process"])
+def test_a_final_status_absorbs_every_other_step(house: House, final: str) -> None:
+    merchant = house.credit("100")
+    made = house.withdraw(merchant, "30")
+    done, balance = STEPS[final](house, made), house.balance(merchant)
+    for step in STEPS.keys() - {final}:
+        reason, metadata = refusal(STEPS[step], house, made)
+        assert reason == "WITHDRAWAL_STATE_CONFLICT"
+        assert metadata["substatus"] == done.substatus
+    assert house.get(made) == done
+    assert house.balance(merchant) == balance
+
+
+def test_a_second_transaction_for_one_withdrawal_is_a_conflict(house: House) -> None:
+    made = house.withdraw(house.credit("100"))
+    house.complete(made, "first")
+    reason, metadata = refusal(house.complete, made, "second")
+    assert (reason, metadata) == ("WITHDRAWAL_STATE_CONFLICT", {"status": "success", "substatus": ""})
+    assert house.get(made).external_tx_id == "first"
+
+
+def test_one_transaction_pays_one_withdrawal_of_a_network(house: House) -> None:
+    merchant = house.credit("100")
+    house.complete(house.withdraw(merchant), "shared")
+    second = house.withdraw(merchant)
+    assert refusal(house.complete, second, "shared") == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    assert house.get(second).status == pb.WITHDRAWAL_STATUS_PENDING
+    assert house.balance(merchant)[1] == "10.000000"
+    elsewhere = house.withdraw(merchant, withdrawal_method_id=TON, address=TON_ADDRESS)
+    assert house.complete(elsewhere, "shared").status == pb.WITHDRAWAL_STATUS_SUCCESS
+
+
+@pytest.mark.parametrize("tx_id", ["x" * 129, "a b", "a\x00", "ж", "\n"])
+def test_a_transaction_hash_is_short_plain_text(house: House, tx_id: str) -> None:
+    made = house.withdraw(house.credit("100"))
+    assert refusal(house.complete, made, tx_id) == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    empty = pb.CompleteWithdrawalRequest(withdraw_uuid=made.withdraw_uuid)
+    assert refusal(house.stub.CompleteWithdrawal, empty)[0] == "VALIDATION_ERROR"
+
+
+def test_a_failure_has_a_documented_substatus(house: House) -> None:
+    made = house.withdraw(house.credit("100"))
+    for substatus in ("processing", "cancelled_by_user", "FAILED", "\x00"):
+        assert refusal(house.fail, made, substatus) == ("VALIDATION_ERROR", {"field": "substatus"})
+
+
+@pytest.mark.parametrize("withdraw_uuid", [NOBODY, "", "not a uuid", "\x00"])
+def test_every_step_on_an_unknown_withdrawal_is_not_found(house: House, withdraw_uuid: str) -> None:
+    unknown = pb.Withdrawal(withdraw_uuid=withdraw_uuid, merchant_id=NOBODY)
+    for step in STEPS.values():
+        assert refusal(step, house, unknown) == ("WITHDRAWAL_NOT_FOUND", {})
+    assert refusal(house.get, unknown) == ("WITHDRAWAL_NOT_FOUND", {})
+
+
+# -- reading
+
+
+def test_anothers_withdrawal_answers_as_one_that_is_not_there(house: House) -> None:
+    made = house.withdraw(house.credit("100"))
+    made.merchant_id = house.credit("1")
+    assert refusal(house.get, made) == ("WITHDRAWAL_NOT_FOUND", {})
+    assert refusal(listed, house, made.merchant_id) == ("WITHDRAWALS_NOT_FOUND", {})
+
+
+def test_a_merchants_withdrawals_are_listed_page_by_page(house: House) -> None:
+    merchant = house.credit("100")
+    made = []
+    for _ in range(5):
+        made.append(house.withdraw(merchant))
+        house.clock.advance(seconds=1)
+    pages = [listed(house, merchant, page=page, per_page=2) for page in (1, 2, 3, 4)]
+    assert [withdrawal for page in pages for withdrawal in page.withdrawals] == made[::-1]
+    assert [len(page.withdrawals) for page in pages] == [2, 2, 1, 0]
+    assert {page.total for page in pages} == {5}
+    oldest_first = listed(house, merchant, order=pb.SORT_ORDER_ASC)
+    assert list(oldest_first.withdrawals) == made
+    assert list(listed(house, merchant, order=pb.SORT_ORDER_DESC).withdrawals) == made[::-1]
+
+
+def test_a_list_can_be_of_one_status(house: House) -> None:
+    merchant = house.credit("100")
+    paid, failed = house.withdraw(merchant), house.withdraw(merchant)
+    paid, failed = house.complete(paid), house.fail(failed)
+    waiting = [house.process(house.withdraw(merchant)), house.withdraw(merchant)]
+    found = {status: listed(house, merchant, status=status) for status in (1, 2, 3)}
+    assert [list(page.withdrawals) for page in found.values()] == [waiting[::-1], [paid], [failed]]
+    assert [page.total for page in found.values()] == [2, 1, 1]
+    cancelled = pb.WITHDRAWAL_STATUS_CANCELLED
+    assert refusal(listed, house, merchant, status=cancelled) == ("WITHDRAWALS_NOT_FOUND", {})
+
+
+def test_a_page_far_beyond_the_last_is_empty(house: House) -> None:
+    merchant = house.credit("100")
+    house.withdraw(merchant)
+    page = listed(house, merchant, page=2**63 - 1, per_page=500)
+    assert (page.total, list(page.withdrawals)) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("page", 0), ("page", -(2**63)), ("per_page", 0), ("per_page", 501), ("status", 9), ("order", 9)],
+)
+def test_a_bad_query_value_is_named(house: House, field: str, value: int) -> None:
+    refused = refusal(listed, house, house.credit("1"), **{field: value})
+    assert refused == ("VALIDATION_ERROR", {"field": field, "shape": "query"})
+
+
+def test_a_merchant_id_that_is_no_uuid_is_named(house: House) -> None:
+    for call in (listed, lambda house, merchant: house.balance(merchant)):
+        assert refusal(call, house, "x") == ("VALIDATION_ERROR", {"field": "merchant_id"})
+
+
+def test_operators_see_the_newest_withdrawals_of_all_merchants(house: House) -> None:
+    first, second = (house.withdraw(house.credit("100")) for _ in range(2))
+    second = house.process(second)
+
+    def found(**values: Any) -> list[pb.Withdrawal]:
+        return list(house.stub.ListAllWithdrawals(pb.ListAllWithdrawalsRequest(**values)).withdrawals)
+
+    assert found()[:2] == [second, first]
+    assert found(limit=1) == [second]
+    assert found(merchant_id=first.merchant_id) == [first]
+    assert found(status=pb.WITHDRAWAL_STATUS_PENDING, limit=2) == [second, first]
+    assert found(merchant_id=first.merchant_id, status=pb.WITHDRAWAL_STATUS_FAILED) == []
+    for limit in (-1, 1001):
+        assert refusal(found, limit=limit) == ("VALIDATION_ERROR", {"field": "limit"})
+
+
+def test_a_merchant_never_seen_has_zeros(house: House) -> None:
+    assert house.balance(str(uuid.uuid4())) == ("0.000000",) * 4
+
+
+def test_credits_are_listed_in_the_order_of_their_invoices(house: House) -> None:
+    invoices = sorted([uuid.uuid4(), uuid.uuid4(), new_id(), new_id()])
+    merchants = [house.credit(f"{number}.5", invoice_id=id) for number, id in enumerate(invoices)]
+
+    def page(after: str, limit: int) -> list[pb.Credit]:
+        request = pb.ListCreditsRequest(after_invoice_id=after, limit=limit)
+        return list(house.stub.ListCredits(request).credits)
+
+    seen: list[pb.Credit] = []
+    while more := page(seen[-1].invoice_id if seen else "", 3):
+        seen += more
+    assert [credit.invoice_id for credit in seen] == sorted({credit.invoice_id for credit in seen})
+    mine = [credit for credit in seen if credit.merchant_id in merchants]
+    assert mine == [
+        pb.Credit(invoice_id=str(id), merchant_id=merchant, amount=f"{number}.500000")
+        for number, (id, merchant) in enumerate(zip(invoices, merchants, strict=True))
+    ]
+    for limit in (0, 1001):
+        assert refusal(page, "", limit) == ("VALIDATION_ERROR", {"field": "limit"})
+    assert refusal(page, "x", 1) == ("VALIDATION_ERROR", {"field": "after_invoice_id"})
+
+
+def test_the_books_are_right_after_all_of_that(house: House) -> None:
+    report = house.check()
+    assert list(report.problems) == []
+    assert report.sum == "0.000000"
+    assert report.transfers > 0
+    assert report.accounts > 3
