@@ -224,12 +224,13 @@ class _Process:
     def _until_stopped(
         self, stop: Stop, server: RpcServer, workers: Sequence[Worker], deps: Any, bus: "Bus | None"
     ) -> int:
-        drained, give_up_at = threading.Event(), 0.0
+        draining, drained, give_up_at = threading.Event(), threading.Event(), 0.0
 
         def drain() -> None:
             nonlocal drained, give_up_at
             give_up_at = monotonic_seconds() + self._settings.stop_seconds
             drained = server.stop(self._settings.stop_seconds + CUT_AFTER_SECONDS)
+            draining.set()
 
         stop.on_set(drain)
         code = 0
@@ -238,6 +239,8 @@ class _Process:
         except WorkerDied as died:
             _log.error("worker died", error=str(died), exc_info=died.__cause__)
             code = FAILED
+        # The stop has come, but the thread that brought it may not have got to `drain` yet.
+        draining.wait(KILL_AFTER_SECONDS)
         if not drained.wait(max(0.0, give_up_at - monotonic_seconds())):
             _log.error("calls did not end in time", stop_seconds=self._settings.stop_seconds)
             code = FAILED
