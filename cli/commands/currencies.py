@@ -1,0 +1,53 @@
+"""`fiatgate currencies …`"""
+
+from typing import Annotated
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+
+NAME = "currencies"
+app = typer.Typer(help="Currencies: bounds, markup, enabled or not.", no_args_is_help=True)
+
+
+@app.command(
+    "set",
+    epilog="Example: fiatgate currencies set EUR --name Euro --symbol € --decimals 2 --min 10 --max 10000",
+)
+def set_one(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="ISO 4217.")],
+    *,
+    name: Annotated[str, typer.Option(metavar="N")],
+    symbol: Annotated[str, typer.Option(metavar="S")],
+    decimals: Annotated[int, typer.Option(help="Decimal places, 0 to 2.")],
+    minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
+    maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
+    markup: Annotated[str, typer.Option(metavar="0..1", help="Taken off the source's rate.")] = "0",
+    enabled: Annotated[bool, typer.Option("--enabled/--disabled", help="Offered to merchants.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Create a currency or replace its options."""
+    currency = pb.Currency(
+        code=code,
+        name=name,
+        symbol=symbol,
+        decimals=decimals,
+        min_amount=minimum,
+        max_amount=maximum,
+        markup=markup,
+        enabled=enabled,
+    )
+    answer = connection.catalog().SetCurrency(pb.SetCurrencyRequest(currency=currency))
+    output.record(answer.currency, as_json=as_json)
+
+
+@app.command("list", epilog="Example: fiatgate currencies list")
+def list_all(*, as_json: Json = False) -> None:
+    """All currencies, disabled ones included."""
+    answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
+    columns = ("code", "name", "symbol", "decimals", "min_amount", "max_amount", "markup", "enabled")
+    output.records(
+        answer.currencies, columns, as_json=as_json, empty="No currencies yet: fiatgate currencies set"
+    )

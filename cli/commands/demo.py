@@ -1,0 +1,30 @@
+"""`fiatgate demo`: one whole purchase against the running stack."""
+
+import typer
+from rich.markup import escape
+
+from cli import demonstrating, output
+from cli.output import Json
+
+
+def demo(*, as_json: Json = False) -> None:
+    """Create, choose, pay, confirm, receive the signed webhook, withdraw: each step printed.
+
+    Needs the local stack (`make run`). Example: fiatgate demo
+    """
+    steps: list[dict[str, str]] = []
+
+    def say(step: str, detail: str) -> None:
+        steps.append({"step": step, "detail": detail})
+        if not as_json:
+            output.console.print(f"[green]✓[/green] [bold]{escape(step)}[/bold]")
+            for line in detail.splitlines():
+                output.console.print(f"  [dim]{escape(line)}[/dim]")
+
+    try:
+        demonstrating.run(demonstrating.demo_shop(), say)
+    except demonstrating.DemoFailed as failed:
+        output.refusal("DEMO_FAILED", str(failed), {})
+        raise typer.Exit(1) from None
+    if as_json:
+        output.print_json(steps)

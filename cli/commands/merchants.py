@@ -1,0 +1,137 @@
+"""`fiatgate merchants …`"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+
+NAME = "merchants"
+app = typer.Typer(help="Merchants: create, configure, activate, ban.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The merchant's UUID.")]
+Category = Annotated[str | None, typer.Option(metavar="CODE", help="Category, which sets the commission.")]
+Share = Annotated[
+    str | None, typer.Option(metavar="0..1", help="Part of the commission that the client pays.")
+]
+Url = Annotated[str | None, typer.Option(metavar="URL", help="Default for invoices that give none.")]
+Codes = Annotated[
+    str | None, typer.Option(metavar="A,B", help='Allowed codes, comma-separated; "" allows all again.')
+]
+
+
+@app.command(
+    "create", epilog='Example: fiatgate merchants create "Corner Shop" --owner eve@shop.example --active'
+)
+def create(
+    name: Annotated[str, typer.Argument(help="Shown to customers.")],
+    *,
+    owner: Annotated[str, typer.Option(metavar="EMAIL", help="A known one gets one merchant more.")],
+    category: Category = None,
+    client_share: Share = None,
+    callback_url: Url = None,
+    success_url: Url = None,
+    fail_url: Url = None,
+    currencies: Codes = None,
+    methods: Codes = None,
+    active: Annotated[bool, typer.Option("--active", help="Activate at once.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Create a merchant."""
+    request = pb.CreateMerchantRequest(
+        name=name,
+        owner_email=owner,
+        category_code=category,
+        client_share=client_share,
+        callback_url=callback_url,
+        success_url=success_url,
+        fail_url=fail_url,
+        active=active,
+        allowed_currencies=_codes(currencies),
+        allowed_methods=_codes(methods),
+    )
+    output.record(connection.merchants().CreateMerchant(request).merchant, as_json=as_json)
+
+
+@app.command("list", epilog="Example: fiatgate merchants list --json")
+def list_all(*, as_json: Json = False) -> None:
+    """All merchants, newest first."""
+    answer = connection.merchants().ListMerchants(pb.ListMerchantsRequest())
+    columns = (
+        "merchant_id",
+        "name",
+        "owner_email",
+        "status",
+        "owner_blocked",
+        "category_code",
+        "client_share",
+    )
+    output.records(
+        answer.merchants, columns, as_json=as_json, empty="No merchants yet: fiatgate merchants create"
+    )
+
+
+@app.command("show", epilog="Example: fiatgate merchants show 0197…")
+def show(merchant_id: Id, *, as_json: Json = False) -> None:
+    """One merchant with all its options."""
+    request = pb.GetMerchantRequest(merchant_id=merchant_id)
+    output.record(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
+
+
+@app.command("set", epilog="Example: fiatgate merchants set 0197… --callback-url https://shop.example/hook")
+def configure(
+    merchant_id: Id,
+    *,
+    name: Annotated[str | None, typer.Option(help="Shown to customers.")] = None,
+    category: Category = None,
+    client_share: Share = None,
+    callback_url: Url = None,
+    success_url: Url = None,
+    fail_url: Url = None,
+    currencies: Codes = None,
+    methods: Codes = None,
+    as_json: Json = False,
+) -> None:
+    """Change the options that are given; an empty text takes a default away."""
+    request = pb.ConfigureMerchantRequest(
+        merchant_id=merchant_id,
+        name=name,
+        category_code=category,
+        client_share=client_share,
+        callback_url=callback_url,
+        success_url=success_url,
+        fail_url=fail_url,
+        allowed_currencies=None if currencies is None else pb.AllowedCodes(codes=_codes(currencies)),
+        allowed_methods=None if methods is None else pb.AllowedCodes(codes=_codes(methods)),
+    )
+    output.record(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)
+
+
+def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:
+    @app.command(word, help=help_text, epilog=f"Example: fiatgate merchants {word} 0197…")
+    def change(merchant_id: Id, *, as_json: Json = False) -> None:
+        output.record(call(merchant_id).merchant, as_json=as_json)
+
+
+_state_command(
+    "activate",
+    "Let a new merchant use the API.",
+    lambda id: connection.merchants().ActivateMerchant(pb.ActivateMerchantRequest(merchant_id=id)),
+)
+_state_command(
+    "ban",
+    "Refuse all its requests from the next one on (MERCHANT_BLOCKED).",
+    lambda id: connection.merchants().BanMerchant(pb.BanMerchantRequest(merchant_id=id)),
+)
+_state_command(
+    "unban",
+    "Give it back the state it had before.",
+    lambda id: connection.merchants().UnbanMerchant(pb.UnbanMerchantRequest(merchant_id=id)),
+)
+
+
+def _codes(text: str | None) -> list[str]:
+    return [code.strip() for code in (text or "").split(",") if code.strip()]

@@ -1,0 +1,62 @@
+"""`fiatgate methods …`"""
+
+from typing import Annotated
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+
+NAME = "methods"
+app = typer.Typer(help="Payment methods: bounds, time, commission.", no_args_is_help=True)
+
+
+@app.command(
+    "set",
+    epilog="Example: fiatgate methods set sepa --currency EUR --name SEPA --min 10 --max 5000 --minutes 30",
+)
+def set_one(
+    code: Annotated[str, typer.Argument(metavar="CODE")],
+    *,
+    currency: Annotated[str, typer.Option(metavar="C", help="Currency code.")],
+    name: Annotated[str, typer.Option(metavar="N", help="Shown to customers.")],
+    minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
+    maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
+    minutes: Annotated[int, typer.Option(metavar="M", help="Time a customer has to pay.")],
+    commission: Annotated[str, typer.Option(metavar="0..1", help="Added to the category's.")] = "0",
+    logo_url: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    active: Annotated[bool, typer.Option("--active/--inactive", help="Offered to customers.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Create a payment method or replace its options."""
+    method = pb.PaymentMethod(
+        method_code=code,
+        currency_code=currency,
+        name=name,
+        min_sum=minimum,
+        max_sum=maximum,
+        payment_minutes=minutes,
+        commission=commission,
+        logo_url=logo_url,
+        active=active,
+    )
+    answer = connection.catalog().SetPaymentMethod(pb.SetPaymentMethodRequest(method=method))
+    output.record(answer.method, as_json=as_json)
+
+
+@app.command("list", epilog="Example: fiatgate methods list")
+def list_all(*, as_json: Json = False) -> None:
+    """All payment methods, inactive ones included."""
+    answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
+    columns = (
+        "method_code",
+        "currency_code",
+        "name",
+        "min_sum",
+        "max_sum",
+        "payment_minutes",
+        "commission",
+        "active",
+    )
+    output.records(answer.methods, columns, as_json=as_json, empty="No methods yet: fiatgate methods set")

@@ -1,0 +1,55 @@
+"""`fiatgate rates …`"""
+
+from typing import Annotated
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+
+NAME = "rates"
+app = typer.Typer(help="Rates: fiat per USDT.", no_args_is_help=True)
+Code = Annotated[str, typer.Argument(metavar="CODE", help="Currency code.")]
+COLUMNS = (
+    "currency_code",
+    "in_force.rate",
+    "in_force.source_rate",
+    "in_force.origin",
+    "in_force.taken_at",
+    "in_force.fresh",
+    "held.source_rate",
+)
+
+
+@app.command("set", epilog="Example: fiatgate rates set EUR 0.92")
+def set_one(
+    code: Code,
+    rate: Annotated[str, typer.Argument(metavar="RATE", help="Fiat per USDT, before the markup.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Set a rate by hand; it outranks the polled ones while it is fresh."""
+    request = pb.SetRateRequest(currency_code=code, rate=rate)
+    output.record(connection.catalog().SetRate(request).rate, as_json=as_json)
+
+
+@app.command("list", epilog="Example: fiatgate rates list")
+def list_all(*, as_json: Json = False) -> None:
+    """Every currency's rate in force, and the one the jump guard holds back."""
+    answer = connection.catalog().ListRates(pb.ListRatesRequest())
+    output.records(answer.rates, COLUMNS, as_json=as_json, empty="No rates yet: fiatgate rates set CODE RATE")
+
+
+@app.command("pull", epilog="Example: fiatgate rates pull")
+def pull(*, as_json: Json = False) -> None:
+    """Ask the configured sources now."""
+    answer = connection.catalog().PullRates(pb.PullRatesRequest(), timeout=60)
+    output.records(answer.rates, COLUMNS, as_json=as_json, empty="No sources: set FIATGATE_RATE_SOURCES")
+
+
+@app.command("accept", epilog="Example: fiatgate rates accept EUR")
+def accept(code: Code, *, as_json: Json = False) -> None:
+    """Accept the rate that the jump guard holds back."""
+    request = pb.AcceptRateRequest(currency_code=code)
+    output.record(connection.catalog().AcceptRate(request).rate, as_json=as_json)

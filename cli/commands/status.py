@@ -1,0 +1,102 @@
+"""`fiatgate status`: is everything well, on one screen."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.status.v1 import status_pb2
+from kit.clock import SystemClock
+from kit.errors import Refused
+
+ASK_SECONDS = 3
+REFRESH_SECONDS = 1.0
+
+
+def status(
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl-C.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Health of every service, its workers and its queues. Exit code 1 when something is ill.
+
+    Example: fiatgate status --watch
+    """
+    services = [_ask(name) for name in connection.SERVICES]
+    if as_json:
+        output.print_json(services)
+    elif watch:
+        with _until_interrupted(), Live(_table(services), console=output.console, auto_refresh=False) as live:
+            while True:
+                time.sleep(REFRESH_SECONDS)
+                live.update(_table([_ask(name) for name in connection.SERVICES]), refresh=True)
+    else:
+        output.console.print(_table(services))
+    raise typer.Exit(0 if all(service["healthy"] for service in services) else 1)
+
+
+def _ask(name: str) -> dict[str, Any]:
+    try:
+        answer = connection.status(name).GetStatus(status_pb2.GetStatusRequest(), timeout=ASK_SECONDS)
+    except Refused as refused:
+        return {"service": name, "healthy": False, "error": refused.reason}
+    workers_well = all(worker.healthy for worker in answer.workers)
+    return output.plain(answer) | {"healthy": answer.database_ok and answer.nats_ok and workers_well}
+
+
+def _table(services: list[dict[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("service", "", "up", "database", "nats", "workers", "numbers"):
+        table.add_column(column, overflow="fold")
+    for service in services:
+        well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
+        if "error" in service:
+            table.add_row(service["service"], well, "-", "-", "-", escape(service["error"]), "")
+            continue
+        table.add_row(
+            service["service"],
+            well,
+            _age(service["started_at"]),
+            _word(service["database_ok"]),
+            _word(service["nats_ok"]),
+            "\n".join(_worker(worker) for worker in service["workers"]) or "-",
+            "\n".join(f"{gauge['name']} {gauge['value']:g}" for gauge in service["gauges"]) or "-",
+        )
+    return table
+
+
+def _worker(worker: dict[str, Any]) -> str:
+    colour = "green" if worker["healthy"] else "bold red"
+    detail = f" {worker['detail']}" if worker["detail"] else ""
+    return f"[{colour}]{escape(worker['name'])}[/{colour}] {_age(worker['last_run_at'])} ago{escape(detail)}"
+
+
+def _age(moment: str | None) -> str:
+    if moment is None:
+        return "-"
+    seconds = int((SystemClock().now() - datetime.fromisoformat(moment)).total_seconds())
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{max(seconds, 0)} s"
+
+
+def _word(well: bool) -> str:
+    return "[green]ok[/green]" if well else "[bold red]away[/bold red]"
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None

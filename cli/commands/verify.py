@@ -1,0 +1,101 @@
+"""`fiatgate verify`: every cent proved, in one report."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from cli import output, verifying
+from cli.output import Json
+from cli.verifying import Advance, Findings
+from kit.clock import SystemClock
+
+Check = Callable[[Findings, Advance], None]
+
+
+def verify(
+    *,
+    mend: Annotated[
+        bool, typer.Option("--repair", help="Rebuild what PostgreSQL still knows, then verify again.")
+    ] = False,
+    grace_seconds: Annotated[
+        int, typer.Option(min=0, help="Invoices finished later than this may still be on their way.")
+    ] = 30,
+    repair_seconds: Annotated[int, typer.Option(min=1, help="How long to wait for a repair to show.")] = 60,
+    as_json: Json = False,
+) -> None:
+    """Prove the books: the ledger sums to zero, each success is credited once, each event exists, none is stuck.
+
+    Exit code 0 when all is right, 1 when something is wrong. Example: fiatgate verify --repair
+    """
+    findings = _verify(grace_seconds, quiet=as_json)
+    repaired: list[str] = []
+    if mend and findings.problems:
+        repaired = verifying.repair(findings)
+        if repaired:
+            findings = _verify_until_right(grace_seconds, repair_seconds)
+    _report(findings, repaired, as_json=as_json)
+    raise typer.Exit(1 if findings.problems else 0)
+
+
+def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
+    findings = Findings()
+    settled_before = verifying.settled_before(SystemClock().now(), grace_seconds)
+    checks: dict[str, Check] = {
+        "ledger": verifying.check_ledger,
+        "credits": partial(verifying.check_credits, settled_before=settled_before),
+        "webhook events": partial(verifying.check_webhooks, settled_before=settled_before),
+        "stuck events": verifying.check_stuck_events,
+        "parked events": verifying.check_parked,
+    }
+    columns = (SpinnerColumn(), TextColumn("{task.description:15}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=output.console, transient=True, disable=quiet) as progress:
+        for name, check in checks.items():
+            task = progress.add_task(name, total=None)
+            check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound
+    return findings
+
+
+def _verify_until_right(grace_seconds: int, repair_seconds: int) -> Findings:
+    """What was announced again takes a moment to arrive: look until it is there or the time is over."""
+    attempts = Retrying(
+        retry=retry_if_result(lambda findings: bool(findings.problems)),
+        stop=stop_after_delay(repair_seconds),
+        wait=wait_fixed(0.5),
+    )
+    try:
+        return attempts(_verify, grace_seconds, quiet=True)
+    except RetryError as late:
+        last: Findings = late.last_attempt.result()
+        return last
+
+
+def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(
+            {
+                "ok": not findings.problems,
+                "checked": findings.checked,
+                "settling": findings.settling,
+                "problems": [asdict(problem) for problem in findings.problems],
+                "repaired": repaired,
+            }
+        )
+        return
+    output.record(
+        {name: f"{number:,}" for name, number in findings.checked.items()}, as_json=False, title="Checked"
+    )
+    if findings.settling:
+        output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
+    for line in repaired:
+        output.console.print(f"[cyan]repaired[/cyan]  {line}")
+    for problem in findings.problems:
+        output.console.print(f"[bold red]{problem.check}[/bold red]  {problem.text}")
+    if not findings.problems:
+        output.console.print("[bold green]Every cent is accounted for.[/bold green]")
+    elif any(problem.invoice_id for problem in findings.problems) and not repaired:
+        output.console.print("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")

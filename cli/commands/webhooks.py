@@ -1,0 +1,37 @@
+"""`fiatgate webhooks …`"""
+
+from typing import Annotated
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+
+NAME = "webhooks"
+app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
+
+
+@app.command("list", epilog="Example: fiatgate webhooks list 0197…")
+def list_all(
+    invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
+) -> None:
+    """Events of an invoice, newest first."""
+    answer = connection.webhooks().ListInvoiceEvents(pb.ListInvoiceEventsRequest(invoice_id=invoice_id))
+    columns = (
+        "event_id",
+        "event_type",
+        "status",
+        "auto_attempts",
+        "manual_attempts",
+        "next_retry_at",
+        "callback_url",
+    )
+    output.records(answer.events, columns, as_json=as_json, empty="No webhook for this invoice")
+
+
+@app.command("show", epilog="Example: fiatgate webhooks show 17")
+def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_json: Json = False) -> None:
+    """An event with what was sent and all attempts."""
+    answer = connection.webhooks().GetEvent(pb.GetEventRequest(event_id=event_id))
+    output.record(answer.event, as_json=as_json)

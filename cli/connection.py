@@ -1,0 +1,110 @@
+"""Where the services are: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`."""
+
+import functools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
+from fiatgate.invoices.v1.invoices_pb2_grpc import (
+    CheckoutServiceStub,
+    DealDeskServiceStub,
+    InvoicesServiceStub,
+)
+from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
+from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from kit.rpc.client import channel
+
+SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+
+class NoAddress(Exception):
+    """Nobody said where a service is."""
+
+
+def merchants() -> MerchantsServiceStub:
+    return MerchantsServiceStub(_channel("merchants"))
+
+
+def catalog() -> CatalogServiceStub:
+    return CatalogServiceStub(_channel("catalog"))
+
+
+def invoices() -> InvoicesServiceStub:
+    return InvoicesServiceStub(_channel("invoices"))
+
+
+def checkout() -> CheckoutServiceStub:
+    return CheckoutServiceStub(_channel("invoices"))
+
+
+def desk() -> DealDeskServiceStub:
+    return DealDeskServiceStub(_channel("invoices"))
+
+
+def withdrawals() -> WithdrawalsServiceStub:
+    return WithdrawalsServiceStub(_channel("withdrawals"))
+
+
+def webhooks() -> WebhooksServiceStub:
+    return WebhooksServiceStub(_channel("webhooks"))
+
+
+def status(service: str) -> StatusServiceStub:
+    return StatusServiceStub(_channel(service))
+
+
+def gateway_url() -> str:
+    """The gateway's base URL: `FIATGATE_PUBLIC_URL`, else the local stack's."""
+    given = os.environ.get("FIATGATE_PUBLIC_URL")
+    if given:
+        return given.rstrip("/")
+    stack = _stack()
+    if stack is None:
+        raise NoAddress("Set FIATGATE_PUBLIC_URL, or start a stack here with `make run`")
+    return str(stack["url"])
+
+
+def demo_credentials() -> dict[str, Any]:
+    """What the local stack's first start left in demo.json: merchant_id, key_id, api_key, secret."""
+    try:
+        found: dict[str, Any] = json.loads((_home() / "demo.json").read_text())
+    except FileNotFoundError:
+        raise NoAddress(f"No demo merchant in {_home()}; start the stack with `make run`") from None
+    return found
+
+
+@functools.cache
+def _channel(service: str) -> grpc.Channel:
+    return channel(_address(service), name=service)
+
+
+def _address(service: str) -> str:
+    variable = f"FIATGATE_{service.upper()}_ADDRESS"
+    given = os.environ.get(variable)
+    if given:
+        return given
+    stack = _stack()
+    if stack is None:
+        raise NoAddress(
+            f"No stack runs in {_home()}. Start one with `make run`, point FIATGATE_HOME to the folder of another, "
+            f"or set {variable}"
+        )
+    return str(stack["services"][service]["address"])
+
+
+def _stack() -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((_home() / "stack.json").read_text())
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _home() -> Path:
+    return Path(os.environ.get("FIATGATE_HOME") or ".fiatgate").absolute()

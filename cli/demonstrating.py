@@ -1,0 +1,286 @@
+"""One whole purchase against a running stack, as `make demo` shows it.
+
+The merchant talks HTTP with its key, the customer posts the page's forms, the operator uses gRPC, and a receiver on
+loopback verifies the webhook's signature. Every step is checked; the first one that is wrong ends the demo.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+import requests
+
+from cli import connection
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.ids import new_id
+
+HTTP_SECONDS = 15
+WEBHOOK_SECONDS = 60
+AMOUNT = "100.50"
+CURRENCY = "EUR"
+WITHDRAWAL = "25"
+Say = Callable[[str, str], None]
+
+
+class DemoFailed(Exception):
+    """A step did not come out as it should; the message says which and how."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Receiver:
+    """The merchant's webhook endpoint."""
+
+    _deliveries: list[Delivery] = field(default_factory=list)
+    _arrived: threading.Condition = field(default_factory=threading.Condition)
+
+    def __enter__(self) -> Self:
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                with receiver._arrived:
+                    receiver._deliveries.append(
+                        Delivery({name.lower(): value for name, value in self.headers.items()}, body)
+                    )
+                    receiver._arrived.notify_all()
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/webhook"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def wait(self, count: int) -> list[Delivery]:
+        """The deliveries so far, once there are `count`; fewer when they don't come in time."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: len(self._deliveries) >= count, WEBHOOK_SECONDS)
+            return list(self._deliveries)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The demo merchant with its key: JSON over HTTP."""
+
+    url: str
+    merchant_id: str
+    api_key: str
+    secret: str
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        answer = requests.request(
+            method, self.url + path, json=body, headers={"X-Api-Key": self.api_key}, timeout=HTTP_SECONDS
+        )
+        value = answer.json()
+        if not answer.ok:
+            raise DemoFailed(f"{method} {path} answered {answer.status_code}: {value}")
+        return value
+
+
+def demo_shop() -> Shop:
+    """Raises connection.NoAddress when no local stack was ever started here."""
+    credentials = connection.demo_credentials()
+    return Shop(
+        url=connection.gateway_url(),
+        merchant_id=credentials["merchant_id"],
+        api_key=credentials["api_key"],
+        secret=credentials["secret"],
+    )
+
+
+def run(shop: Shop, say: Say) -> None:
+    """The purchase, step by step; `say(step, detail)` after each. Raises DemoFailed."""
+    with Receiver() as receiver:
+        before = _balance(shop)
+        invoice = _create(shop, receiver.url, say)
+        deal = _pay(shop, invoice, say)
+        _confirm(shop, invoice, deal, say)
+        _webhook(shop, invoice, receiver, say)
+        _history_and_resend(shop, invoice, receiver, say)
+        _credit(shop, invoice, before, say)
+        _withdraw(shop, say)
+
+
+def _create(shop: Shop, callback_url: str, say: Say) -> dict[str, Any]:
+    order = f"demo-{secrets.token_hex(6)}"
+    body = {
+        "amount": AMOUNT,
+        "currency_code": CURRENCY,
+        "customer_id": f"customer-{secrets.token_hex(6)}",
+        "external_id": order,
+        "purpose": "Fiatgate demo",
+        "callback_url": callback_url,
+        "success_url": "https://shop.example/thanks",
+        "fail_url": "https://shop.example/sorry",
+    }
+    invoice: dict[str, Any] = shop.call("POST", "/api/v1/create-invoice", body)
+    _expect(invoice["status"] == "pending", f"a new invoice is {invoice['status']}")
+    say("Merchant creates an invoice", f"{AMOUNT} {CURRENCY}, order {order}\n{invoice['payment_link']}")
+    return invoice
+
+
+def _pay(shop: Shop, invoice: dict[str, Any], say: Say) -> dict[str, Any]:
+    """The customer at the page: without a script, just its forms."""
+    page = f"{shop.url}/pay/{invoice['invoice_id']}"
+    shown = _page(requests.get(page, timeout=HTTP_SECONDS))
+    methods = re.findall(r'name="method_code"[^>]*value="([^"]+)"', shown)
+    _expect(bool(methods), "the page offers no payment method")
+    say("Customer opens the page", f"{len(methods)} methods: {', '.join(methods)}")
+    _page(requests.post(f"{page}/methods", data={"method_code": methods[0]}, timeout=HTTP_SECONDS))
+    deal = _read(shop, invoice)["deal"]
+    _expect(deal is not None and deal["status"] == "pending", "choosing a method opened no deal")
+    say(
+        f"Customer chooses {deal['payment_method_name']}",
+        f"to send {deal['amount_fiat']} {CURRENCY} at {deal['conversion_rate']} {CURRENCY} per USDT, "
+        f"until {deal['expires_at']}",
+    )
+    _page(requests.post(f"{page}/paid", data={"deal_id": deal["deal_id"]}, timeout=HTTP_SECONDS))
+    marked: dict[str, Any] = _read(shop, invoice)["deal"]
+    _expect(marked["mark_paid_at"] is not None, "the deal is not marked paid")
+    say("Customer says: I have paid", f"deal {marked['deal_id']} waits for the operator")
+    return marked
+
+
+def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], say: Say) -> None:
+    connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"], actor="demo"))
+    read = _read(shop, invoice)
+    _expect(read["status"] == "success", f"the confirmed invoice is {read['status']}")
+    say(
+        "Operator confirms the deal",
+        f"invoice {read['status']}, {read['deal']['merchant_usdt']} USDT for the merchant",
+    )
+
+
+def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) -> None:
+    deliveries = receiver.wait(1)
+    _expect(
+        bool(deliveries),
+        f"no webhook came within {WEBHOOK_SECONDS} s; does this stack allow loopback receivers "
+        "(FIATGATE_WEBHOOK_ALLOW_PRIVATE=on)?",
+    )
+    payload = _verified(shop, deliveries[0])
+    _expect(payload["order_id"] == invoice["invoice_id"], "the webhook is about another invoice")
+    _expect(payload["status"] == "success", f"the webhook says {payload['status']}")
+    say(
+        "Merchant receives one signed webhook",
+        f"signature valid, event {payload['event_id']}: {payload['status']}",
+    )
+
+
+def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
+    """The payload, its signature checked over the raw body as SPEC, Signature, says."""
+    signed = delivery.headers["x-signature-timestamp"].encode() + b"." + delivery.body
+    expected = hmac.new(shop.secret.encode(), signed, hashlib.sha256).hexdigest()
+    _expect(
+        hmac.compare_digest(expected, delivery.headers["x-signature"]), "the webhook's signature is wrong"
+    )
+    payload: dict[str, Any] = json.loads(delivery.body)
+    _expect(
+        delivery.headers["x-idempotency-key"] == payload["event_id"], "X-Idempotency-Key is not the event id"
+    )
+    return payload
+
+
+def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) -> None:
+    path = f"/api/v1/invoices/{invoice['invoice_id']}/webhooks"
+    resent = shop.call("POST", f"{path}/resend")
+    _expect(resent["resend"]["ok"], f"the resend failed: {resent['resend']}")
+    first, second = receiver.wait(2)[:2]
+    _expect(first.body == second.body, "the second delivery differs from the first")
+    history = shop.call("GET", path)
+    (event,) = history["events"]
+    _expect(event["total_attempts"] == 2, f"the history shows {event['total_attempts']} attempts")
+    say(
+        "Merchant asks for a resend",
+        f"same bytes again; history: {event['status']} after 1 auto + 1 manual attempt",
+    )
+
+
+def _credit(shop: Shop, invoice: dict[str, Any], before: Decimal, say: Say) -> None:
+    due = Decimal(_read(shop, invoice)["deal"]["merchant_usdt"])
+    waited = threading.Event()
+    for _ in range(100):  # the credit travels as an event, like the webhook: usually it is there already
+        if _balance(shop) - before == due:
+            break
+        waited.wait(0.1)
+    after = _balance(shop)
+    _expect(after - before == due, f"the balance grew by {after - before} USDT instead of {due}")
+    say("Merchant's balance", f"{before} + {due} = {after} USDT available")
+
+
+def _withdraw(shop: Shop, say: Say) -> None:
+    desk = connection.withdrawals()
+    created = desk.CreateWithdrawal(
+        withdrawals_pb2.CreateWithdrawalRequest(
+            merchant_id=shop.merchant_id,
+            withdrawal_method_id=_tron_method(),
+            address="TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+            amount=WITHDRAWAL,
+            request_key=str(new_id()),
+        )
+    ).withdrawal
+    id = created.withdraw_uuid
+    desk.ProcessWithdrawal(withdrawals_pb2.ProcessWithdrawalRequest(withdraw_uuid=id))
+    transaction = secrets.token_hex(32)
+    desk.CompleteWithdrawal(
+        withdrawals_pb2.CompleteWithdrawalRequest(withdraw_uuid=id, external_tx_id=transaction)
+    )
+    read = shop.call("GET", f"/api/v1/withdrawals/{id}")["data"]
+    _expect(read["status"] == "success", f"the withdrawal is {read['status']}")
+    _expect(read["external_tx_id"] == transaction, "the API shows another transaction")
+    say(
+        "Withdrawal goes out",
+        f"{read['amount']} - {read['network_fee']} fee = {read['amount_to_receive']} USDT",
+    )
+    say("Merchant's balance", f"{_balance(shop)} USDT available")
+
+
+def _tron_method() -> int:
+    answer = connection.withdrawals().ListWithdrawalMethods(withdrawals_pb2.ListWithdrawalMethodsRequest())
+    for method in answer.methods:
+        if method.network == "TRC20" and method.enabled:
+            return method.method_id
+    raise DemoFailed("there is no TRC20 withdrawal method")
+
+
+def _balance(shop: Shop) -> Decimal:
+    request = withdrawals_pb2.GetBalanceRequest(merchant_id=shop.merchant_id)
+    return Decimal(connection.withdrawals().GetBalance(request).available)
+
+
+def _read(shop: Shop, invoice: dict[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = shop.call("GET", f"/api/v1/invoices/{invoice['invoice_id']}")["data"]
+    return data
+
+
+def _page(answer: requests.Response) -> str:
+    _expect(answer.ok, f"the page answered {answer.status_code}")
+    return answer.text
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise DemoFailed(otherwise)

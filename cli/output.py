@@ -1,0 +1,186 @@
+"""Printing: tables for people, one JSON value for scripts, and refusals with their code.
+
+JSON has the field names of the protos; enum values are the specification's words (`pending`, not
+`INVOICE_STATUS_PENDING`); times are ISO 8601; what is not set is null.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import Annotated, Any
+
+import typer
+from google.protobuf.descriptor import EnumDescriptor
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
+
+console = Console(highlight=False)
+_errors = Console(stderr=True, highlight=False)
+
+_COLOURS = {
+    "success": "green",
+    "completed": "green",
+    "active": "green",
+    "yes": "green",
+    "pending": "yellow",
+    "appeal": "magenta",
+    "fail": "red",
+    "failed": "red",
+    "dead": "red",
+    "banned": "red",
+    "no": "dim",
+    "canceled": "dim",
+    "cancelled": "dim",
+    "expired": "dim",
+    "inactive": "dim",
+}
+
+
+def plain(message: Message) -> dict[str, Any]:
+    """The message as JSON values."""
+    return {field.name: _field(message, field) for field in message.DESCRIPTOR.fields}
+
+
+def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = "") -> None:
+    """One thing: an object, or a table of two columns."""
+    values = plain(message) if isinstance(message, Message) else dict(message)
+    if as_json:
+        print_json(values)
+        return
+    table = Table(title=title or None, title_justify="left", show_header=False, box=box.SIMPLE)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in values.items():
+        for label, text in _lines(name, value):
+            table.add_row(label, _coloured(text))
+    console.print(table)
+
+
+def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
+    """A list of things: JSON with all their fields, or a table of the named ones (`deal.status` reaches inside)."""
+    rows = [plain(message) for message in messages]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        console.print(f"[dim]{escape(empty)}[/dim]")
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column.rsplit(".", 1)[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*(_coloured(_text(_inside(row, column))) for column in columns))
+    console.print(table)
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def note(text: str) -> None:
+    """A word to people, next to what is printed for scripts."""
+    _errors.print(text)
+
+
+def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
+    """Why it was refused, on stderr: the code first, for people and scripts alike."""
+    if "--json" in sys.argv:
+        error = {"code": reason, "message": message, "details": dict(metadata)}
+        sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+        return
+    _errors.print(f"[bold red]{reason}[/bold red]  {escape(message)}")
+    for name, value in metadata.items():
+        _errors.print(f"  [dim]{escape(name)}: {escape(value)}[/dim]")
+
+
+# -- messages to values (a field's descriptor has two classes in the stubs, the pure and the compiled one: hence Any)
+
+
+def _field(message: Message, field: Any) -> Any:
+    if field.is_repeated:
+        return _repeated(message, field)
+    if field.has_presence and not message.HasField(field.name):
+        return None
+    return _value(getattr(message, field.name), field)
+
+
+def _repeated(message: Message, field: Any) -> Any:
+    value = getattr(message, field.name)
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        return dict(value)
+    return [_value(each, field) for each in value]
+
+
+def _value(value: Any, field: Any) -> Any:
+    if isinstance(value, Timestamp):
+        return value.ToDatetime(tzinfo=UTC).isoformat()
+    if isinstance(value, Message):
+        return plain(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if field.enum_type is not None:
+        return enum_word(field.enum_type, value)
+    return value
+
+
+def enum_word(kind: EnumDescriptor, number: int) -> str:
+    """ "pending" for INVOICE_STATUS_PENDING: the words of the specification."""
+    known = kind.values_by_number.get(number)
+    if known is None:
+        return str(number)
+    prefix = kind.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    return known.name.removeprefix(prefix).lower()
+
+
+def enum_number(kind: EnumDescriptor, word: str | None) -> int:
+    """The number of a word of the specification, 0 for none. Raises typer.BadParameter with the words there are."""
+    if word is None:
+        return 0
+    words = {enum_word(kind, number): number for number in kind.values_by_number if number}
+    if word.lower() not in words:
+        raise typer.BadParameter(f"{word!r} is none of {', '.join(words)}")
+    return words[word.lower()]
+
+
+# -- values to text
+
+
+def _inside(row: Mapping[str, Any], path: str) -> Any:
+    value: Any = row
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _lines(name: str, value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        return [line for key, each in value.items() for line in _lines(f"{name}.{key}", each)]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [
+            (f"{name} {n}", ", ".join(f"{k} {_text(v)}" for k, v in each.items()))
+            for n, each in enumerate(value, 1)
+        ]
+    return [(name, _text(value))]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value)) or "-"
+    return str(value)
+
+
+def _coloured(text: str) -> str:
+    colour = _COLOURS.get(text)
+    return f"[{colour}]{escape(text)}[/{colour}]" if colour else escape(text)
