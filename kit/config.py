@@ -126,7 +126,7 @@ class ServiceSettings(Settings):
         default=60, ge=0, le=600, description="how long to wait for the database at start"
     )
     stop_seconds: int = Field(
-        default=20, ge=0, le=300, description="how long calls and workers may take to finish at stop"
+        default=20, ge=1, le=300, description="how long calls and workers may take to finish at stop"
     )
 
     # `mode="after"` on the field, not on the model, so that this is told together with everything else.

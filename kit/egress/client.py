@@ -248,7 +248,8 @@ _FAILURES: Final[list[tuple[type[Exception], str]]] = [
     (aiohttp.ClientResponseError, "the answer isn't HTTP"),
     (aiohttp.ClientPayloadError, "the answer isn't HTTP"),
     (aiohttp.ClientConnectorError, "the connection failed"),
-    (aiohttp.ClientOSError, "the connection was closed without an answer"),  # reset while it was written or read
+    # Reset while it was written or read.
+    (aiohttp.ClientOSError, "the connection was closed without an answer"),
     (ConnectionResetError, "the connection was closed without an answer"),
 ]
 

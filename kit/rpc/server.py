@@ -45,10 +45,12 @@ Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """threads          work on calls at the same time
+    """How much a server takes on.
+
+    threads               work on calls at the same time
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
-    call_seconds     longest a call may take when its caller sets no deadline
-    reuse_port       several processes share one port, the kernel deals connections out
+    call_seconds          longest a call may take when its caller sets no deadline
+    reuse_port            several processes share one port, the kernel deals connections out
     """
 
     threads: int = 4
