@@ -1,4 +1,11 @@
-"""`python -m gateway`: serves until it is told to stop (SIGTERM: gracefully). Exit code 2: settings to correct."""
+"""`python -m gateway run | settings`, the two of a service's subcommands that the gateway has.
+
+run       serves until it is told to stop (SIGTERM: gracefully); exit code 2: settings to correct
+settings  lists every setting with its default and meaning, then ends
+"""
+
+import argparse
+import sys
 
 from gateway.app import gateway
 from gateway.config import GatewaySettings
@@ -7,6 +14,12 @@ from kit import config, log
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m gateway", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("mode", choices=("run", "settings"), nargs="?", default="run")
+    if parser.parse_args().mode == "settings":
+        for row in config.describe(GatewaySettings):
+            sys.stdout.write(f"{' or '.join(row.variables)}\n    {row.default or '-'}: {row.meaning}\n")
+        return
     settings = config.load(GatewaySettings)
     log.configure(settings.service, settings)
     Server(settings, lambda: gateway(settings)).run()

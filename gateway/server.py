@@ -5,6 +5,7 @@ Each worker process loads the application after the fork (no preload): gRPC chan
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -32,6 +33,19 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     method writes all of those answers; tests/gateway/test_server.py sends such requests, so an upgrade that renames it
     is noticed.
     """
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.worker.connections.add(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.worker.connections.discard(self)
+
+    def close_if_idle(self) -> None:
+        """Hang up on a client that keeps its connection for a next request, as its timeout would."""
+        if self._awaiting_request:
+            self._keepalive_timeout()
 
     def _send_error_response(
         self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()
@@ -66,7 +80,17 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         gasgi.ASGIProtocol = EnvelopeProtocol
+        self.connections: set[EnvelopeProtocol] = set()
         super().init_process()
+
+    async def _shutdown(self) -> None:
+        # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
+        # would hold each stop up for all of GRACEFUL_SECONDS. Those that work on a request close after it.
+        for server in self.servers:
+            server.close()
+        for connection in list(self.connections):
+            connection.close_if_idle()
+        await super()._shutdown()
 
 
 class Server(BaseApplication):  # type: ignore[misc]

@@ -93,7 +93,8 @@ class View:
 
     amount     of the invoice; after an adjustment the final one
     to_pay     what the customer sends; null before a method is chosen
-    until      the end of the time for choosing, or for paying
+    choose_until  the end of the time for choosing, which choosing doesn't extend
+    pay_until  the end of the time for paying; null before a method is chosen
     outcome    the invoice's final status: success, fail, expired, canceled; null before
     return_url  the merchant's page for this outcome, http or https only
     """
@@ -110,7 +111,8 @@ class View:
     to_pay: str | None
     fee: str | None
     requisite: Requisite | None
-    until: Until
+    choose_until: Until
+    pay_until: Until | None
     outcome: str | None
     return_url: str | None
     refresh: Refresh | None
@@ -145,7 +147,6 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
     outcome = OUTCOMES.get(invoice.status)
     return_url = _return_url(invoice, outcome)
     open_deal = deal if deal is not None and screen is not Screen.CHOOSE else None
-    until = _until(open_deal.expires_at if open_deal else invoice.expires_at, now)
     return View(
         screen=screen,
         merchant_name=checkout.merchant_name,
@@ -159,10 +160,11 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
         to_pay=open_deal.amount_fiat if open_deal else None,
         fee=_fee(open_deal.amount_fiat, invoice.amount) if open_deal else None,
         requisite=_requisite(checkout.requisite) if checkout.HasField("requisite") else None,
-        until=until,
+        choose_until=_until(invoice.expires_at, now),
+        pay_until=_until(open_deal.expires_at, now) if open_deal else None,
         outcome=outcome,
         return_url=return_url,
-        refresh=_refresh(screen, until, page, return_url),
+        refresh=_refresh(screen, page, return_url),
     )
 
 
@@ -250,7 +252,7 @@ def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
     return web_url(optional(invoice, "success_url" if outcome == "success" else "fail_url"))
 
 
-def _refresh(screen: Screen, until: Until, page: str, return_url: str | None) -> Refresh | None:
+def _refresh(screen: Screen, page: str, return_url: str | None) -> Refresh | None:
     if screen is Screen.OUTCOME:
         return Refresh(RETURN_SECONDS, return_url) if return_url else None
     if screen in (Screen.WAITING, Screen.REVIEW):

@@ -1,0 +1,328 @@
+"""One test per code of the specification's table (SPEC, Errors, Codes), through HTTP, on the whole stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import requests
+
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from tests.gateway.desk import Desk, Shop, code_of, settled, unique
+from tests.gateway.process import gateway_process
+from tests.gateway.test_problems import SPECIFIED
+from tests.support.receiver import Answer, Receiver
+from tests.support.stack import Stack
+
+CREATE = "/api/v1/create-invoice"
+SOMEBODYS = "0192f0c1-2345-7abc-8def-0123456789ab"
+
+
+def assert_refused(response: requests.Response, code: str) -> dict[str, object]:
+    """The documented code with its documented status; returns `error`."""
+    assert code_of(response) == code, response.text
+    assert response.status_code == SPECIFIED[code]
+    assert response.headers["Content-Type"] == "application/json"
+    error: dict[str, object] = response.json()["error"]
+    return error
+
+
+# -- authentication
+
+
+def test_api_key_missing(shop: Shop) -> None:
+    assert_refused(requests.get(f"{shop.url}/api/v1/invoices", timeout=5), "API_KEY_MISSING")
+
+
+def test_api_key_invalid(desk: Desk, currency: str) -> None:
+    shop = desk.shop(currency)
+    assert_refused(shop.get("/api/v1/invoices", headers={"X-Api-Key": "fg_nobody"}), "API_KEY_INVALID")
+    assert code_of(shop.get("/api/v1/invoices")) == "INVOICES_NOT_FOUND"
+    desk.merchants.DeactivateApiKey(merchants_pb2.DeactivateApiKeyRequest(key_id=shop.key_id))
+    assert_refused(shop.get("/api/v1/invoices"), "API_KEY_INVALID")
+
+
+def test_owner_blocked(desk: Desk, currency: str) -> None:
+    shop = desk.shop(currency)
+    desk.merchants.BlockOwner(merchants_pb2.BlockOwnerRequest(email=shop.owner_email))
+    assert_refused(shop.get("/api/v1/invoices"), "OWNER_BLOCKED")
+
+
+def test_merchant_blocked(desk: Desk, currency: str) -> None:
+    shop = desk.shop(currency)
+    desk.merchants.BanMerchant(merchants_pb2.BanMerchantRequest(merchant_id=shop.merchant_id))
+    assert_refused(shop.get("/api/v1/invoices"), "MERCHANT_BLOCKED")
+
+
+def test_merchant_not_active(desk: Desk, currency: str) -> None:
+    assert_refused(desk.shop(currency, active=False).get("/api/v1/invoices"), "MERCHANT_NOT_ACTIVE")
+
+
+# -- create-invoice
+
+
+def test_duplicate_external_id_names_the_first_invoice(shop: Shop) -> None:
+    first = shop.create()
+    error = assert_refused(
+        shop.post(CREATE, json=shop.body(external_id=first["external_id"])), "DUPLICATE_EXTERNAL_ID"
+    )
+    assert error["details"] == {
+        "invoice_id": first["invoice_id"],
+        "status": "pending",
+        "payment_link": first["payment_link"],
+    }
+
+
+def test_pending_invoice_exists(shop: Shop) -> None:
+    first = shop.create()
+    error = assert_refused(
+        shop.post(CREATE, json=shop.body(customer_id=first["customer_id"])), "PENDING_INVOICE_EXISTS"
+    )
+    assert error["details"] == {"invoice_id": first["invoice_id"], "payment_link": first["payment_link"]}
+
+
+def test_customer_rate_limit_says_when_to_come_back(desk: Desk, shop: Shop) -> None:
+    customer = unique("customer")
+    for _ in range(5):
+        desk.cancel(shop.create(customer_id=customer)["invoice_id"])
+    error = assert_refused(shop.post(CREATE, json=shop.body(customer_id=customer)), "CUSTOMER_RATE_LIMIT")
+    details = error["details"]
+    assert isinstance(details, dict)
+    assert list(details) == ["window_minutes", "limit", "next_allowed_at", "customer_id"]
+    assert (details["window_minutes"], details["limit"], details["customer_id"]) == (60, 5, customer)
+    assert datetime.fromisoformat(details["next_allowed_at"]).utcoffset() is not None
+
+
+def test_currency_invalid(shop: Shop) -> None:
+    assert_refused(shop.post(CREATE, json=shop.body(currency_code="ZZZ")), "CURRENCY_INVALID")
+
+
+def test_payment_method_not_found(desk: Desk) -> None:
+    """The amount is within the currency's bounds but in no method's range."""
+    currency = desk.currency()
+    desk.requisite(desk.method(currency, min_sum="20", max_sum="5000"))
+    shop = desk.open_shop(currency)
+    assert_refused(shop.post(CREATE, json=shop.body(amount="15.00")), "PAYMENT_METHOD_NOT_FOUND")
+
+
+def test_amount_below_min(shop: Shop) -> None:
+    error = assert_refused(shop.post(CREATE, json=shop.body(amount="9.99")), "AMOUNT_BELOW_MIN")
+    assert error["details"] == {"minimum": "10.00", "currency": shop.currency}
+
+
+def test_amount_above_max(shop: Shop) -> None:
+    error = assert_refused(shop.post(CREATE, json=shop.body(amount="100000.01")), "AMOUNT_ABOVE_MAX")
+    assert error["details"] == {"maximum": "100000.00", "currency": shop.currency}
+
+
+def test_missing_required_urls(shop: Shop) -> None:
+    body = shop.body(callback_url=None, fail_url=None)
+    error = assert_refused(shop.post(CREATE, json=body), "MISSING_REQUIRED_URLS")
+    assert error["details"] == {"fields": ["callback_url", "fail_url"]}
+
+
+@pytest.fixture
+def no_deals(desk: Desk) -> Iterator[None]:
+    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=False, actor="operator"))
+    yield
+    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=True, actor="operator"))
+
+
+@pytest.mark.usefixtures("no_deals")
+def test_deals_system_disabled(shop: Shop) -> None:
+    settled(
+        lambda: shop.post(CREATE, json=shop.body()).status_code == 503, "the switch to be seen everywhere"
+    )
+    response = shop.post(CREATE, json=shop.body())
+    assert_refused(response, "DEALS_SYSTEM_DISABLED")
+    assert response.headers["Retry-After"] == "5"
+
+
+def test_no_available_requisites(desk: Desk) -> None:
+    currency = desk.currency()
+    method = desk.method(currency)
+    requisite = desk.requisite(method)
+    shop = desk.open_shop(currency)
+    desk.deals.DisableRequisite(invoices_pb2.DisableRequisiteRequest(requisite_id=requisite))
+    assert_refused(shop.post(CREATE, json=shop.body()), "NO_AVAILABLE_REQUISITES")
+
+
+# -- reading invoices and webhooks
+
+
+@pytest.mark.parametrize("suffix", ["", "/webhooks"])
+def test_invoice_not_found(shop: Shop, suffix: str) -> None:
+    assert_refused(shop.get(f"/api/v1/invoices/{SOMEBODYS}{suffix}"), "INVOICE_NOT_FOUND")
+    assert_refused(shop.get(f"/api/v1/invoices/no-such-order{suffix}"), "INVOICE_NOT_FOUND")
+
+
+def test_another_merchants_invoice_is_not_found(desk: Desk, shop: Shop) -> None:
+    other = desk.shop(shop.currency)
+    invoice = shop.create()
+    for ref in (invoice["invoice_id"], invoice["external_id"]):
+        assert_refused(other.get(f"/api/v1/invoices/{ref}"), "INVOICE_NOT_FOUND")
+        assert_refused(other.get(f"/api/v1/invoices/{ref}/webhooks"), "INVOICE_NOT_FOUND")
+        assert_refused(other.post(f"/api/v1/invoices/{ref}/webhooks/resend"), "INVOICE_NOT_FOUND")
+
+
+def test_invoices_not_found(desk: Desk, shop: Shop) -> None:
+    assert_refused(desk.shop(shop.currency).get("/api/v1/invoices"), "INVOICES_NOT_FOUND")
+    shop.create()
+    assert_refused(shop.get("/api/v1/invoices?currency=zzz"), "INVOICES_NOT_FOUND")
+
+
+def test_webhook_not_found(shop: Shop) -> None:
+    invoice = shop.create()
+    assert_refused(
+        shop.post(f"/api/v1/invoices/{invoice['invoice_id']}/webhooks/resend"), "WEBHOOK_NOT_FOUND"
+    )
+
+
+def test_webhook_resend_cooldown(desk: Desk, shop: Shop, receiver: Receiver) -> None:
+    path = _ended_with_callback(desk, shop, receiver.url())
+    settled(lambda: shop.get(f"{path}/webhooks").json()["events_count"] == 1, "the webhook")
+    settled(lambda: _status_of_event(shop, path) == "success", "the first delivery")
+    assert shop.post(f"{path}/webhooks/resend").json()["resend"]["ok"] is True
+    response = shop.post(f"{path}/webhooks/resend")
+    error = assert_refused(response, "WEBHOOK_RESEND_COOLDOWN")
+    assert error["details"] == {"retry_after_seconds": int(response.headers["Retry-After"])}
+    assert 0 < int(response.headers["Retry-After"]) <= 60
+
+
+def test_webhook_resend_conflict(desk: Desk, shop: Shop, receiver: Receiver) -> None:
+    receiver.answer(Answer(delay_seconds=10))
+    path = _ended_with_callback(desk, shop, receiver.url())
+    receiver.wait_for(1)
+    assert_refused(shop.post(f"{path}/webhooks/resend"), "WEBHOOK_RESEND_CONFLICT")
+
+
+def _ended_with_callback(desk: Desk, shop: Shop, callback_url: str) -> str:
+    """An invoice that ended at once; returns its path."""
+    invoice = shop.create(callback_url=callback_url)
+    desk.cancel(invoice["invoice_id"])
+    return f"/api/v1/invoices/{invoice['invoice_id']}"
+
+
+def _status_of_event(shop: Shop, path: str) -> str:
+    status: str = shop.get(f"{path}/webhooks").json()["events"][0]["status"]
+    return status
+
+
+# -- currencies and payment methods
+
+
+def test_rates_unavailable(desk: Desk) -> None:
+    """The only rate is older than RATES_MAX_AGE_SECONDS."""
+    currency = desk.currency(rate=None)
+    _store_rate(desk, currency, age="11 minutes")
+    response = desk.shop(currency).get("/api/v1/currencies")
+    assert_refused(response, "RATES_UNAVAILABLE")
+    assert response.headers["Retry-After"] == "5"
+
+
+def test_rates_invalid(desk: Desk) -> None:
+    """The stored snapshot does not parse."""
+    currency = desk.currency(rate=None)
+    _store_rate(desk, currency, document='{"quotes": "nonsense"}')
+    assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATES_INVALID")
+
+
+def test_rate_invalid(desk: Desk) -> None:
+    """Its rate after the markup is no number above zero."""
+    currency = desk.currency(markup="1")
+    error = assert_refused(desk.shop(currency).get("/api/v1/currencies"), "RATE_INVALID")
+    assert error["details"] == {"currency": currency}
+
+
+def test_rate_not_found(desk: Desk) -> None:
+    assert_refused(desk.shop(desk.currency(rate=None)).get("/api/v1/currencies"), "RATE_NOT_FOUND")
+
+
+def _store_rate(desk: Desk, currency: str, *, age: str = "0", document: str = '{"quotes": []}') -> None:
+    desk.catalog_database(
+        "INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)"
+        " VALUES (%s, 90, 'operator', now() - %s::interval, %s::jsonb)",
+        currency,
+        age,
+        document,
+    )
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("zzz", "ZZZ"), ("Euro!", "EURO!"), ("%00", "\0")])
+def test_currency_not_found(shop: Shop, asked: str, shown: str) -> None:
+    error = assert_refused(shop.get(f"/api/v1/payment-methods?currency={asked}"), "CURRENCY_NOT_FOUND")
+    assert error["currency"] == shown
+
+
+def test_merchant_category_missing(desk: Desk, currency: str) -> None:
+    assert_refused(
+        desk.shop(currency, category_code=None).get("/api/v1/payment-methods"), "MERCHANT_CATEGORY_MISSING"
+    )
+
+
+def test_merchant_category_not_found(desk: Desk, currency: str) -> None:
+    shop = desk.shop(currency, category_code=unique("nowhere"))
+    assert_refused(shop.get("/api/v1/payment-methods"), "MERCHANT_CATEGORY_NOT_FOUND")
+
+
+@pytest.mark.usefixtures("method")
+def test_merchant_category_rate_invalid(desk: Desk, currency: str) -> None:
+    """The category takes all of the money, and the method wants its part besides."""
+    shop = desk.shop(currency, category_code=desk.category("1"))
+    assert_refused(shop.get("/api/v1/payment-methods"), "MERCHANT_CATEGORY_RATE_INVALID")
+
+
+# -- withdrawals
+
+
+def test_withdrawals_not_found(shop: Shop) -> None:
+    assert_refused(shop.get("/api/v1/withdrawals"), "WITHDRAWALS_NOT_FOUND")
+
+
+@pytest.mark.parametrize("ref", [SOMEBODYS, "no-uuid", SOMEBODYS.replace("-", ""), "%00"])
+def test_withdrawal_not_found(shop: Shop, ref: str) -> None:
+    assert_refused(shop.get(f"/api/v1/withdrawals/{ref}"), "WITHDRAWAL_NOT_FOUND")
+
+
+# -- any call
+
+
+def test_validation_error(shop: Shop) -> None:
+    error = assert_refused(shop.post(CREATE, json={}), "VALIDATION_ERROR")
+    details = error["details"]
+    assert isinstance(details, list)
+    assert [fault["loc"] for fault in details] == [
+        ["body", "amount"],
+        ["body", "currency_code"],
+        ["body", "customer_id"],
+        ["body", "external_id"],
+    ]
+    assert {fault["code"] for fault in details} == {"missing"}
+
+
+def test_internal_error(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+    """A neighbour that talks about something else is a mistake nobody planned for."""
+    log = tmp_path / "gateway.log"
+    odd = stack.addresses | {"invoices": stack.addresses["catalog"]}
+    with gateway_process(odd, log) as url:
+        response = requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": shop.api_key}, timeout=10)
+        error = assert_refused(response, "INTERNAL_ERROR")
+    assert str(error["error_id"]) in log.read_text()
+
+
+def test_db_unavailable_comes_fast(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+    """A service that is away, here invoices; its database away gives the same (tests/e2e)."""
+    there = {name: address for name, address in stack.addresses.items() if name != "invoices"}
+    with gateway_process(there, tmp_path / "gateway.log") as url:
+        response = requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": shop.api_key}, timeout=10)
+        assert_refused(response, "DB_UNAVAILABLE")
+        assert response.headers["Retry-After"] == "5"
+        assert response.elapsed.total_seconds() < 3
+
+
+def test_every_documented_code_has_a_test_here() -> None:
+    tested = Path(__file__).read_text()
+    assert [code for code in SPECIFIED if f'"{code}"' not in tested] == []

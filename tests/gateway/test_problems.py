@@ -1,0 +1,125 @@
+"""The table from reasons to HTTP is total, and says what the specification says."""
+
+from __future__ import annotations
+
+import pytest
+
+from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
+from gateway.problems import (
+    PROBLEMS,
+    BodyFault,
+    FieldFault,
+    body_envelope,
+    envelope,
+    fields_envelope,
+)
+
+# SPEC, Errors, Codes: to the letter.
+SPECIFIED = {
+    "API_KEY_MISSING": 401,
+    "API_KEY_INVALID": 403,
+    "OWNER_BLOCKED": 403,
+    "MERCHANT_BLOCKED": 403,
+    "MERCHANT_NOT_ACTIVE": 403,
+    "DUPLICATE_EXTERNAL_ID": 409,
+    "PENDING_INVOICE_EXISTS": 409,
+    "CUSTOMER_RATE_LIMIT": 403,
+    "CURRENCY_INVALID": 422,
+    "PAYMENT_METHOD_NOT_FOUND": 422,
+    "AMOUNT_BELOW_MIN": 422,
+    "AMOUNT_ABOVE_MAX": 422,
+    "MISSING_REQUIRED_URLS": 422,
+    "DEALS_SYSTEM_DISABLED": 503,
+    "NO_AVAILABLE_REQUISITES": 503,
+    "INVOICE_NOT_FOUND": 404,
+    "INVOICES_NOT_FOUND": 404,
+    "WEBHOOK_NOT_FOUND": 404,
+    "WEBHOOK_RESEND_COOLDOWN": 429,
+    "WEBHOOK_RESEND_CONFLICT": 409,
+    "RATES_UNAVAILABLE": 503,
+    "RATES_INVALID": 503,
+    "RATE_INVALID": 422,
+    "RATE_NOT_FOUND": 404,
+    "CURRENCY_NOT_FOUND": 404,
+    "MERCHANT_CATEGORY_MISSING": 400,
+    "MERCHANT_CATEGORY_NOT_FOUND": 400,
+    "MERCHANT_CATEGORY_RATE_INVALID": 400,
+    "WITHDRAWALS_NOT_FOUND": 404,
+    "WITHDRAWAL_NOT_FOUND": 404,
+    "VALIDATION_ERROR": 400,
+    "INTERNAL_ERROR": 500,
+    "DB_UNAVAILABLE": 503,
+}
+
+
+def test_every_reason_has_a_row_and_every_row_a_reason() -> None:
+    assert set(PROBLEMS) == set(ErrorReason.keys())
+
+
+@pytest.mark.parametrize(("code", "status"), SPECIFIED.items())
+def test_a_documented_code_has_its_documented_status(code: str, status: int) -> None:
+    assert PROBLEMS[code].status == status
+
+
+def test_every_503_says_when_to_come_back() -> None:
+    """SPEC, Client handling: after 5 to 30 seconds."""
+    waits = {reason: row.retry_after_seconds for reason, row in PROBLEMS.items() if row.status == 503}
+    assert all(wait is not None and 5 <= wait <= 30 for wait in waits.values()), waits
+
+
+def test_details_are_typed_and_in_the_order_of_the_specification() -> None:
+    metadata = {
+        "customer_id": "c-1",
+        "next_allowed_at": "2026-01-15T12:00:00+00:00",
+        "limit": "5",
+        "window_minutes": "60",
+        "something_new": "not for merchants",
+    }
+    error = envelope("CUSTOMER_RATE_LIMIT", request_id="r", metadata=metadata)["error"]
+    assert list(error["details"].items()) == [
+        ("window_minutes", 60),
+        ("limit", 5),
+        ("next_allowed_at", "2026-01-15T12:00:00+00:00"),
+        ("customer_id", "c-1"),
+    ]
+
+
+def test_what_a_service_leaves_out_is_left_out() -> None:
+    assert envelope("DUPLICATE_EXTERNAL_ID", request_id="r")["error"]["details"] == {}
+
+
+def test_a_reason_nobody_declared_is_an_internal_error() -> None:
+    error = envelope("OF_A_NEWER_SERVICE", request_id="r", message="secret inner words")["error"]
+    assert error["code"] == "INTERNAL_ERROR"
+    assert "secret" not in error["message"]
+
+
+@pytest.mark.parametrize("reason", ["INTERNAL_ERROR", "DB_UNAVAILABLE"])
+def test_inner_words_do_not_reach_the_outside(reason: str) -> None:
+    error = envelope(reason, request_id="r", message="connection to 10.0.0.7 refused")["error"]
+    assert "10.0.0.7" not in error["message"]
+
+
+def test_the_shape_of_a_body_fault() -> None:
+    answer = body_envelope([BodyFault(("body", "amount"), "missing", "Field required")], request_id="r-1")
+    assert answer == {
+        "successful": False,
+        "request_id": "r-1",
+        "error": {
+            "code": "VALIDATION_ERROR",
+            "message": "Invalid payload",
+            "details": [{"loc": ["body", "amount"], "code": "missing", "message": "Field required"}],
+        },
+    }
+
+
+def test_the_shape_of_a_field_fault() -> None:
+    answer = fields_envelope([FieldFault("page", "must be an integer")], request_id="r-2")
+    assert answer == {
+        "error": "VALIDATION_ERROR",
+        "message": "Invalid request parameters",
+        "code": 422,
+        "details": [{"field": "page", "message": "must be an integer"}],
+        "successful": False,
+        "request_id": "r-2",
+    }

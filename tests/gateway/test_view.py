@@ -1,0 +1,177 @@
+"""What the customer's page decides to show, state by state."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.pay.view import Screen, amount_in_groups, in_groups, view_of, web_url
+from kit.proto import timestamp_from
+
+NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
+PAGE = "/pay/an-id"
+
+
+def a_deal(**changes: object) -> pb.Deal:
+    values = {
+        "deal_id": "d-1",
+        "status": pb.DEAL_STATUS_PENDING,
+        "sub_status": "awaiting_payment",
+        "payment_method_code": "card",
+        "payment_method_name": "Card",
+        "amount_fiat": "102.50",
+        "expires_at": timestamp_from(NOW + timedelta(minutes=15)),
+    } | changes
+    return pb.Deal(**values)  # type: ignore[arg-type]
+
+
+def a_checkout(
+    *,
+    status: pb.InvoiceStatus.ValueType = pb.INVOICE_STATUS_PENDING,
+    deal: pb.Deal | None = None,
+    **changes: object,
+) -> pb.GetCheckoutResponse:
+    invoice = pb.Invoice(
+        invoice_id="an-id",
+        amount="100.00",
+        currency_code="EUR",
+        status=status,
+        success_url="https://shop.example/thanks",
+        fail_url="https://shop.example/sorry",
+        expires_at=timestamp_from(NOW + timedelta(seconds=61)),
+        deal=deal,
+    )
+    values = {"invoice": invoice, "merchant_name": "Shop", "now": timestamp_from(NOW)} | changes
+    return pb.GetCheckoutResponse(**values)  # type: ignore[arg-type]
+
+
+PAID = timestamp_from(NOW - timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("checkout", "screen"),
+    [
+        (a_checkout(), Screen.CHOOSE),
+        (a_checkout(deal=a_deal()), Screen.PAY),
+        (a_checkout(deal=a_deal(mark_paid_at=PAID)), Screen.WAITING),
+        (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_APPEAL, mark_paid_at=PAID)), Screen.REVIEW),
+        (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_CANCELED)), Screen.CHOOSE),
+        (
+            a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal(status=pb.DEAL_STATUS_COMPLETED)),
+            Screen.OUTCOME,
+        ),
+        (
+            a_checkout(status=pb.INVOICE_STATUS_FAIL, deal=a_deal(status=pb.DEAL_STATUS_FAILED)),
+            Screen.OUTCOME,
+        ),
+        (a_checkout(status=pb.INVOICE_STATUS_EXPIRED), Screen.OUTCOME),
+        (a_checkout(status=pb.INVOICE_STATUS_CANCELED), Screen.OUTCOME),
+        # The invoice's word counts, whatever a deal still says.
+        (a_checkout(status=pb.INVOICE_STATUS_CANCELED, deal=a_deal()), Screen.OUTCOME),
+    ],
+)
+def test_each_state_has_its_screen(checkout: pb.GetCheckoutResponse, screen: Screen) -> None:
+    assert view_of(checkout, page=PAGE).screen is screen
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "url"),
+    [
+        (pb.INVOICE_STATUS_SUCCESS, "success", "https://shop.example/thanks"),
+        (pb.INVOICE_STATUS_FAIL, "fail", "https://shop.example/sorry"),
+        (pb.INVOICE_STATUS_EXPIRED, "expired", "https://shop.example/sorry"),
+        (pb.INVOICE_STATUS_CANCELED, "canceled", "https://shop.example/sorry"),
+    ],
+)
+def test_an_outcome_leads_to_its_url(status: pb.InvoiceStatus.ValueType, outcome: str, url: str) -> None:
+    view = view_of(a_checkout(status=status), page=PAGE)
+    assert view.outcome == outcome
+    assert view.return_url == url
+    assert view.refresh is not None
+    assert view.refresh.url == url
+
+
+def test_the_times_for_choosing_and_for_paying_are_two() -> None:
+    view = view_of(a_checkout(deal=a_deal()), page=PAGE)
+    assert view.choose_until.minutes_left == 2  # 61 seconds, rounded up
+    assert view.choose_until.text == "23:51 UTC"
+    assert view.pay_until is not None
+    assert view.pay_until.minutes_left == 15
+    assert view.pay_until.text == "16 January, 00:05 UTC"
+
+
+def test_no_time_is_ever_below_zero() -> None:
+    late = a_checkout(now=timestamp_from(NOW + timedelta(hours=1)))
+    assert view_of(late, page=PAGE).choose_until.minutes_left == 0
+
+
+def test_the_fee_is_what_the_customer_pays_beyond_the_amount() -> None:
+    assert view_of(a_checkout(deal=a_deal()), page=PAGE).fee == "2.50"
+    assert view_of(a_checkout(deal=a_deal(amount_fiat="100.00")), page=PAGE).fee is None
+
+
+def test_an_adjusted_amount_is_the_amount() -> None:
+    deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00")
+    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).amount == "60.00"
+
+
+def test_nothing_to_choose_is_explained() -> None:
+    refused = a_checkout(methods_refused="RATES_UNAVAILABLE")
+    assert "exchange rate" in (view_of(refused, page=PAGE).nothing_to_choose or "")
+    assert view_of(a_checkout(), page=PAGE).nothing_to_choose
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        " javascript:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,<script>",
+        "//evil.example",
+        "/relative",
+        "https://",
+        "https://a b",
+        "http://[::1",
+        "",
+        None,
+    ],
+)
+def test_only_web_addresses_become_links(url: str | None) -> None:
+    assert web_url(url) is None
+
+
+def test_a_web_address_stays_as_it_is() -> None:
+    assert web_url("https://shop.example/a?b=c&d='#e") == "https://shop.example/a?b=c&d='#e"
+
+
+@pytest.mark.parametrize(
+    ("account", "groups"),
+    [
+        ("4000002500003155", ["4000", "0025", "0000", "3155"]),
+        ("40817810000000000001", ["4081", "7810", "0000", "0000", "0001"]),
+        ("12345678", ["12345678"]),
+        ("DE89 3704 0044", ["DE89 3704 0044"]),
+        ("shop@upi", ["shop@upi"]),
+        ("１２３４５６７８９", ["１２３４５６７８９"]),
+    ],
+)
+def test_long_numbers_are_read_in_fours(account: str, groups: list[str]) -> None:
+    assert in_groups(account) == groups
+
+
+@pytest.mark.parametrize(
+    ("amount", "groups"),
+    [
+        ("1250000.00", ["1", "250", "000.00"]),
+        ("999.99", ["999.99"]),
+        ("1000.00", ["1", "000.00"]),
+        ("5", ["5"]),
+        ("0.10", ["0.10"]),
+    ],
+)
+def test_amounts_are_read_in_threes(amount: str, groups: list[str]) -> None:
+    assert amount_in_groups(amount) == groups
