@@ -5,6 +5,7 @@ JSON has the field names of the protos; enum values are the specification's word
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
@@ -21,7 +22,10 @@ from rich.table import Table
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
-console = Console(highlight=False)
+# Piped, there is no window to fit into: wide enough for every table here, so that grep finds whole values.
+PIPED_WIDTH = 200
+
+console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 _errors = Console(stderr=True, highlight=False)
 
 _COLOURS = {
@@ -74,9 +78,11 @@ def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: boo
         return
     table = Table(box=box.SIMPLE_HEAD)
     for column in columns:
-        table.add_column(column.rsplit(".", 1)[-1], overflow="fold")
+        # An id is there to be copied: it is never broken over lines.
+        whole = column.endswith(("_id", "_uuid", "_at"))
+        table.add_column(column.replace("_", " ").replace(".", " "), overflow="fold", no_wrap=whole)
     for row in rows:
-        table.add_row(*(_coloured(_text(_inside(row, column))) for column in columns))
+        table.add_row(*(_coloured(_short(_inside(row, column))) for column in columns))
     console.print(table)
 
 
@@ -169,6 +175,16 @@ def _lines(name: str, value: Any) -> list[tuple[str, str]]:
             for n, each in enumerate(value, 1)
         ]
     return [(name, _text(value))]
+
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*\+00:00").fullmatch
+
+
+def _short(value: Any) -> str:
+    """As `_text`, times without what nobody reads in a table."""
+    text = _text(value)
+    moment = _MOMENT(text)
+    return f"{moment[1]} {moment[2]}" if moment else text
 
 
 def _text(value: Any) -> str:

@@ -55,19 +55,20 @@ def _ask(name: str) -> dict[str, Any]:
 
 def _table(services: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("service", "", "up", "database", "nats", "workers", "numbers"):
-        table.add_column(column, overflow="fold")
+    for column in ("service", "", "up", "away", "workers", "numbers"):
+        table.add_column(column, no_wrap=column != "workers", overflow="fold")
     for service in services:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
         if "error" in service:
-            table.add_row(service["service"], well, "-", "-", "-", escape(service["error"]), "")
+            table.add_row(
+                service["service"], well, "", "[bold red]all[/bold red]", escape(service["error"]), ""
+            )
             continue
         table.add_row(
             service["service"],
             well,
             _age(service["started_at"]),
-            _word(service["database_ok"]),
-            _word(service["nats_ok"]),
+            _away(service),
             "\n".join(_worker(worker) for worker in service["workers"]) or "-",
             "\n".join(f"{gauge['name']} {gauge['value']:g}" for gauge in service["gauges"]) or "-",
         )
@@ -77,7 +78,7 @@ def _table(services: list[dict[str, Any]]) -> Table:
 def _worker(worker: dict[str, Any]) -> str:
     colour = "green" if worker["healthy"] else "bold red"
     detail = f" {worker['detail']}" if worker["detail"] else ""
-    return f"[{colour}]{escape(worker['name'])}[/{colour}] {_age(worker['last_run_at'])} ago{escape(detail)}"
+    return f"[{colour}]{escape(worker['name'])}[/{colour}] [dim]{_age(worker['last_run_at'])}[/dim]{escape(detail)}"
 
 
 def _age(moment: str | None) -> str:
@@ -90,8 +91,11 @@ def _age(moment: str | None) -> str:
     return f"{max(seconds, 0)} s"
 
 
-def _word(well: bool) -> str:
-    return "[green]ok[/green]" if well else "[bold red]away[/bold red]"
+def _away(service: dict[str, Any]) -> str:
+    missing = [
+        name for name, ok in (("database", service["database_ok"]), ("nats", service["nats_ok"])) if not ok
+    ]
+    return f"[bold red]{', '.join(missing)}[/bold red]" if missing else "[green]none[/green]"
 
 
 @contextmanager
