@@ -1,0 +1,293 @@
+"""The shape of the house (docs/ARCHITECTURE.md): who may import whom, and the same rooms in every service.
+
+Read from the source with `ast`: an import inside a function counts like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+# Every folder at the top, what it is, and which of the others it may import.
+ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "fiatgate": ("generated from protos/", frozenset({"fiatgate"})),
+    "kit": ("tools of two or more processes", frozenset({"kit", "fiatgate"})),
+    "services": ("the five services", frozenset({"services", "kit", "fiatgate"})),
+    "gateway": ("the only HTTP", frozenset({"gateway", "kit", "fiatgate"})),
+    "cli": ("the fiatgate command", frozenset({"cli", "kit", "fiatgate"})),
+    "deploy": ("the local stack, manifests", frozenset({"deploy", "kit", "fiatgate"})),
+    "protos": ("hand-written contracts", frozenset()),
+    "tools": ("what developers run", frozenset({"kit", "fiatgate"})),
+    "benchmarks": (
+        "measurements",
+        frozenset({"benchmarks", "deploy", "gateway", "services", "kit", "fiatgate", "tests"}),
+    ),
+    "tests": (
+        "",
+        frozenset(
+            {"tests", "benchmarks", "tools", "deploy", "cli", "gateway", "services", "kit", "fiatgate"}
+        ),
+    ),
+    "docs": ("", frozenset()),
+}
+NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behind
+
+SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+# "Requests go down": whose RPCs each may call. Facts go up as events. A cycle would be a deadlock of bounded
+# thread pools waiting for each other.
+CALLS: Final[Mapping[str, frozenset[str]]] = {
+    "gateway": frozenset(SERVICES),
+    "cli": frozenset(SERVICES),
+    "invoices": frozenset({"catalog", "merchants"}),
+    "catalog": frozenset({"merchants"}),
+    "webhooks": frozenset({"merchants"}),
+    "withdrawals": frozenset(),
+    "merchants": frozenset(),
+}
+
+REQUIRED_ROOMS: Final = frozenset(
+    {
+        "__init__",
+        "__main__",
+        "config",
+        "domain",
+        "models",
+        "store",
+        "operations",
+        "rpc",
+        "errors",
+        "wiring",
+        "migrations",
+    }
+)
+ABSENT_WHEN_NOT_NEEDED: Final = frozenset({"events", "workers", "clients"})
+OWN_ROOMS: Final[Mapping[str, str]] = {
+    "merchants/credentials": "how keys are made and sealed: cryptography, which domain must not know",
+    "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
+    "webhooks/delivery": "the engine: the only worker too large for workers.py",
+}
+
+PURE: Final = frozenset({"kit.money"})
+"""What a domain.py may import besides the standard library: arithmetic without side effects."""
+
+
+@dataclass(frozen=True)
+class Import:
+    path: Path
+    line: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line}: imports {self.module}"
+
+
+@cache
+def imports_of(path: Path) -> list[Import]:
+    """Every module an import statement names; `from a import b` gives `a.b`, which may be a module too."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [Import(path, node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: relative imports hide which room they reach into"
+            found += [Import(path, node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def ours(module: str) -> str | None:
+    """The room at the top that a module is in; None for the standard library and third parties."""
+    room = module.partition(".")[0]
+    return room if room in ROOMS else None
+
+
+def forbidden_rooms(each: Import) -> bool:
+    room = each.path.relative_to(ROOT).parts[0]
+    target = ours(each.module)
+    return target is not None and target not in ROOMS[room][1]
+
+
+def foreign_service(each: Import) -> bool:
+    parts = each.path.relative_to(ROOT).parts
+    module = each.module.split(".")
+    return (
+        parts[0] == "services" == module[0] and len(module) > 1 and len(parts) > 2 and module[1] != parts[1]
+    )
+
+
+def business_in_kit(each: Import) -> bool:
+    allowed = ("fiatgate.errors.", "fiatgate.status.", "kit.")
+    in_kit = each.path.relative_to(ROOT).parts[0] == "kit"
+    return in_kit and ours(each.module) is not None and not f"{each.module}.".startswith(allowed)
+
+
+RULES: Final = {
+    "each room imports only the rooms below it; what two of them need belongs into kit": forbidden_rooms,
+    "a service imports no other service: ask it over gRPC, or consume its event": foreign_service,
+    "kit knows no business: of the contracts only errors and status": business_in_kit,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_imports_keep_the_rule(rule: str) -> None:
+    broken = [
+        str(each)
+        for room in ROOMS
+        for path in sources(room)
+        for each in imports_of(path)
+        if RULES[rule](each)
+    ]
+    assert not broken, f"{rule}:\n" + "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [
+        ("services/invoices/store.py", "services.catalog.store"),
+        ("services/invoices/rpc.py", "gateway.problems"),
+        ("services/webhooks/workers.py", "deploy.local.home"),
+        ("kit/db.py", "services.invoices.models"),
+        ("kit/db.py", "fiatgate.invoices.v1.invoices_pb2"),
+        ("gateway/app.py", "services.invoices.domain"),
+        ("cli/output.py", "deploy.local.home"),
+        ("cli/output.py", "gateway.problems"),
+        ("fiatgate/__init__.py", "kit.errors"),
+    ],
+)
+def test_an_import_across_rooms_is_noticed(path: str, module: str) -> None:
+    wrong = Import(ROOT / path, 1, module)
+    assert any(rule(wrong) for rule in RULES.values())
+
+
+# -- who calls whom
+
+
+def calls_of(folder: str) -> dict[str, Import]:
+    """The services whose stubs the code of `folder` imports, itself left out (it serves those)."""
+    name = Path(folder).name
+    found: dict[str, Import] = {}
+    for path in sources(folder):
+        for each in imports_of(path):
+            parts = each.module.split(".")
+            if (
+                parts[0] == "fiatgate"
+                and "_pb2_grpc" in each.module
+                and parts[1] in SERVICES
+                and parts[1] != name
+            ):
+                found.setdefault(parts[1], each)
+    return found
+
+
+@pytest.mark.parametrize("caller", CALLS)
+def test_requests_go_down_only(caller: str) -> None:
+    folder = caller if caller not in SERVICES else f"services/{caller}"
+    upward = [str(each) for callee, each in calls_of(folder).items() if callee not in CALLS[caller]]
+    assert not upward, f"{caller} may call {sorted(CALLS[caller])}; what goes up is an event:\n" + "\n".join(
+        upward
+    )
+
+
+def test_the_calls_have_no_cycle() -> None:
+    TopologicalSorter(CALLS).prepare()  # raises CycleError
+
+
+# -- rooms
+
+
+def test_every_folder_at_the_top_is_known() -> None:
+    there = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    unknown = {name for name in there - ROOMS.keys() - NOT_OURS if not name.endswith(".egg-info")}
+    assert not unknown, (
+        f"{sorted(unknown)}: say in ROOMS, README.md and docs/ARCHITECTURE.md what it is, or move it"
+    )
+
+
+def rooms_of(service: str) -> set[str]:
+    folder = ROOT / "services" / service
+    return {
+        path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    } | {path.name for path in folder.iterdir() if path.name == "migrations"}
+
+
+def test_the_services_are_the_five() -> None:
+    assert {path.parent.name for path in ROOT.glob("services/*/__init__.py")} == set(SERVICES)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_service_has_the_same_rooms(service: str) -> None:
+    rooms = rooms_of(service)
+    missing = REQUIRED_ROOMS - rooms
+    assert not missing, f"services/{service} lacks {sorted(missing)}: knowing one service is knowing all five"
+    own = {room for room in rooms if f"{service}/{room}" in OWN_ROOMS}
+    unknown = rooms - REQUIRED_ROOMS - ABSENT_WHEN_NOT_NEEDED - own
+    assert not unknown, (
+        f"services/{service}: {sorted(unknown)} is a room no other service has; name it in OWN_ROOMS"
+    )
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_service_has_a_migration(service: str) -> None:
+    assert list(ROOT.glob(f"services/{service}/migrations/versions/[0-9]*.py"))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_domain_knows_the_standard_library_and_nothing_that_happens(service: str) -> None:
+    paths = [ROOT / f"services/{service}/domain.py", *sources(f"services/{service}/domain")]
+    own = f"services.{service}.domain"
+    impure = [
+        str(each)
+        for path in paths
+        if path.exists()
+        for each in imports_of(path)
+        if each.module.partition(".")[0] not in sys.stdlib_module_names
+        and not each.module.startswith(own)
+        and not any(each.module.startswith(f"{pure}.") for pure in PURE)
+    ]
+    assert not impure, "domain is pure, so that its tables can be tested without anything:\n" + "\n".join(
+        impure
+    )
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_servicers_catch_nothing(service: str) -> None:
+    paths = [ROOT / f"services/{service}/rpc.py", *sources(f"services/{service}/rpc")]
+    caught = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in paths
+        if path.exists()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Try)
+    ]
+    assert not caught, f"errors become answers in one place, kit/rpc/server.py: {caught}"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_tables_know_nothing_of_what_is_done_with_them(service: str) -> None:
+    below = {
+        "models": {"store", "operations", "rpc", "workers", "wiring"},
+        "store": {"operations", "rpc", "workers", "wiring"},
+    }
+    wrong = [
+        str(each)
+        for room, above in below.items()
+        for path in [ROOT / f"services/{service}/{room}.py", *sources(f"services/{service}/{room}")]
+        if path.exists()
+        for each in imports_of(path)
+        if any(each.module.startswith(f"services.{service}.{name}") for name in above)
+    ]
+    assert not wrong, "models and store lie below operations:\n" + "\n".join(wrong)

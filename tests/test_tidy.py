@@ -1,0 +1,248 @@
+"""House rules that no linter knows. Each message names the outage that the rule prevents."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+RUNNING: Final = ("kit", "services", "gateway", "cli", "deploy")  # what runs in production or beside it
+MONEY: Final = ("services", "gateway", "cli", "kit/money.py", "kit/proto.py")
+
+FUNCTION_LINES: Final = 60
+FILE_LINES: Final = 400
+TEST_FILE_LINES: Final = 700
+LONGER: Final[Mapping[str, str]] = {}
+"""Files and functions ("path" or "path::name") that may be longer, each with its reason."""
+
+COMMITS: Final[Mapping[str, str]] = {
+    "kit/db.py": "the one place",
+    "kit/migrate.py": "ends the transaction of its own session's settings, before Alembic begins its own",
+}
+
+Rule = Callable[[Path, ast.Module], Iterator[tuple[int, str]]]
+
+
+@cache
+def sources(*folders: str) -> list[Path]:
+    found = [
+        path
+        for name in folders
+        for path in ([ROOT / name] if name.endswith(".py") else (ROOT / name).rglob("*.py"))
+    ]
+    return sorted(path for path in found if path.is_file())
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of a name or an attribute; of anything before the first name, a dot."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+
+
+def calls(module: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            yield node.lineno, dotted(node.func)
+
+
+# -- the rules
+
+
+TIMES: Final = re.compile(r"second|wait", re.IGNORECASE).search
+
+
+def floats(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Seconds may be fractions: code that speaks of them, within two lines, is believed."""
+    lines = path.read_text().splitlines()
+
+    def of_time(line: int) -> bool:
+        return bool(TIMES("\n".join(lines[max(0, line - 3) : line + 2])))
+
+    called = {id(node.func) for node in ast.walk(module) if isinstance(node, ast.Call)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and node.id == "float" and id(node) in called:
+            yield node.lineno, "float(…)"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, float) and not of_time(node.lineno):
+            yield node.lineno, f"{node.value}"
+        elif isinstance(node, ast.Name) and node.id == "float" and not of_time(node.lineno):
+            yield node.lineno, "a value typed float"
+
+
+def prints(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    yield from ((line, "print(…)") for line, called in calls(module) if called == "print")
+
+
+CLOCKS: Final = re.compile(
+    r"(datetime\.)?(datetime|date)\.(now|utcnow|today)"
+    r"|time\.(time|time_ns|monotonic|monotonic_ns|perf_counter|perf_counter_ns|localtime|gmtime)"
+).fullmatch
+
+
+def clocks(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    if name_of(path) != "kit/clock.py":
+        yield from ((line, f"{called}()") for line, called in calls(module) if CLOCKS(called))
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.module == "time":
+                yield node.lineno, "from time import …"
+
+
+def sleeps(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    yield from ((line, "time.sleep(…)") for line, called in calls(module) if called == "time.sleep")
+
+
+def commits(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    if name_of(path) not in COMMITS:
+        yield from ((line, f"{called}()") for line, called in calls(module) if called.endswith(".commit"))
+
+
+def long_functions(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Counted without signature and docstring. Migrations are lists of tables: length is no burden there."""
+    if "migrations" in path.parts:
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            if lines > FUNCTION_LINES and f"{name_of(path)}::{node.name}" not in LONGER:
+                yield node.lineno, f"{node.name} has {lines} lines, more than {FUNCTION_LINES}"
+
+
+def long_files(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    lines = len(path.read_text().splitlines())
+    most = TEST_FILE_LINES if name_of(path).startswith("tests/") else FILE_LINES
+    if lines > most and name_of(path) not in LONGER:
+        yield 1, f"{lines} lines, more than {most}"
+
+
+def nameless(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    if module.body and not ast.get_docstring(module):
+        yield 1, "no docstring"
+
+
+SILENCED: Final = re.compile(r"#\s*(type:\s*ignore|noqa)(?!\[|:\s*[A-Z]+[0-9]+)")
+
+
+def silenced(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type == tokenize.COMMENT and SILENCED.search(token.string):
+                yield token.start[0], token.string
+
+
+RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
+    "no float near money: 0.1 + 0.2 would end up in the ledger as 0.30000000000000004": (floats, MONEY),
+    "no print: a line without level, service and request id is lost to whoever looks for it at night": (
+        prints,
+        RUNNING,
+    ),
+    "the time comes from kit.clock: a second clock can't be moved by a test, and expiry would go untested": (
+        clocks,
+        (*RUNNING, "tests", "benchmarks", "tools"),
+    ),
+    "no sleep: a worker that sleeps doesn't hear the stop and is killed in the middle of a delivery": (
+        sleeps,
+        ("kit", "services", "gateway", "deploy", "tests"),
+    ),
+    "commits only in kit/db.py: half an operation committed is money moved without its event": (
+        commits,
+        RUNNING,
+    ),
+    "short functions: the bug that lost a payment sits in the one nobody reads to its end": (
+        long_functions,
+        (*RUNNING, "benchmarks", "tools"),
+    ),
+    "short files: grown past this it is a package of the same name (docs/ARCHITECTURE.md)": (
+        long_files,
+        (*RUNNING, "benchmarks", "tools", "tests"),
+    ),
+    "a module says what it is: otherwise the next one puts the second outbox beside the first": (
+        nameless,
+        (*RUNNING, "benchmarks", "tools", "tests"),
+    ),
+    "a rule is switched off by its code: a bare ignore hides the next, different mistake on that line": (
+        silenced,
+        (*RUNNING, "benchmarks", "tools", "tests"),
+    ),
+}
+
+
+@pytest.mark.parametrize("why", RULES)
+def test_the_house_rule_holds(why: str) -> None:
+    rule, folders = RULES[why]
+    broken = [
+        f"{name_of(path)}:{line}: {what}"
+        for path in sources(*folders)
+        for line, what in rule(path, tree(path))
+    ]
+    assert not broken, f"{why}\n" + "\n".join(broken)
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        (floats, "price = 0.1"),
+        (floats, "price = float(text)"),
+        (floats, "def total(amount: float) -> None: ..."),
+        (prints, "print('here')"),
+        (clocks, "now = datetime.now(UTC)"),
+        (clocks, "now = datetime.datetime.utcnow()"),
+        (clocks, "started = time.monotonic()"),
+        (clocks, "from time import monotonic"),
+        (sleeps, "time.sleep(1)"),
+        (commits, "session.commit()"),
+        (commits, "self._session.commit()"),
+        (long_functions, "def f():\n" + "    pass\n" * (FUNCTION_LINES + 1)),
+        (long_files, "x = 1\n" * (FILE_LINES + 1)),
+        (nameless, "x = 1"),
+        (silenced, "x = 1  # type: ignore"),
+        (silenced, "import os  # noqa"),
+    ],
+)
+def test_a_breach_is_noticed(
+    rule: Rule, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    path = tmp_path / "breach.py"
+    path.write_text(source)
+    assert list(rule(path, ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        (floats, "TIMEOUT_SECONDS = 0.5"),
+        (floats, "def wait(seconds: float) -> None: ..."),
+        (clocks, "now = deps.clock.now()"),
+        (silenced, "x = 1  # type: ignore[misc]"),
+        (silenced, "x = 1  # noqa: S608  made of constants"),
+    ],
+)
+def test_what_is_allowed_is_left_alone(
+    rule: Rule, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    path = tmp_path / "fine.py"
+    path.write_text(source)
+    assert not list(rule(path, ast.parse(source)))
+
+
+def test_every_exception_is_still_needed() -> None:
+    unused = [name for name in {**LONGER, **COMMITS} if not (ROOT / name.partition("::")[0]).exists()]
+    assert not unused, f"exceptions for what is not there any more: {unused}"
