@@ -1,6 +1,6 @@
 """Every query of the catalog, named by what it returns. Nothing here decides."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -43,7 +43,7 @@ class CurrencyMethods:
     """A currency with its active methods, by name; there may be none."""
 
     currency: Currency
-    methods: Sequence[Method]
+    methods: list[Method]
 
 
 # -- currencies and methods
@@ -62,7 +62,7 @@ def enabled_currencies_with_methods(db: Reader, code: str | None) -> list[Curren
         currency = _read(row, _currencies, Currency)
         methods = found.setdefault(currency.code, CurrencyMethods(currency, [])).methods
         if row._mapping[_methods.c.code] is not None:
-            methods.append(_read(row, _methods, Method))  # type: ignore[attr-defined]  # a list until returned
+            methods.append(_read(row, _methods, Method))
     return list(found.values())
 
 

@@ -17,6 +17,19 @@ POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
 
 
 def upgrade() -> None:
+    _currencies()
+    _payment_methods()
+    _rates()
+    _held_rates_and_poll_turns()
+
+
+def downgrade() -> None:
+    for table in ("poll_turns", "held_rates", "rates", "payment_methods", "currencies"):
+        op.drop_table(table)
+    op.execute("DROP FUNCTION refuse_change()")
+
+
+def _currencies() -> None:
     op.create_table(
         "currencies",
         sa.Column("code", sa.Text, nullable=False),
@@ -36,6 +49,9 @@ def upgrade() -> None:
         ),
         sa.CheckConstraint("markup BETWEEN 0 AND 1", name="ck_currencies_markup"),
     )
+
+
+def _payment_methods() -> None:
     op.create_table(
         "payment_methods",
         sa.Column("code", sa.Text, nullable=False),
@@ -58,6 +74,9 @@ def upgrade() -> None:
         sa.CheckConstraint("commission BETWEEN 0 AND 1", name="ck_payment_methods_commission"),
     )
     op.create_index("ix_payment_methods_currency_code", "payment_methods", ["currency_code"])
+
+
+def _rates() -> None:
     op.create_table(
         "rates",
         sa.Column("id", sa.BigInteger, sa.Identity(always=True), nullable=False),
@@ -90,6 +109,9 @@ def upgrade() -> None:
         FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
         """
     )
+
+
+def _held_rates_and_poll_turns() -> None:
     op.create_table(
         "held_rates",
         sa.Column("currency_code", sa.Text, nullable=False),
@@ -107,9 +129,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_poll_turns"),
         sa.CheckConstraint("id = 1", name="ck_poll_turns_id"),
     )
-
-
-def downgrade() -> None:
-    for table in ("poll_turns", "held_rates", "rates", "payment_methods", "currencies"):
-        op.drop_table(table)
-    op.execute("DROP FUNCTION refuse_change()")
