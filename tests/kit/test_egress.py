@@ -390,7 +390,7 @@ def test_one_deadline_runs_over_everything_however_busy_the_other_side_is() -> N
     started = monotonic_seconds()
     with pytest.raises(TimedOut, match=r"no answer within 0.3 s"):
         _answer_of(drip, deadline_seconds=0.3)
-    assert monotonic_seconds() - started < 1.5
+    assert monotonic_seconds() - started < 10, "all of it would have taken 50 s"
 
 
 def test_a_name_server_that_does_not_answer_is_within_the_deadline() -> None:

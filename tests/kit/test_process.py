@@ -70,7 +70,7 @@ class Running:
     def status(self) -> status_pb2.GetStatusResponse:
         return status_pb2_grpc.StatusServiceStub(self.channel).GetStatus(status_pb2.GetStatusRequest())
 
-    def ends(self, seconds: float = 15) -> int:
+    def ends(self, seconds: float = 60) -> int:
         return self.process.wait(seconds)
 
     def stop(self) -> int:
@@ -81,7 +81,7 @@ class Running:
 Start = Callable[..., Running]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     give_up_at = monotonic_seconds() + seconds
     while not condition():
         assert monotonic_seconds() < give_up_at, "it did not happen"
@@ -163,7 +163,7 @@ def test_a_signal_lets_calls_in_work_end(start: Start, number: signal.Signals) -
 
         running.process.send_signal(number)
 
-        assert in_work.result(10) == running.process.pid
+        assert in_work.result(30) == running.process.pid
     assert running.ends() == 0
 
 
@@ -177,8 +177,8 @@ def test_a_call_that_does_not_end_is_given_up_at_the_bound(start: Start) -> None
 
         assert running.stop() == 1
 
-        assert monotonic_seconds() - started < 6
-        assert isinstance(stuck.exception(10), Refused)
+        assert monotonic_seconds() - started < 30, "the call would have taken 60 s"
+        assert isinstance(stuck.exception(30), Refused)
 
 
 def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
@@ -201,8 +201,8 @@ def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
         running.process.terminate()
 
         assert running.ends() == 128 + signal.SIGTERM
-        assert monotonic_seconds() - started < 2
-        assert isinstance(stuck.exception(10), Refused)
+        assert monotonic_seconds() - started < 10, "the graceful way would have taken 20 s"
+        assert isinstance(stuck.exception(30), Refused)
 
 
 def test_a_dead_worker_takes_the_process_down(start: Start) -> None:
