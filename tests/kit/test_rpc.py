@@ -368,31 +368,32 @@ def test_each_call_is_one_line(start: Start, capsys: pytest.CaptureFixture[str])
 
 
 def test_calls_beyond_the_limit_are_refused_at_once_as_temporary(start: Start) -> None:
-    release, begun = threading.Event(), threading.Semaphore(0)
+    release, begun = threading.Event(), threading.Event()
 
     def behave(request: bytes) -> bytes:
-        begun.release()
+        begun.set()
         release.wait(10)
         return request
 
-    address = start(behave, threads=1, max_concurrent_calls=2)
+    address = start(behave, max_concurrent_calls=1)
     with client.channel(address, name="echo") as channel, futures.ThreadPoolExecutor() as threads:
         echo = _method(channel)
-        kept = [threads.submit(echo, b"kept")]
-        assert begun.acquire(timeout=5)
-        # The second waits for the thread; it can't tell when it has arrived, so the third is tried until refused.
-        kept.append(threads.submit(echo, b"kept"))
+        kept = threads.submit(echo, b"kept")
+        assert begun.wait(5)
 
-        def refused() -> bool:
-            try:
-                echo(b"one too many", timeout=0.5)
-            except Refused as error:
-                return error.reason == "DB_UNAVAILABLE" and "retry" in error.message
-            return False
+        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+            echo(b"one too many")
 
-        _wait_for(refused)
         release.set()
-        assert [each.result() for each in kept] == [b"kept", b"kept"]
+        assert kept.result() == b"kept"
+        _wait_for(lambda: not _refuses(echo))
+
+
+def _refuses(echo: Callable[..., bytes]) -> bool:
+    try:
+        return echo(b"again") != b"again"
+    except Refused:
+        return True
 
 
 def test_health_answers_while_all_threads_are_busy(start: Start) -> None:
