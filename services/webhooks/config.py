@@ -2,12 +2,13 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from kit.config import Address, CommaSeparated, ServiceSettings
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
 LEASE_MARGIN_SECONDS = 30
+CALL_MARGIN_SECONDS = 5
 
 
 class WebhooksSettings(ServiceSettings):
@@ -15,31 +16,43 @@ class WebhooksSettings(ServiceSettings):
 
     # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout.
     threads: int = Field(
-        16, ge=2, le=64, description="threads that serve calls; half of them may wait in resends"
+        default=16, ge=2, le=64, description="threads that serve calls; half of them may wait in resends"
     )
     pool_size: int = Field(
-        20, ge=1, le=200, description="database connections of one process, at least THREADS"
+        default=20, ge=1, le=200, description="database connections of one process, at least THREADS"
     )
     call_seconds: int = Field(
-        30, ge=1, le=180, description="longest a call may take; a resend takes up to WEBHOOK_TIMEOUT_SECONDS"
+        default=30,
+        ge=1,
+        le=180,
+        description="longest a call may take; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
-            RETRY_DELAYS_SECONDS,
+            default=RETRY_DELAYS_SECONDS,
             max_length=50,
             description="delays before each automatic retry, seconds, after the failure",
         )
     )
     webhook_timeout_seconds: int = Field(
-        15, ge=1, le=120, description="longest a delivery attempt may take, wall clock, seconds"
+        default=15, ge=1, le=120, description="longest a delivery attempt may take, wall clock, seconds"
     )
     webhook_resend_cooldown_seconds: int = Field(
-        60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
+        default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
     )
     webhook_allow_private: bool = Field(
-        False, description="allow http and non-public callback addresses; for local stacks only"
+        default=False, description="allow http and non-public callback addresses; for local stacks only"
     )
+
+    @field_validator("webhook_timeout_seconds")
+    @classmethod
+    def _a_resend_fits_into_a_call(cls, seconds: int, info: ValidationInfo) -> int:
+        if seconds + CALL_MARGIN_SECONDS > info.data.get("call_seconds", seconds + CALL_MARGIN_SECONDS):
+            raise ValueError(
+                f"expected at most CALL_SECONDS less {CALL_MARGIN_SECONDS}, or resends would be cut off"
+            )
+        return seconds
 
     @property
     def lease_seconds(self) -> int:

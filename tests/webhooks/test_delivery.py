@@ -17,6 +17,7 @@ from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Received, Receiver
+from tests.support.servers import PostgresServer
 from tests.webhooks.house import House
 from tests.webhooks.raw import raw_receiver, self_signed
 
@@ -406,6 +407,24 @@ def test_while_merchants_is_away_nothing_is_sent_and_no_failure_is_counted(
 
 def _detail(house: House) -> str:
     return house.engine_worker.health().detail
+
+
+def test_a_delivery_whose_result_met_a_database_that_was_away_is_written_later_and_not_repeated(
+    make_house: Callable[..., House], receiver: Receiver, postgres: PostgresServer
+) -> None:
+    house = make_house()
+    receiver.answer(Answer(delay_seconds=0.5))
+    with house.engine():
+        invoice_id = house.queue(receiver.url())
+        receiver.wait_for(1)
+        postgres.kill()
+        try:
+            house.wait(lambda: "Unavailable" in _detail(house), "the outage to be noticed")
+        finally:
+            postgres.start()
+        house.wait_for_status(invoice_id, "success")
+    assert len(receiver.received()) == 1
+    assert house.event(invoice_id).auto_attempts == 1
 
 
 def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_written(

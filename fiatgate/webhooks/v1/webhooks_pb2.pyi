@@ -120,7 +120,7 @@ class WebhookEvent(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attempt]:
-        """By try_number."""
+        """By try_number; at most the 100 newest."""
 
     def __init__(
         self,

@@ -108,7 +108,8 @@ class WebhooksServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListStuckEvents(self, request, context):
-        """For proofs: pending events whose next attempt is overdue by more than the given time, or that have none planned.
+        """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
+        have none planned. The longest overdue first, without request_payload and attempts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -49,7 +49,9 @@ class WebhooksServiceStub:
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
     """For proofs: how many events each of these invoices has, and which id the payload carries."""
     ListStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]
-    """For proofs: pending events whose next attempt is overdue by more than the given time, or that have none planned."""
+    """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
+    have none planned. The longest overdue first, without request_payload and attempts.
+    """
     RescheduleStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]
     """Repairs what can be: gives stuck events an attempt now. Returns how many."""
 
@@ -74,7 +76,9 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
     """For proofs: how many events each of these invoices has, and which id the payload carries."""
     ListStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]  # type: ignore[assignment]
-    """For proofs: pending events whose next attempt is overdue by more than the given time, or that have none planned."""
+    """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
+    have none planned. The longest overdue first, without request_payload and attempts.
+    """
     RescheduleStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]  # type: ignore[assignment]
     """Repairs what can be: gives stuck events an attempt now. Returns how many."""
 
@@ -126,7 +130,9 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.ListStuckEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListStuckEventsResponse, _abc.Awaitable[_webhooks_pb2.ListStuckEventsResponse]]:
-        """For proofs: pending events whose next attempt is overdue by more than the given time, or that have none planned."""
+        """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
+        have none planned. The longest overdue first, without request_payload and attempts.
+        """
 
     @_abc_1.abstractmethod
     def RescheduleStuckEvents(
