@@ -19,7 +19,7 @@ from deploy.local.ports import free_ports
 from deploy.local.supervision import ROOT, ProgramState, Supervisor
 from deploy.local.waiting import wait_until
 
-_READY_SECONDS = 120
+_READY_SECONDS = 180
 _STOP_SECONDS = 60
 _BACK_SECONDS = 30
 _CLI_SECONDS = 60
@@ -36,12 +36,18 @@ class CliRefused(Exception):
 
 
 class Stack:
-    """One `python -m deploy.local run`. `settings` are `FIATGATE_*` of its environment."""
+    """One `python -m deploy.local run`.
 
-    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    `settings` are `FIATGATE_*` of its environment; `durable` waits for the disk at every commit.
+    """
+
+    def __init__(
+        self, folder: Path, *, settings: Mapping[str, str] | None = None, durable: bool = False
+    ) -> None:
         self.home = Home(folder)
         self.port = free_ports(1)[0]
         self._settings = dict(settings or {})
+        self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
         self._supervisor = Supervisor(self.home)
 
@@ -50,18 +56,24 @@ class Stack:
     def start(self) -> None:
         """Start it and return when it is ready; RuntimeError with what it printed when it is not."""
         output = self.home.folder.parent / f"{self.home.folder.name}.out"
-        command = [sys.executable, "-m", "deploy.local", "run", "--port", str(self.port), "--volatile"]
+        command = [sys.executable, "-m", "deploy.local", "run", "--port", str(self.port)]
+        if not self._durable:  # tests don't wait for the disk
+            command.append("--volatile")
         with output.open("wb") as out:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=self._environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
         process = self._process
-        wait_until(
-            lambda: process.poll() is not None or self._is_ready(),
-            "the stack to be ready",
-            timeout_seconds=_READY_SECONDS,
-            every_seconds=0.1,
-        )
+        try:
+            wait_until(
+                lambda: process.poll() is not None or self._is_ready(),
+                "the stack to be ready",
+                timeout_seconds=_READY_SECONDS,
+                every_seconds=0.1,
+            )
+        except TimeoutError:
+            self.kill_runner()
+            raise
         if process.poll() is not None:
             raise RuntimeError(f"the stack did not start:\n{output.read_text()}")
 

@@ -1,0 +1,174 @@
+"""create-invoice and get-invoice through the whole stack, beside the bare path on the same PostgreSQL in the same run.
+
+    python -m benchmarks.bench_api [--requests 3000] [--rounds 3]
+
+The rounds alternate, so that a slow minute of the machine hits all alike; the medians are compared. Limits: create >=
+0.35 of the bare path, get >= 0.5 of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psycopg2
+import uvloop
+from rich.progress import Progress
+
+from benchmarks import bare
+from benchmarks.report import Row, at_least, show
+from deploy.local import databases
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from kit.clock import monotonic_seconds
+from tests.support.stack import Stack
+
+CLIENTS = 32
+LEAST_CREATE = 0.35
+LEAST_GET = 0.5
+GATEWAY_WORKERS = 2  # of both, as many as cores
+
+
+@dataclass
+class Load:
+    """One kind of request: what it needs and what was measured, one rate per round."""
+
+    name: str
+    method: str
+    url: str
+    headers: dict[str, str]
+    expected_status: int
+    rates: list[float] = field(default_factory=list)
+    latencies_ms: list[float] = field(default_factory=list)
+
+    @property
+    def per_second(self) -> float:
+        return statistics.median(self.rates)
+
+
+async def _round(load: Load, bodies: Sequence[dict[str, Any] | None]) -> None:
+    left = iter(bodies)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CLIENTS)) as session:
+
+        async def client() -> None:
+            for body in left:
+                at = monotonic_seconds()
+                async with session.request(load.method, load.url, json=body, headers=load.headers) as answer:
+                    text = await answer.text()
+                if answer.status != load.expected_status:
+                    raise RuntimeError(f"{load.name}: {answer.status} {text[:300]}")
+                load.latencies_ms.append(1000 * (monotonic_seconds() - at))
+
+        started = monotonic_seconds()
+        await asyncio.gather(*(client() for _ in range(CLIENTS)))
+        load.rates.append(len(bodies) / (monotonic_seconds() - started))
+
+
+def _orders(count: int) -> list[dict[str, Any] | None]:
+    return [
+        {
+            "amount": "100.50",
+            "currency_code": "EUR",
+            "customer_id": f"c-{(name := secrets.token_hex(8))}",
+            "external_id": f"o-{name}",
+        }
+        for _ in range(count)
+    ]
+
+
+@contextmanager
+def running_stack(**settings: str) -> Iterator[Stack]:
+    """The stack of `make run`, with durable data, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        stack = Stack(Path(folder) / "home", settings=settings, durable=True)
+        stack.start()
+        try:
+            yield stack
+        finally:
+            stack.stop()
+
+
+@contextmanager
+def _bare_path(stack: Stack) -> Iterator[str]:
+    """The bare path's URL, on a database of its own in the stack's PostgreSQL."""
+    admin = stack.home.running_stack()["postgres_url"]
+    databases.ensure_role(admin, "bare", password="bare")
+    databases.create_database(admin, "bare", owner="bare")
+    host = admin.rpartition("@")[2].partition("/")[0]
+    url = f"postgresql://bare:bare@{host}/bare"
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute(bare.TABLE)
+    connection.close()
+    service_port, port = free_ports(2)
+    with ExitStack() as processes:
+        for arguments in (["serve", service_port, url], ["gateway", port, service_port, GATEWAY_WORKERS]):
+            command = [sys.executable, "-m", "benchmarks.bare", *map(str, arguments)]
+            process = subprocess.Popen(command, env=os.environ, stderr=subprocess.DEVNULL)
+            processes.callback(process.wait, 10)
+            processes.callback(process.terminate)
+        base = f"http://127.0.0.1:{port}/"
+        wait_until(lambda: _answers(base), "the bare path", timeout_seconds=30)
+        yield base
+
+
+def _answers(url: str) -> bool:
+    probe = Load("probe", "POST", url, {}, 201)
+    try:
+        uvloop.run(_round(probe, _orders(1)))
+    except (aiohttp.ClientError, RuntimeError):
+        return False
+    return True
+
+
+def measure(requests: int, rounds: int) -> list[Row]:
+    """Rows: the three rates, the two ratios, the latencies of create."""
+    with running_stack(FIATGATE_GATEWAY_WORKERS=str(GATEWAY_WORKERS)) as stack, _bare_path(stack) as bare_url:
+        key = {"X-Api-Key": stack.demo["api_key"]}
+        api = f"{stack.url}/api/v1"
+        straight = Load("bare path", "POST", bare_url, {}, 201)
+        create = Load("create-invoice", "POST", f"{api}/create-invoice", key, 201)
+        get = Load("get-invoice", "GET", f"{api}/invoices/{stack.demo['invoice_id']}", key, 200)
+        work = ((straight, _orders), (create, _orders), (get, lambda count: [None] * count))
+        with Progress(transient=True) as progress:
+            task = progress.add_task("rounds", total=(rounds + 1) * len(work))
+            for number in range(rounds + 1):
+                for load, bodies in work:
+                    uvloop.run(_round(load, bodies(requests if number else requests // 4)))
+                    progress.advance(task)
+                    if number == 0:  # warms caches, connections and statements up
+                        load.rates.clear()
+                        load.latencies_ms.clear()
+    latency = statistics.quantiles(create.latencies_ms, n=100)
+    return [
+        *(Row(load.name, f"{load.per_second:,.0f}/s") for load, _ in work),
+        at_least("create-invoice / bare path", create.per_second / straight.per_second, LEAST_CREATE),
+        at_least("get-invoice / bare path", get.per_second / straight.per_second, LEAST_GET),
+        Row(f"create-invoice, {CLIENTS} clients, p50", f"{latency[49]:.0f} ms"),
+        Row(f"create-invoice, {CLIENTS} clients, p99", f"{latency[98]:.0f} ms"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--requests", type=int, default=3000, help="per round")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    return show("API", measure(given.requests, given.rounds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
