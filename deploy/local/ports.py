@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import socket
 
+from deploy.local.errors import CannotStart
+
 # Below Linux's range for outgoing connections (32768 and up). A port from that range may be taken by any
 # client while its server restarts; worse, a client dialling its dead server can then be connected to itself
 # and hold the port for good.
@@ -24,11 +26,11 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that nothing listens on; RuntimeError when the machine has hardly any left."""
+    """`count` different ports that nothing listens on; CannotStart when the machine has hardly any left."""
     found: list[int] = []
     for port in random.sample(range(_LOWEST, _HIGHEST), _TRIES):
         if len(found) == count:
             return found
         if is_free(port):
             found.append(port)
-    raise RuntimeError(f"fewer than {count} free ports between {_LOWEST} and {_HIGHEST}")
+    raise CannotStart(f"fewer than {count} free ports between {_LOWEST} and {_HIGHEST}")

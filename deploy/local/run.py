@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.status import Status
 
 from deploy.local import announcement, schema_stamp
+from deploy.local.errors import CannotStart
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.local.plan import Plan, make_plan
 from deploy.local.ports import is_free
@@ -30,10 +31,6 @@ _FALLS_BEFORE_GIVING_UP = 3
 _SUPERVISOR_RESTARTS = 5
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GROUPS_ON_DATABASES = ("services", "edge")
-
-
-class CannotStart(Exception):
-    """The stack did not come up; the text says why, for the person who typed `make run`."""
 
 
 class _Stopped(Exception):
@@ -93,7 +90,7 @@ class Runner:
         self._supervisor.configure(plan, waiting_groups=() if migrated else _GROUPS_ON_DATABASES)
         self._supervisor.start(plan, lock=lock)
         # Asking wakes it: by itself it would look for something to start only after a second.
-        self._wait(lambda: bool(self._supervisor.programs()), "supervisord to answer", timeout_seconds=10)
+        self._wait(self._supervisor_answers, "supervisord to answer", timeout_seconds=_START_SECONDS)
         if not migrated:
             status.update("Preparing the databases ...")
             self._run_module("deploy.local.schema")
@@ -124,21 +121,24 @@ class Runner:
         self._wait(free, "what is left of the last stack here to be gone", timeout_seconds=_STOP_SECONDS)
         return taken[0]
 
+    def _supervisor_answers(self) -> bool:
+        if self._supervisor.has_died:
+            raise CannotStart(f"supervisord ended:\n{last_lines(self._home.logs / 'supervisord.out')}")
+        return bool(self._supervisor.programs())
+
     def _wait_until_ready(self, plan: Plan, status: Status) -> None:
         falls: dict[str, set[int]] = defaultdict(set)
+        status.update("Starting the services ...")
 
         def ready() -> bool:
-            if self._supervisor.has_died:
-                raise CannotStart(f"supervisord ended:\n{last_lines(self._home.logs / 'supervisord.log')}")
-            programs = self._supervisor.programs()
-            for program in programs.values():
+            if not self._supervisor_answers():
+                return False
+            for program in self._supervisor.programs().values():
                 if program.state in ("BACKOFF", "FATAL"):
                     falls[program.name].add(program.started_at_seconds)
                     if program.refuses_settings or len(falls[program.name]) >= _FALLS_BEFORE_GIVING_UP:
                         log = last_lines(program.log)
                         raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
-            waiting = sorted(name for name, program in programs.items() if program.state != "RUNNING")
-            status.update(f"Starting {', '.join(waiting) or 'up'} ...")
             return _answers(f"{plan.url}/healthz") and _answers(f"{plan.url}/readyz")
 
         self._wait(ready, f"{plan.url}/readyz to answer 200", timeout_seconds=_START_SECONDS)

@@ -23,13 +23,15 @@ from typing import Any
 from supervisor.xmlrpc import SupervisorTransport
 
 from deploy.local import child
+from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.plan import PREFIX, STOPPING_ORDER, Plan, Program
 
 ROOT = Path(__file__).resolve().parents[2]
-STOP_SECONDS = 25
-"""How long a process may take to finish; above the services' own limit for calls and workers in flight."""
+STOP_SECONDS = 35
+"""How long a process may take to finish: more than each allows its calls in flight itself."""
 _UNIX_SOCKET_PATH_MAX = 100
+_SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
 _EXIT_CODE_OF_SETTINGS = 2  # kit.config
 _LOG_MAX = "10MB"
 
@@ -71,7 +73,7 @@ class Supervisor:
                 child.command(
                     sys.executable, "-m", "supervisor.supervisord", "-c", str(self._home.supervisor_config)
                 ),
-                cwd=ROOT,
+                cwd=self._home.folder,
                 env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
                 | dict(plan.environment),
                 stdin=lock,
@@ -99,7 +101,8 @@ class Supervisor:
     def programs(self) -> dict[str, ProgramState]:
         """Every process by name; empty while supervisord does not answer."""
         with contextlib.suppress(OSError, xmlrpc.client.Error), self._remote() as remote:
-            return {state.name: state for state in map(_program_state, remote.supervisor.getAllProcessInfo())}
+            infos = remote.supervisor.getAllProcessInfo()
+            return {info["name"]: _program_state(info, self._home) for info in infos}
         return {}
 
     def start_group(self, group: str) -> None:
@@ -132,14 +135,14 @@ def last_lines(log: Path, count: int = 12) -> str:
         return "(it logged nothing)"
 
 
-def _program_state(info: dict[str, Any]) -> ProgramState:
+def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
     return ProgramState(
         name=info["name"],
         state=info["statename"],
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],
         refuses_settings=info["statename"] == "BACKOFF" and info["exitstatus"] == _EXIT_CODE_OF_SETTINGS,
-        log=Path(info["stdout_logfile"]),
+        log=home.folder / info["stdout_logfile"],
     )
 
 
@@ -151,7 +154,7 @@ def _socket_path(home: Home) -> Path:
     folder = Path(tempfile.gettempdir()) / f"fiatgate-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.geteuid():
-        raise RuntimeError(f"{folder} belongs to somebody else: choose a shorter FIATGATE_HOME")
+        raise CannotStart(f"{folder} belongs to somebody else: choose a shorter FIATGATE_HOME")
     return folder / f"{hashlib.sha256(str(home.folder).encode()).hexdigest()[:16]}.sock"
 
 
@@ -161,9 +164,9 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
         "supervisord": {
             "nodaemon": "true",
             "silent": "true",
-            "logfile": _escaped(str(logs / "supervisord.log")),
+            "logfile": f"{logs.name}/supervisord.log",
             "logfile_maxbytes": _LOG_MAX,
-            "pidfile": _escaped(str(plan.home.folder / "supervisord.pid")),
+            "pidfile": "supervisord.pid",
             **({"user": "root"} if os.geteuid() == 0 else {}),
         },
         "unix_http_server": {"file": _escaped(str(socket)), "chmod": "0600"},
@@ -189,17 +192,22 @@ def _program_section(program: Program, logs: Path, *, waits: bool) -> dict[str, 
         "environment": ",".join(pairs),
         "autostart": "false" if waits else "true",
         "autorestart": "true",
-        "startsecs": "1",
-        "startretries": "1000000",  # never given up; the pause between tries grows by a second each time
+        # One that falls over sooner is tried again after a pause, a second longer each time, and never given up;
+        # one that ran for longer, at once.
+        "startsecs": str(_SETTLED_SECONDS),
+        "startretries": "1000000",
         "stopsignal": program.stop_signal,
         "stopwaitsecs": str(STOP_SECONDS),
         "killasgroup": "true",
         "redirect_stderr": "true",
-        "stdout_logfile": _escaped(str(logs / f"{program.name}.log")),
+        # From the home folder, where supervisord runs: in an absolute path a % would be taken for a format, twice.
+        "stdout_logfile": f"{logs.name}/{program.name}.log",
         "stdout_logfile_maxbytes": _LOG_MAX,
         "stdout_logfile_backups": "3",
     }
 
 
 def _escaped(text: str) -> str:
+    if " ;" in text or " #" in text:  # it would take the rest for a comment
+        raise CannotStart(f"supervisor can't take ' ;' or ' #' in a path: {text}")
     return text.replace("%", "%%")

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import requests
 
 from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
+from kit.clock import monotonic_seconds
 from tests.support.stack import Stack
 
 HEALED = [
@@ -113,8 +115,15 @@ def test_a_second_one_in_the_same_folder_says_where_the_first_is(stack: Stack) -
 @pytest.mark.parametrize("program", HEALED)
 def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program: str) -> None:
     stack.kill(program)
+
+    def works() -> bool:
+        try:
+            return stack.request("GET", "/api/v1/payment-methods?currency=EUR").status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    wait_until(works, "the API to work again", timeout_seconds=30)
     stack.wait_until_ready()
-    assert stack.request("GET", "/api/v1/payment-methods?currency=EUR").status_code == 200
 
 
 def test_a_taken_port_is_told_and_nothing_stays(stack: Stack, tmp_path: Path) -> None:
@@ -151,8 +160,12 @@ def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
     own_stack.wait_until_ready()
 
 
-def test_ctrl_c_stops_everything_and_takes_the_addresses_away(own_stack: Stack) -> None:
+def test_ctrl_c_stops_everything_soon_and_takes_the_addresses_away(own_stack: Stack) -> None:
     processes = family(own_stack.process_id)
-    own_stack.stop()
+    with requests.Session() as open_browser:
+        open_browser.get(f"{own_stack.url}/healthz", timeout=5)  # keeps its connection open
+        started_seconds = monotonic_seconds()
+        own_stack.stop()
+        assert monotonic_seconds() - started_seconds < 15
     wait_until_gone(processes)
     assert own_stack.home.stack() is None
