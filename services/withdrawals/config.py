@@ -2,8 +2,18 @@
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from kit.config import ServiceSettings
 
 
 class WithdrawalsSettings(ServiceSettings):
     service: ClassVar[str] = "withdrawals"
+
+    # CheckLedger reads the whole ledger: some seconds per million transfers. The database's limits end the rest.
+    call_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=600,
+        description="longest a call may take, the check of the whole ledger included",
+    )

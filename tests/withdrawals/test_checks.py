@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from services.withdrawals.store import checks
 from tests.withdrawals.conftest import House
 
 
@@ -113,6 +114,15 @@ def test_a_credit_from_elsewhere_than_settlement_is_told(house: House) -> None:
         assert problems(house) == [
             f"Transfer {reference} goes from fees to merchant_available, not from settlement to a merchant."
         ]
+
+
+def test_all_checks_see_the_database_of_one_moment(house: House) -> None:
+    with house.deps.db.transaction() as tx:
+        checks.begin_snapshot(tx)
+        before = checks.totals(tx)
+        house.credit("5")
+        assert checks.totals(tx) == before
+    assert house.check().transfers == before.transfers + 1
 
 
 def test_at_most_a_hundred_problems_are_told(house: House) -> None:

@@ -384,10 +384,15 @@ class CreateWithdrawalRequest(_message.Message):
     merchant_id: _builtins.str
     withdrawal_method_id: _builtins.int
     address: _builtins.str
+    """Of the method's network, of its main net; a checksum in it must be right."""
     address_memo: _builtins.str
+    """At most 120 characters, only where memo_allowed; empty is none."""
     amount: _builtins.str
+    """At least the method's min_amount, at most 10^12; at most 6 decimals."""
     request_key: _builtins.str
-    """UUID chosen by the caller, so that a lost answer can be asked for again without paying twice."""
+    """UUID chosen by the caller, so that a lost answer can be asked for again without paying twice. With other values
+    than the first time it is a VALIDATION_ERROR.
+    """
     def __init__(
         self,
         *,
@@ -475,7 +480,9 @@ class CompleteWithdrawalRequest(_message.Message):
     EXTERNAL_TX_ID_FIELD_NUMBER: _builtins.int
     withdraw_uuid: _builtins.str
     external_tx_id: _builtins.str
-    """1 to 128 characters; one transaction pays one withdrawal."""
+    """1 to 128 ASCII characters without spaces; one transaction pays one withdrawal, a second use on the network is a
+    VALIDATION_ERROR.
+    """
     def __init__(
         self,
         *,

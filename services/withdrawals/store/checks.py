@@ -63,8 +63,8 @@ JOIN accounts AS debit ON debit.id = debit_account
 JOIN accounts AS credit ON credit.id = credit_account
 WHERE reference >= 'invoice:' AND reference < 'invoice;'
   AND (debit.kind, credit.kind) <> ('settlement', 'merchant_available')
-ORDER BY reference LIMIT :limit
-""")
+LIMIT :limit
+""")  # in no order: PostgreSQL would walk the index for it, ten times slower
 
 
 def wrong_credits(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
