@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import string
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -33,9 +34,8 @@ from tests.support.stack import Stack
 SETTLE_SECONDS = 15.0
 HTTP_SECONDS = 25.0
 
-_codes = (
-    "".join(letters) for letters in itertools.product("X", string.ascii_uppercase, string.ascii_uppercase)
-)
+_pairs = ["".join(pair) for pair in itertools.product(string.ascii_uppercase, repeat=2)]
+_codes = iter([f"X{pair}" for pair in random.sample(_pairs, len(_pairs))])
 _cents = itertools.count(1)
 
 

@@ -1,0 +1,283 @@
+"""Create, get and list invoices over HTTP (SPEC endpoints 1 to 3)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from urllib.parse import quote
+from uuid import UUID
+
+import pytest
+
+from tests.gateway.desk import Desk, Shop, code_of, unique
+
+CREATE = "/api/v1/create-invoice"
+
+# SPEC, Invoice (create-invoice response), in its order.
+CREATED_FIELDS = [
+    "invoice_id",
+    "external_id",
+    "amount",
+    "currency",
+    "status",
+    "payment_link",
+    "customer_id",
+    "purpose",
+    "callback_url",
+    "success_url",
+    "fail_url",
+    "created_at",
+    "expires_at",
+    "finished_at",
+]
+DEAL_FIELDS = [
+    "deal_id",
+    "status",
+    "sub_status",
+    "payment_method_code",
+    "payment_method_name",
+    "amount_fiat",
+    "conversion_rate",
+    "merchant_usdt",
+    "expires_at",
+    "finished_at",
+    "mark_paid_at",
+]
+
+
+def test_a_created_invoice_is_answered_bare(shop: Shop) -> None:
+    body = shop.body(amount="100.5")
+    response = shop.post(CREATE, json=body)
+    created = response.json()
+    assert response.status_code == 201
+    assert list(created) == CREATED_FIELDS
+    assert str(UUID(created["invoice_id"])) == created["invoice_id"]
+    assert created["amount"] == "100.50"
+    assert created["currency"] == shop.currency
+    assert created["status"] == "pending"
+    assert created["finished_at"] is None
+    assert created["payment_link"] == f"{shop.url}/pay/{created['invoice_id']}"
+    assert response.headers["Location"] == f"/api/v1/invoices/{created['invoice_id']}"
+    assert len(response.headers["X-Request-Id"]) >= 16
+    for name in ("external_id", "customer_id", "purpose", "callback_url", "success_url", "fail_url"):
+        assert created[name] == body[name]
+    for name in ("created_at", "expires_at"):
+        assert datetime.fromisoformat(created[name]).utcoffset() is not None
+
+
+def test_omitted_urls_are_the_merchants(desk: Desk, shop: Shop) -> None:
+    urls = {f"{name}_url": f"https://lamps.example/{name}" for name in ("callback", "success", "fail")}
+    other = desk.shop(shop.currency, **urls)
+    created = other.create(callback_url=None, success_url=None, fail_url="https://lamps.example/own")
+    assert created["callback_url"] == urls["callback_url"]
+    assert created["success_url"] == urls["success_url"]
+    assert created["fail_url"] == "https://lamps.example/own"
+
+
+def test_location_leads_to_the_invoice(shop: Shop) -> None:
+    response = shop.post(CREATE, json=shop.body())
+    found = shop.get(response.headers["Location"])
+    assert found.status_code == 200
+    data = found.json()["data"]
+    assert found.json()["successful"] is True
+    assert list(data) == [*CREATED_FIELDS, "method_selected", "deal"]
+    assert {name: data[name] for name in CREATED_FIELDS} == response.json()
+    assert (data["method_selected"], data["deal"]) == (False, None)
+
+
+def test_a_chosen_method_shows_as_a_deal(desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create(amount="512.34")
+    desk.mark_paid(invoice["invoice_id"], method)
+    data = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
+    deal = data["deal"]
+    assert data["status"] == "pending"
+    assert data["method_selected"] is True
+    assert list(deal) == DEAL_FIELDS
+    assert (deal["status"], deal["sub_status"]) == ("pending", "awaiting_confirmation")
+    assert deal["payment_method_code"] == method
+    assert deal["payment_method_name"] == "Card to card"
+    assert deal["amount_fiat"] == "525.15"  # 2.5 % are the client's, rounded up
+    assert deal["conversion_rate"] == "90.00"
+    assert deal["merchant_usdt"] is None
+    assert deal["finished_at"] is None
+    assert datetime.fromisoformat(deal["mark_paid_at"]).utcoffset() is not None
+
+
+def test_a_paid_invoice_shows_what_is_credited(desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create(amount="900.00")
+    desk.confirm(invoice["invoice_id"], method)
+    data = shop.get(f"/api/v1/invoices/{invoice['external_id']}").json()["data"]
+    assert data["status"] == "success"
+    assert data["finished_at"] is not None
+    assert data["deal"]["status"] == "completed"
+    assert data["deal"]["merchant_usdt"] == "9.750000"
+
+
+# -- references
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "/",
+        "a/b",
+        "a//b",
+        "%",
+        "%2F",
+        "?x=1",
+        "#top",
+        "a b",
+        "+",
+        "a+b",
+        "&=;,:@!$'()*",
+        "/webhooks",
+        "/webhooks/resend",
+        "ünïcødé",
+        "订单",
+        "💡",
+        'quote"s',
+        "\\",
+        "line\nbreak",
+        "..",
+        "/../x",
+        "<script>",
+    ],
+)
+def test_every_external_id_can_be_read_back(shop: Shop, tail: str) -> None:
+    external_id = unique() + tail
+    invoice = shop.create(external_id=external_id)
+    ref = quote(external_id, safe="")
+    assert shop.get(f"/api/v1/invoices/{ref}").json()["data"]["external_id"] == external_id
+    assert shop.get(f"/api/v1/invoices/{ref}/").json()["data"]["invoice_id"] == invoice["invoice_id"]
+    history = shop.get(f"/api/v1/invoices/{ref}/webhooks").json()
+    assert (history["invoice_id"], history["external_id"]) == (invoice["invoice_id"], external_id)
+    assert code_of(shop.post(f"/api/v1/invoices/{ref}/webhooks/resend")) == "WEBHOOK_NOT_FOUND"
+
+
+def test_an_external_id_is_decoded_once(shop: Shop) -> None:
+    plain, encoded = unique() + "/", None
+    encoded = quote(plain, safe="")
+    first = shop.create(external_id=plain)
+    second = shop.create(external_id=encoded)
+    assert (
+        shop.get(f"/api/v1/invoices/{quote(plain, safe='')}").json()["data"]["invoice_id"]
+        == first["invoice_id"]
+    )
+    assert (
+        shop.get(f"/api/v1/invoices/{quote(encoded, safe='')}").json()["data"]["invoice_id"]
+        == second["invoice_id"]
+    )
+
+
+def test_an_id_goes_before_an_external_id_that_looks_like_it(shop: Shop) -> None:
+    first = shop.create()
+    shop.create(external_id=first["invoice_id"])
+    assert (
+        shop.get(f"/api/v1/invoices/{first['invoice_id']}").json()["data"]["external_id"]
+        == first["external_id"]
+    )
+
+
+def test_anothers_id_as_external_id_is_ones_own(desk: Desk, shop: Shop) -> None:
+    theirs = shop.create()
+    other = desk.shop(shop.currency)
+    mine = other.create(external_id=theirs["invoice_id"])
+    assert (
+        other.get(f"/api/v1/invoices/{theirs['invoice_id']}").json()["data"]["invoice_id"]
+        == mine["invoice_id"]
+    )
+
+
+# -- the list
+
+
+@pytest.fixture(scope="module")
+def busy(desk: Desk, shop: Shop) -> Shop:
+    """A merchant with seven invoices, the first two canceled."""
+    merchant = desk.shop(shop.currency)
+    for number in range(7):
+        invoice = merchant.create(purpose=str(number))
+        if number < 2:
+            desk.cancel(invoice["invoice_id"])
+    return merchant
+
+
+def purposes(shop: Shop, query: str) -> str:
+    return "".join(item["purpose"] for item in shop.get(f"/api/v1/invoices?{query}").json()["data"])
+
+
+def test_a_list_has_its_totals_and_whole_invoices(busy: Shop) -> None:
+    body = busy.get("/api/v1/invoices").json()
+    assert list(body) == ["successful", "page", "per_page", "total", "total_pages", "data"]
+    assert [body[name] for name in ("successful", "page", "per_page", "total", "total_pages")] == [
+        True,
+        1,
+        20,
+        7,
+        1,
+    ]
+    assert list(body["data"][0]) == [*CREATED_FIELDS, "method_selected", "deal"]
+
+
+def test_a_list_is_newest_first_unless_asked(busy: Shop) -> None:
+    assert purposes(busy, "") == "6543210"
+    assert purposes(busy, "order=desc") == "6543210"
+    assert purposes(busy, "order=asc") == "0123456"
+
+
+def test_a_list_goes_page_by_page(busy: Shop) -> None:
+    assert [purposes(busy, f"per_page=3&page={page}") for page in (1, 2, 3)] == ["654", "321", "0"]
+    assert busy.get("/api/v1/invoices?per_page=3").json()["total_pages"] == 3
+
+
+def test_a_list_is_filtered(busy: Shop) -> None:
+    assert purposes(busy, "status=canceled") == "10"
+    assert purposes(busy, f"status=pending&currency={busy.currency.lower()}") == "65432"
+    assert busy.get("/api/v1/invoices?status=canceled").json()["total"] == 2
+    assert code_of(busy.get("/api/v1/invoices?status=success")) == "INVOICES_NOT_FOUND"
+
+
+@pytest.mark.parametrize("page", [2, 10**6, 2**63, 10**30])
+def test_a_page_past_the_last_is_empty(busy: Shop, page: int) -> None:
+    body = busy.get(f"/api/v1/invoices?page={page}").json()
+    assert (body["page"], body["total"], body["data"]) == (page, 7, [])
+
+
+def test_a_page_past_the_last_of_nothing_is_not_found(desk: Desk, shop: Shop) -> None:
+    assert code_of(desk.shop(shop.currency).get("/api/v1/invoices?page=2")) == "INVOICES_NOT_FOUND"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/invoices", "/api/v1/currencies", "/api/v1/payment-methods"])
+def test_a_trailing_slash_makes_no_difference(busy: Shop, path: str) -> None:
+    plain, slashed = busy.get(path), busy.get(f"{path}/")
+    assert plain.status_code == slashed.status_code == 200
+    assert plain.json() == slashed.json()
+
+
+def test_create_may_have_a_trailing_slash_too(shop: Shop) -> None:
+    assert shop.post(f"{CREATE}/", json=shop.body()).status_code == 201
+
+
+# -- at once
+
+
+def test_of_parallel_creates_of_one_order_one_wins(shop: Shop) -> None:
+    """btcpay and Bitcart have made two invoices for one order here (DESIGN section 11)."""
+    order = unique("order")
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: shop.post(CREATE, json=shop.body(external_id=order)), range(20)))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 19
+    winner = next(answer.json()["invoice_id"] for answer in answers if answer.status_code == 201)
+    told = {
+        answer.json()["error"]["details"]["invoice_id"] for answer in answers if answer.status_code == 409
+    }
+    assert told == {winner}
+
+
+def test_every_request_has_an_id_of_its_own(shop: Shop) -> None:
+    ids = {
+        shop.get("/api/v1/currencies", headers={"X-Request-Id": "mine"}).headers["X-Request-Id"]
+        for _ in range(5)
+    }
+    assert len(ids) == 5
+    assert "mine" not in ids

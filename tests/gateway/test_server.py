@@ -1,0 +1,243 @@
+"""What comes of requests that are hardly HTTP, or come slowly; and the process itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from gateway import edge
+from gateway.config import GatewaySettings
+from gateway.edge import Edge
+from gateway.exchange import SCOPE_KEY
+from gateway.server import options
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from tests.gateway.desk import Shop, code_of
+from tests.gateway.process import NOWHERE, ROOT, gateway_process
+from tests.support.stack import Stack
+
+
+def exchange(stack: Stack, request: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Sends bytes, reads until the other side closes; status, headers with lower-case names, body."""
+    place = urlsplit(stack.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=10) as connection:
+        connection.sendall(request)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status_line, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return int(status_line.split()[1]), headers, json.loads(body)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "code"),
+    [
+        (b"GARBAGE\r\n\r\n", 400, "VALIDATION_ERROR"),
+        (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400, "VALIDATION_ERROR"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nBroken header\r\n\r\n", 400, "VALIDATION_ERROR"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-Api-Key: a\x00b\r\n\r\n", 400, "VALIDATION_ERROR"),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            400,
+            "VALIDATION_ERROR",
+        ),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400, "VALIDATION_ERROR"),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot hex\r\n",
+            400,
+            "VALIDATION_ERROR",
+        ),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: odd\r\n\r\n", 501, "VALIDATION_ERROR"),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "PAYLOAD_TOO_LARGE"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 9000 + b"\r\n\r\n", 431, "PAYLOAD_TOO_LARGE"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: a\r\n" * 200 + b"\r\n", 431, "PAYLOAD_TOO_LARGE"),
+    ],
+    ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else str(value),
+)
+def test_broken_http_is_answered_in_the_envelope(
+    stack: Stack, request_bytes: bytes, status: int, code: str
+) -> None:
+    answered, headers, body = exchange(stack, request_bytes)
+    assert answered == status
+    assert headers["content-type"] == "application/json"
+    assert body["request_id"] == headers["x-request-id"]
+    assert (body["successful"], body["error"]["code"]) == (False, code)
+
+
+def one_request(shop: Shop, target: str, *key_lines: str) -> bytes:
+    lines = [f"GET {target} HTTP/1.1", "Host: x", *key_lines, "Connection: close", "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_a_key_sent_twice_is_invalid(stack: Stack, shop: Shop) -> None:
+    """Even when it's the same and right: two readers of such a request could take different ones."""
+    line = f"X-Api-Key: {shop.api_key}"
+    _, _, body = exchange(stack, one_request(shop, "/api/v1/currencies", line, line))
+    assert body["error"]["code"] == "API_KEY_INVALID"
+
+
+@pytest.mark.parametrize("space", [" ", "\t", " \t "])
+def test_a_key_of_spaces_is_missing(stack: Stack, shop: Shop, space: str) -> None:
+    _, _, body = exchange(stack, one_request(shop, "/api/v1/currencies", f"X-Api-Key:{space}"))
+    assert body["error"]["code"] == "API_KEY_MISSING"
+
+
+def test_a_header_with_underscores_is_no_key(stack: Stack, shop: Shop) -> None:
+    _, _, body = exchange(stack, one_request(shop, "/api/v1/currencies", f"X_Api_Key: {shop.api_key}"))
+    assert body["error"]["code"] == "API_KEY_MISSING"
+
+
+def test_the_absolute_form_is_understood(stack: Stack, shop: Shop) -> None:
+    """RFC 9112 section 3.2.2; some proxies send it."""
+    line = f"X-Api-Key: {shop.api_key}"
+    status, _, _ = exchange(stack, one_request(shop, f"{stack.url}/api/v1/currencies?x=1", line))
+    assert status == 200
+
+
+# -- the edge, without a server: a client's time is not the test's
+
+
+async def _served(receive_events: list[dict[str, Any]], headers: list[tuple[bytes, bytes]]) -> Refused | None:
+    """What the edge found wrong with a body that arrives in these pieces, and then no more."""
+    found: list[Refused | None] = []
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        found.append(scope[SCOPE_KEY].refused)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[Any]:
+        yield app
+
+    started = asyncio.Event()
+
+    async def send(message: dict[str, Any]) -> None:
+        started.set()
+
+    the_edge = Edge(open_app)
+    living = asyncio.create_task(
+        the_edge({"type": "lifespan"}, _then_silence([{"type": "lifespan.startup"}]), send)
+    )
+    await started.wait()
+    scope = {"type": "http", "method": "POST", "raw_path": b"/", "headers": headers, "client": None}
+    await the_edge(scope, _then_silence(receive_events), send)
+    living.cancel()
+    return found[0] if found else None
+
+
+def _then_silence(events: list[dict[str, Any]]) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def receive() -> dict[str, Any]:
+        if not events:
+            await asyncio.Event().wait()
+        return events.pop(0)
+
+    return receive
+
+
+def test_a_body_that_never_arrives_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(edge, "UNWANTED_SECONDS", 0.05)
+    pieces = [{"type": "http.request", "body": b"{", "more_body": True}]
+    refused = asyncio.run(_served(pieces, [(b"content-length", b"10")]))
+    assert refused is not None
+    assert refused.reason == "VALIDATION_ERROR"
+
+
+def test_a_client_that_hangs_up_costs_nothing_more() -> None:
+    assert asyncio.run(_served([{"type": "http.disconnect"}], [(b"content-length", b"10")])) is None
+
+
+def test_a_body_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge, "UNWANTED_MAX_BYTES", 200_000)
+    pieces = [{"type": "http.request", "body": b"a" * 50_000, "more_body": True} for _ in range(100)]
+    refused = asyncio.run(_served(pieces, [(b"transfer-encoding", b"chunked")]))
+    assert refused is not None
+    assert refused.reason == "PAYLOAD_TOO_LARGE"
+    assert len(pieces) > 90
+
+
+# -- the process
+
+
+def test_alive_and_ready_are_two_things(stack: Stack, tmp_path: Path) -> None:
+    there = {name: address for name, address in stack.addresses.items() if name != "webhooks"}
+    with gateway_process(there, tmp_path / "gateway.log") as url:
+        assert requests.get(f"{url}/healthz", timeout=5).json() == {"status": "alive"}
+        ready = requests.get(f"{url}/readyz", timeout=5)
+    assert ready.status_code == 503
+    assert ready.json()["services"] == dict.fromkeys(there, "serving") | {"webhooks": "not serving"}
+
+
+def test_ready_says_so(stack: Stack) -> None:
+    ready = requests.get(f"{stack.url}/readyz/", timeout=5)
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    head = requests.head(f"{stack.url}/readyz", timeout=5)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_bare_address_says_where_to_go(stack: Stack) -> None:
+    assert "/api/v1" in requests.get(stack.url, timeout=5).text
+
+
+def test_without_any_service_every_answer_is_fast(tmp_path: Path) -> None:
+    with gateway_process({}, tmp_path / "gateway.log") as url:
+        for path in ("/api/v1/invoices", "/api/v1/currencies"):
+            response = requests.get(f"{url}{path}", headers={"X-Api-Key": "k"}, timeout=10)
+            assert (response.status_code, code_of(response)) == (503, "DB_UNAVAILABLE")
+            assert response.elapsed.total_seconds() < 3
+        page = requests.get(f"{url}/pay/0192f0c1-2345-7abc-8def-0123456789ab", timeout=10)
+        assert page.status_code == 503
+        assert page.headers["Content-Type"].startswith("text/html")
+        assert page.headers["Retry-After"] == "5"
+
+
+def test_wrong_settings_are_all_told_at_once() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
+    environment |= {"FIATGATE_PUBLIC_URL": "shop.example", "FIATGATE_INVOICES_ADDRESS": "nowhere"}
+    result = subprocess.run(
+        [sys.executable, "-m", "gateway", "run"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert result.returncode == 2
+    for variable in ("PUBLIC_URL", "INVOICES_ADDRESS", "MERCHANTS_ADDRESS", "WEBHOOKS_ADDRESS"):
+        assert f"FIATGATE_{variable}" in result.stderr
+
+
+def test_an_ipv6_address_can_be_listened_on() -> None:
+    settings = GatewaySettings(
+        gateway_bind="[::1]:8080",
+        merchants_address=NOWHERE,
+        catalog_address=NOWHERE,
+        invoices_address=NOWHERE,
+        withdrawals_address=NOWHERE,
+        webhooks_address=NOWHERE,
+    )
+    assert options(settings)["bind"] == "[::1]:8080"
+
+
+def test_a_stop_does_not_wait_for_idle_connections(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+    """They are kept for GATEWAY_KEEPALIVE_SECONDS, far longer than anyone waits for a stop."""
+    with requests.Session() as session:
+        with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
+            headers = {"X-Api-Key": shop.api_key}
+            assert session.get(f"{url}/api/v1/currencies", headers=headers, timeout=10).status_code == 200
+            stopping_from = monotonic_seconds()
+        assert monotonic_seconds() - stopping_from < 10
