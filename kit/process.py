@@ -69,7 +69,8 @@ class Service(Generic[S, D]):
     wire      puts its parts together; connects nowhere
     add_to    registers its servicers
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
-    caches    loops that every process of it needs besides, such as one that keeps a snapshot in memory fresh
+    companions  loops that every process of it needs besides: a snapshot kept fresh in memory, the relay of what
+              that very process commits
     gauges    numbers worth watching, for `fiatgate status`; may ask the database
     """
 
@@ -78,7 +79,7 @@ class Service(Generic[S, D]):
     wire: Callable[[S], D]
     add_to: Callable[[grpc.Server, D], None]
     workers: Callable[[D], Sequence[Worker]] = lambda deps: ()
-    caches: Callable[[D], Sequence[Worker]] = lambda deps: ()
+    companions: Callable[[D], Sequence[Worker]] = lambda deps: ()
     gauges: Callable[[D], Sequence[status.Gauge]] = lambda deps: ()
 
 
@@ -188,7 +189,7 @@ class _Process:
         return self._until_stopped(stop, server, workers, deps, bus)
 
     def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:
-        workers = list(self._service.caches(deps))
+        workers = list(self._service.companions(deps))
         if self._mode != "serve":
             workers += self._service.workers(deps)
         if bus is not None and bus not in workers:

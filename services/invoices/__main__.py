@@ -11,7 +11,7 @@ SERVICE = Service(
     wire=wire,
     add_to=rpc.add_to,
     workers=workers.workers,
-    caches=workers.caches,
+    companions=workers.companions,
     gauges=workers.gauges,
 )
 

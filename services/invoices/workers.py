@@ -1,4 +1,4 @@
-"""The loops of the service: the outbox's relay and three timers."""
+"""The loops of the service: three timers, the relay of the outbox, the copy of the catalog."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,6 +17,19 @@ TIMER_SECONDS = 1.0
 def workers(deps: Deps) -> Sequence[Worker]:
     """Any number of processes may run these side by side."""
     return [
+        _timer("expire-invoices", deps, timers.expire_invoices),
+        _timer("expire-deals", deps, timers.expire_deals),
+        _timer("overdue-confirmations", deps, timers.open_overdue_appeals),
+    ]
+
+
+def companions(deps: Deps) -> Sequence[Worker]:
+    """Every process keeps the catalog in memory, and relays what it commits itself.
+
+    A relay only wakes at once in the process of the commit; in another one the fact would wait for the next poll.
+    """
+    return [
+        deps.catalog.reloading(),
         relay(
             db=deps.db,
             bus=deps.bus,
@@ -25,15 +38,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
             clock=deps.clock,
             signal=deps.announced,
         ),
-        _timer("expire-invoices", deps, timers.expire_invoices),
-        _timer("expire-deals", deps, timers.expire_deals),
-        _timer("overdue-confirmations", deps, timers.open_overdue_appeals),
     ]
-
-
-def caches(deps: Deps) -> Sequence[Worker]:
-    """Every process that serves calls keeps the catalog in memory."""
-    return [deps.catalog.reloading()]
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:

@@ -22,7 +22,7 @@ from tests.invoices.conftest import World
 def running(module_world: World) -> Iterator[World]:
     deps, stop = module_world.deps, Stop()
     deps.bus.start()
-    loops = [*workers.caches(deps), *workers.workers(deps)]
+    loops = [*workers.companions(deps), *workers.workers(deps)]
     thread = Thread(target=run_all, args=(loops, stop))
     thread.start()
     yield module_world

@@ -66,7 +66,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     return [Loop("steps", step, every_seconds=0.1)]
 
 
-def caches(deps: Deps) -> Sequence[Worker]:
+def companions(deps: Deps) -> Sequence[Worker]:
     return [Loop("snapshot", lambda: False, every_seconds=60)]
 
 
@@ -80,7 +80,7 @@ SERVICE = process.Service(
     wire=wire,
     add_to=add_to,
     workers=workers,
-    caches=caches,
+    companions=companions,
     gauges=gauges,
 )
 
