@@ -1,6 +1,6 @@
 """`fiatgate merchants …`"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +10,7 @@ from cli.output import Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
 NAME = "merchants"
+PAGE = 200
 app = typer.Typer(help="Merchants: create, configure, activate, ban.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The merchant's UUID.")]
@@ -131,6 +132,17 @@ _state_command(
     "Give it back the state it had before.",
     lambda id: connection.merchants().UnbanMerchant(pb.UnbanMerchantRequest(merchant_id=id)),
 )
+
+
+def _all_merchants() -> Iterator[pb.Merchant]:
+    oldest = ""
+    while True:
+        request = pb.ListMerchantsRequest(older_than_merchant_id=oldest, limit=PAGE)
+        page = connection.merchants().ListMerchants(request).merchants
+        yield from page
+        if len(page) < PAGE:
+            return
+        oldest = page[-1].merchant_id
 
 
 def _codes(text: str | None) -> list[str]:
