@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -126,11 +127,12 @@ def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program
     stack.wait_until_ready()
 
 
-def test_a_taken_port_is_told_and_nothing_stays(stack: Stack, tmp_path: Path) -> None:
-    other = Stack(tmp_path / "other")
-    other.port = stack.port
-    with pytest.raises(RuntimeError, match=f"Port {stack.port} is taken"):
-        other.start()
+def test_a_taken_port_is_told_and_nothing_stays(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        other = Stack(tmp_path / "other")
+        other.port = somebody.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"Port {other.port} is taken"):
+            other.start()
     assert other.home.stack() is None
 
 
