@@ -18,7 +18,7 @@ from kit.errors import Refused
 from kit.proto import datetime_from
 
 PAGE = 1000
-CALL_SECONDS = 30
+CALL_SECONDS = 60
 Advance = Callable[[int], None]
 
 

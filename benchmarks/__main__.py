@@ -1,0 +1,61 @@
+"""`make bench`: every benchmark, one after the other, each in a process of its own; exit code 1 when a limit is missed.
+
+`--update` writes the tables into benchmarks/README.md, with the machine they were measured on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from kit.clock import SystemClock
+
+BENCHMARKS = ("bench_api", "bench_webhooks", "bench_stack")
+README = Path(__file__).with_name("README.md")
+RESULTS = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)
+BENCHMARK_SECONDS = 900
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--update", action="store_true", help="write the tables into benchmarks/README.md")
+    given = parser.parse_args()
+    tables, missed = [], False
+    for name in BENCHMARKS:
+        done = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}"],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=BENCHMARK_SECONDS,
+            check=False,
+        )
+        sys.stdout.write(done.stdout)
+        sys.stdout.flush()
+        missed = missed or done.returncode != 0
+        tables.append(f"`python -m benchmarks.{name}`\n\n```\n{done.stdout.strip()}\n```\n")
+    if given.update:
+        text = RESULTS.sub(
+            lambda found: f"{found[1]}{_machine()}\n\n{''.join(tables)}{found[2]}", README.read_text()
+        )
+        README.write_text(text)
+    return 1 if missed else 0
+
+
+def _machine() -> str:
+    memory_gib = psutil.virtual_memory().total / 1024**3
+    return (
+        f"Measured on {SystemClock().now():%Y-%m-%d}: {os.cpu_count()} cores, {memory_gib:.0f} GiB, "
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}; "
+        "the load generator and all servers on the same machine."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

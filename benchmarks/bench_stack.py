@@ -1,0 +1,106 @@
+"""The whole stack on one machine: from a confirmed deal to the merchant's endpoint, memory at rest, and a warm start.
+
+    python -m benchmarks.bench_stack [--purchases 40]
+
+Limits: median from the operator's confirmation (the call being sent, so the commit is inside) to the webhook's arrival
+under 50 ms on an idle stack; a second start of the same data under 8 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import statistics
+import sys
+from collections import defaultdict
+
+import psutil
+from rich.progress import track
+
+from benchmarks.bench_api import running_stack
+from benchmarks.report import Row, below, show
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
+from kit.clock import monotonic_seconds
+from kit.rpc.client import channel
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+
+MOST_MEDIAN_MS = 50
+MOST_START_SECONDS = 8
+MEBIBYTE = 1024 * 1024
+
+
+def _arrivals_ms(stack: Stack, purchases: int) -> list[float]:
+    """Milliseconds from sending ConfirmDeal to the webhook at the receiver, one purchase after the other."""
+    took = []
+    with channel(stack.addresses["invoices"], name="invoices") as invoices, Receiver() as receiver:
+        checkout, desk = CheckoutServiceStub(invoices), DealDeskServiceStub(invoices)
+        for number in track(range(purchases + 1), "purchases", transient=True):
+            name = secrets.token_hex(8)
+            created = stack.request(
+                "POST",
+                "/api/v1/create-invoice",
+                json={
+                    "amount": f"{100 + number}.00",
+                    "currency_code": "EUR",
+                    "customer_id": name,
+                    "external_id": name,
+                    "callback_url": receiver.url(name),
+                },
+            ).json()
+            chosen = checkout.SelectPaymentMethod(
+                invoices_pb2.SelectPaymentMethodRequest(
+                    invoice_id=created["invoice_id"], method_code="eur-card"
+                )
+            )
+            sent = monotonic_seconds()
+            desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=chosen.invoice.deal.deal_id))
+            (arrived,) = receiver.wait_for(1, path=name)
+            if number:  # the first one opens connections
+                took.append(1000 * (arrived.at_seconds - sent))
+    return took
+
+
+def _memory_mib(stack: Stack) -> dict[str, float]:
+    """Proportional set size by program: what would be free without it."""
+    used: dict[str, float] = defaultdict(float)
+    for name, program in stack.programs().items():
+        if program.process_id is not None:
+            top = psutil.Process(program.process_id)
+            for process in (top, *top.children(recursive=True)):
+                used[name] += process.memory_full_info().pss / MEBIBYTE
+    return used
+
+
+def measure(purchases: int) -> list[Row]:
+    with running_stack() as stack:
+        memory = _memory_mib(stack)
+        arrivals = _arrivals_ms(stack, purchases)
+        stack.stop()
+        started = monotonic_seconds()
+        stack.start()
+        start_seconds = monotonic_seconds() - started
+    services = sum(used for name, used in memory.items() if name not in ("postgres", "nats"))
+    return [
+        below("confirmation to webhook, idle, median", statistics.median(arrivals), MOST_MEDIAN_MS, "ms"),
+        Row("confirmation to webhook, idle, p95", f"{statistics.quantiles(arrivals, n=20)[-1]:.1f} ms"),
+        Row("memory at rest, all", f"{sum(memory.values()):.0f} MiB"),
+        Row("memory at rest, five services, gateway and demo rates", f"{services:.0f} MiB"),
+        *(Row(f"  {name}", f"{used:.0f} MiB") for name, used in sorted(memory.items())),
+        below("warm start", start_seconds, MOST_START_SECONDS, "s"),
+        Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--purchases", type=int, default=40)
+    return show("Stack", measure(parser.parse_args().purchases))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
