@@ -65,6 +65,14 @@ def test_the_history_of_an_unknown_invoice_or_of_another_merchants_is_empty(
         assert list(stub.ListInvoiceEvents(asked).events) == []
 
 
+def test_an_operator_sees_the_history_without_naming_the_merchant(
+    house: House, stub: WebhooksServiceStub
+) -> None:
+    invoice_id = house.queue("https://shop.example.com/")
+    [event] = stub.ListInvoiceEvents(pb.ListInvoiceEventsRequest(invoice_id=str(invoice_id))).events
+    assert event.merchant_id == str(house.merchant_id)
+
+
 def test_an_event_under_way_shows_who_is_at_it(house: House, stub: WebhooksServiceStub) -> None:
     house.queue("https://shop.example.com/")
     [claimed] = house.claim(worker="host:1")

@@ -58,15 +58,15 @@ def event_history(tx: Session, event_id: int) -> EventHistory | None:
     return None if event is None else EventHistory(event, _newest_attempts(tx, event.id))
 
 
-def histories_of_invoice(tx: Session, *, merchant_id: UUID, invoice_id: UUID) -> list[EventHistory]:
-    """Newest event first."""
+def histories_of_invoice(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> list[EventHistory]:
+    """Newest event first; without a merchant, whoever's the invoice is."""
     events = tx.scalars(_events_of_invoice(merchant_id, invoice_id)).all()
     return [EventHistory(event, _newest_attempts(tx, event.id)) for event in events]
 
 
-def _events_of_invoice(merchant_id: UUID, invoice_id: UUID) -> Any:
-    of_invoice = select(Event).where(Event.invoice_id == invoice_id, Event.merchant_id == merchant_id)
-    return of_invoice.order_by(Event.id.desc())
+def _events_of_invoice(merchant_id: UUID | None, invoice_id: UUID) -> Any:
+    of_invoice = select(Event).where(Event.invoice_id == invoice_id).order_by(Event.id.desc())
+    return of_invoice if merchant_id is None else of_invoice.where(Event.merchant_id == merchant_id)
 
 
 def _newest_attempts(tx: Session, event_id: int) -> list[Attempt]:
