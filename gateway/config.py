@@ -19,18 +19,27 @@ class GatewaySettings(Settings):
     service: ClassVar[str] = "gateway"
 
     public_url: Annotated[str, AfterValidator(_base_url)] = Field(
-        "http://127.0.0.1:8080", description="base of payment_link, as customers' browsers reach the gateway"
+        default="http://127.0.0.1:8080",
+        description="base of payment_link, as customers' browsers reach the gateway",
     )
-    gateway_bind: HostAndPort = Field("127.0.0.1:8080", description="host:port the gateway listens on")
-    gateway_workers: int = Field(2, ge=1, le=64, description="processes of the gateway, about one per core")
+    gateway_bind: HostAndPort = Field(
+        default="127.0.0.1:8080", description="host:port the gateway listens on"
+    )
+    gateway_workers: int = Field(
+        default=2, ge=1, le=64, description="processes of the gateway, about one per core"
+    )
     gateway_keepalive_seconds: int = Field(
-        75, ge=0, le=3600, description="idle time of a client's connection; longer than the proxy's in front"
+        default=75,
+        ge=0,
+        le=3600,
+        description="idle time of a client's connection; longer than the proxy's in front",
     )
     gateway_trusted_proxies: str = Field(
-        "127.0.0.1,::1", description="addresses whose X-Forwarded-Proto is believed, comma-separated, or *"
+        default="127.0.0.1,::1",
+        description="addresses whose X-Forwarded-Proto is believed, comma-separated, or *",
     )
     webhook_allow_private: bool = Field(
-        False, description="allow http and non-public callback addresses; only `make run` turns it on"
+        default=False, description="allow http and non-public callback addresses; only `make run` turns it on"
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")

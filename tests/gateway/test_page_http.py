@@ -1,0 +1,335 @@
+"""The customer's page without a browser: headers, forged forms, hostile texts, addresses that are none."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from fiatgate.invoices.v1.invoices_pb2 import GetDealRequest
+from gateway.pay.view import NOTICES
+from kit.ids import new_id
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
+from tests.gateway.process import gateway_process
+from tests.support.stack import Stack
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page: [(tag, attributes)]."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.stylesheets: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self.found.append((tag, attributes))
+        if attributes.get("rel") == "stylesheet":
+            self.stylesheets.append(attributes["href"] or "")
+
+    def attributes(self, tag: str, name: str) -> list[str]:
+        return [attrs[name] or "" for found, attrs in self.found if found == tag and name in attrs]
+
+
+def page_of(invoice: dict[str, Any], step: str = "") -> str:
+    return f"{invoice['payment_link']}{step}"
+
+
+def get(url: str, **options: Any) -> requests.Response:
+    return requests.get(url, timeout=HTTP_SECONDS, allow_redirects=False, **options)
+
+
+def post(url: str, fields: dict[str, str] | bytes | str, **headers: str) -> requests.Response:
+    return requests.post(url, data=fields, headers=headers, timeout=HTTP_SECONDS, allow_redirects=False)
+
+
+def assert_a_page(response: requests.Response, status: int) -> None:
+    assert response.status_code == status
+    assert response.headers["Content-Type"].startswith("text/html")
+    assert "{" not in response.text
+    assert len(Elements(response.text).attributes("html", "lang")) == 1
+
+
+# -- what keeps the page to itself
+
+
+def test_every_page_is_kept_to_itself(shop: Shop, stack: Stack) -> None:
+    invoice = shop.create()
+    for url in (page_of(invoice), page_of(invoice, "/cancel"), f"{stack.url}/pay/none", f"{stack.url}/pay"):
+        headers = get(url).headers
+        policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+        assert policy["default-src"] == "'none'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert policy["form-action"] == "'self'"
+        assert policy["style-src"] == "'self'"
+        assert "script-src" not in policy
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "same-origin"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Frame-Options"] == "DENY"
+
+
+def test_the_page_needs_neither_script_nor_inline_style_nor_others(shop: Shop) -> None:
+    html = get(page_of(shop.create())).text
+    elements = Elements(html)
+    assert not [tag for tag, _ in elements.found if tag in ("script", "style", "iframe")]
+    assert not [
+        name
+        for _, attributes in elements.found
+        for name in attributes
+        if name.startswith("on") or name == "style"
+    ]
+    for url in elements.stylesheets + elements.attributes("form", "action"):
+        assert url.startswith("/")
+
+
+def test_the_stylesheet_may_be_kept_for_ever(shop: Shop, stack: Stack) -> None:
+    (href,) = Elements(get(page_of(shop.create())).text).stylesheets
+    sheet = get(stack.url + href)
+    assert sheet.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert "immutable" in sheet.headers["Cache-Control"]
+    assert b"://" not in sheet.content
+    assert get(f"{stack.url}/pay-static/pay.0.css").status_code == 404
+    assert get(f"{stack.url}/pay-static/..%2Fpage.py").status_code == 404
+
+
+def test_a_first_load_is_small(shop: Shop, stack: Stack) -> None:
+    page = get(page_of(shop.create()))
+    (href,) = Elements(page.text).stylesheets
+    assert len(page.content) + len(get(stack.url + href).content) < 20_000
+
+
+# -- forged forms
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": ""},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+@pytest.mark.parametrize("step", ["/cancel", "/methods", "/paid", "/appeal"])
+def test_a_form_of_another_site_does_nothing(
+    shop: Shop, method: str, headers: dict[str, str], step: str
+) -> None:
+    invoice = shop.create()
+    response = post(page_of(invoice, step), {"method_code": method, "deal_id": str(new_id())}, **headers)
+    assert_a_page(response, 400)
+    data = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
+    assert (data["status"], data["deal"]) == ("pending", None)
+
+
+@pytest.mark.parametrize(
+    "own", [{"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Origin": "self"}, {}]
+)
+def test_a_form_of_our_own_does(shop: Shop, own: dict[str, str]) -> None:
+    invoice = shop.create()
+    headers = {"Origin": shop.url} if "Origin" in own else own
+    response = post(page_of(invoice, "/cancel"), "", **FORM, **headers)
+    assert response.status_code == 303
+    assert response.headers["Location"] == f"/pay/{invoice['invoice_id']}"
+    assert shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]["status"] == "canceled"
+
+
+# -- safe to repeat, never wrong
+
+
+def test_each_step_may_be_sent_twice(desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    for _ in range(2):
+        chosen = post(page_of(invoice, "/methods"), {"method_code": method})
+        assert (chosen.status_code, chosen.headers["Location"]) == (303, f"/pay/{invoice['invoice_id']}")
+    deal_id = deal_of(shop, invoice)["deal_id"]
+    for _ in range(2):
+        assert (
+            post(page_of(invoice, "/paid"), {"deal_id": deal_id}).headers["Location"]
+            == f"/pay/{invoice['invoice_id']}"
+        )
+    assert deal_of(shop, invoice)["deal_id"] == deal_id
+    for _ in range(2):
+        asked = post(page_of(invoice, "/appeal"), {"note": "I did pay"})
+        assert asked.headers["Location"] == f"/pay/{invoice['invoice_id']}"
+    assert deal_of(shop, invoice)["status"] == "appeal"
+
+
+def deal_of(shop: Shop, invoice: dict[str, Any]) -> dict[str, Any]:
+    deal: dict[str, Any] = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]["deal"]
+    return deal
+
+
+def test_a_stale_page_cannot_mark_another_deal_paid(desk: Desk, shop: Shop, method: str) -> None:
+    other = desk.method(shop.currency)
+    desk.requisite(other, account="1234567890123456")
+    invoice = shop.create()
+    post(page_of(invoice, "/methods"), {"method_code": method})
+    stale = deal_of(shop, invoice)["deal_id"]
+    post(page_of(invoice, "/methods"), {"method_code": other})
+    response = post(page_of(invoice, "/paid"), {"deal_id": stale})
+    assert response.headers["Location"].endswith("?notice=deal_state_conflict")
+    assert deal_of(shop, invoice)["mark_paid_at"] is None
+    assert NOTICES["DEAL_STATE_CONFLICT"] in get(shop.url + response.headers["Location"]).text
+
+
+@pytest.mark.parametrize("fields", [{}, {"deal_id": ""}, {"other": "x"}])
+def test_paid_without_saying_what_does_nothing(shop: Shop, method: str, fields: dict[str, str]) -> None:
+    invoice = shop.create()
+    post(page_of(invoice, "/methods"), {"method_code": method})
+    assert_a_page(post(page_of(invoice, "/paid"), fields, **FORM), 400)
+    assert deal_of(shop, invoice)["mark_paid_at"] is None
+
+
+@pytest.mark.parametrize("code", ["", "no-such", "a\0b", "x" * 5000, "💡"])
+def test_a_method_that_does_not_fit_leads_back_to_the_choice(shop: Shop, code: str) -> None:
+    invoice = shop.create()
+    response = post(page_of(invoice, "/methods"), {"method_code": code})
+    assert (
+        response.headers["Location"]
+        == f"/pay/{invoice['invoice_id']}/methods?notice=payment_method_not_found"
+    )
+    page = get(shop.url + response.headers["Location"])
+    assert NOTICES["PAYMENT_METHOD_NOT_FOUND"] in page.text
+    assert page.status_code == 200
+
+
+def test_busy_accounts_are_explained(desk: Desk) -> None:
+    """Two open deals of one amount never share an account."""
+    currency = desk.currency()
+    method = desk.method(currency)
+    desk.requisite(method)
+    shop = desk.open_shop(currency)
+    first, second = shop.create(amount="77.00"), shop.create(amount="77.00")
+    post(page_of(first, "/methods"), {"method_code": method})
+    response = post(page_of(second, "/methods"), {"method_code": method})
+    assert response.headers["Location"].endswith("/methods?notice=no_available_requisites")
+    assert NOTICES["NO_AVAILABLE_REQUISITES"] in get(shop.url + response.headers["Location"]).text
+
+
+@pytest.mark.parametrize("step", ["/methods", "/paid", "/cancel", "/appeal"])
+def test_a_finished_invoice_shows_its_outcome_whatever_is_sent(
+    desk: Desk, shop: Shop, method: str, step: str
+) -> None:
+    invoice = shop.create()
+    desk.confirm(invoice["invoice_id"], method)
+    fields = {"method_code": method, "deal_id": deal_of(shop, invoice)["deal_id"], "note": "x"}
+    response = post(page_of(invoice, step), fields)
+    assert (response.status_code, response.headers["Location"]) == (303, f"/pay/{invoice['invoice_id']}")
+    assert "Payment received" in get(page_of(invoice)).text
+    assert get(page_of(invoice, step)).headers["Location"] == f"/pay/{invoice['invoice_id']}"
+
+
+def test_a_payment_that_is_marked_cannot_be_canceled(shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    post(page_of(invoice, "/methods"), {"method_code": method})
+    post(page_of(invoice, "/paid"), {"deal_id": deal_of(shop, invoice)["deal_id"]})
+    response = post(page_of(invoice, "/cancel"), "", **FORM)
+    assert response.headers["Location"].endswith("?notice=deal_state_conflict")
+    assert deal_of(shop, invoice)["sub_status"] == "awaiting_confirmation"
+    assert get(page_of(invoice, "/cancel")).status_code == 303
+
+
+# -- what customers and merchants may write
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}\u202e'
+
+
+def test_hostile_texts_are_shown_as_text(desk: Desk, shop: Shop) -> None:
+    other = desk.shop(shop.currency, name='Shop "><svg onload=alert(1)>')
+    html = get(page_of(other.create(purpose=HOSTILE))).text
+    tags = {tag for tag, _ in Elements(html).found}
+    assert not tags & {"script", "svg"}
+    assert "&lt;script&gt;" in html
+    assert "{{ 7*7 }}" in html
+
+
+def test_a_hostile_return_address_stays_inside_its_attribute(desk: Desk, shop: Shop) -> None:
+    url = "https://shop.example/?a='onload=alert(1)&b=;url=javascript:alert(1)"
+    invoice = shop.create(fail_url=url)
+    desk.cancel(invoice["invoice_id"])
+    elements = Elements(get(page_of(invoice)).text)
+    assert url in elements.attributes("a", "href")
+    assert any(content.endswith(f"; url={url}") for content in elements.attributes("meta", "content"))
+
+
+def test_an_unknown_notice_says_nothing(shop: Shop) -> None:
+    html = get(f"{page_of(shop.create())}?notice=%3Cb%3EYou+won%3C/b%3E").text
+    assert "You won" not in html
+    assert 'class="notice"' not in html
+
+
+def test_an_appeals_text_reaches_the_operator(desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    deal = desk.mark_paid(invoice["invoice_id"], method)
+    post(page_of(invoice, "/appeal"), {"note": " paid at noon\r\nfrom <b>Bank</b> \0💡 " + "x" * 3000})
+    history = desk.deals.GetDeal(GetDealRequest(deal_id=deal.deal_id)).history
+    note = history[-1].note
+    assert note.startswith("paid at noon\nfrom <b>Bank</b> 💡 xxx")
+    assert len(note) == 2000
+
+
+# -- what is no payment
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/nope", f"/{new_id()}", f"/{new_id()}/cancel", "/%00", "/%FF", f"/{new_id()}/nowhere"]
+)
+def test_an_unknown_payment_is_a_friendly_page(stack: Stack, path: str) -> None:
+    response = get(f"{stack.url}/pay{path}")
+    assert_a_page(response, 404)
+    assert "Payment not found" in response.text
+
+
+def test_a_wrong_method_is_a_page_too(shop: Shop) -> None:
+    response = requests.delete(page_of(shop.create()), timeout=HTTP_SECONDS)
+    assert_a_page(response, 405)
+    assert "GET" in response.headers["Allow"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b'{"method_code": "x"}', "application/json", 400),
+        (b"method_code=%FF", "application/x-www-form-urlencoded", 400),
+        (b"\xff\xfe", "application/x-www-form-urlencoded", 400),
+        (b"&a=b" * 1000, "application/x-www-form-urlencoded", 400),
+        (b"note=" + b"a" * 70_000, "application/x-www-form-urlencoded", 413),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_what_is_no_form_gets_a_page(shop: Shop, body: bytes, content_type: str, status: int) -> None:
+    response = post(page_of(shop.create(), "/appeal"), body, **{"Content-Type": content_type})
+    assert_a_page(response, status)
+    assert "To the payment page" in response.text
+
+
+def test_the_page_can_be_asked_for_its_head(shop: Shop) -> None:
+    """What link previews and monitors do."""
+    response = requests.head(page_of(shop.create()), timeout=HTTP_SECONDS)
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_a_prefix_of_the_public_address_is_kept(shop: Shop, stack: Stack, tmp_path: Path) -> None:
+    """A proxy serves us under /fiat and takes the prefix off."""
+    settings = {"FIATGATE_PUBLIC_URL": "https://pay.example/fiat/"}
+    invoice_id = shop.create()["invoice_id"]
+    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
+        elements = Elements(get(f"{url}/pay/{invoice_id}").text)
+        assert all(action.startswith("/fiat/pay/") for action in elements.attributes("form", "action"))
+        assert all(href.startswith("/fiat/pay") for href in elements.stylesheets)
+        invoice = requests.get(
+            f"{url}/api/v1/invoices/{invoice_id}", headers={"X-Api-Key": shop.api_key}, timeout=9
+        )
+        assert invoice.json()["data"]["payment_link"] == f"https://pay.example/fiat/pay/{invoice_id}"
+        canceled = post(f"{url}/pay/{invoice_id}/cancel", "", Origin="https://pay.example", **FORM)
+        assert canceled.headers["Location"] == f"/fiat/pay/{invoice_id}"
