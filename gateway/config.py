@@ -39,7 +39,7 @@ class GatewaySettings(Settings):
         description="addresses whose X-Forwarded-Proto is believed, comma-separated, or *",
     )
     webhook_allow_private: bool = Field(
-        default=False, description="allow http and non-public callback addresses; only `make run` turns it on"
+        default=False, description="allow http and non-public callback addresses; for local stacks only"
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")
