@@ -333,12 +333,6 @@ def set_deals_enabled(tx: Session, *, enabled: bool, actor: str, at: datetime) -
 # -- the outbox
 
 
-def announced_event_ids(tx: Session, event_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the events that still lie in the outbox, now marked as not published."""
-    query = update(Outbox).where(Outbox.id.in_(event_ids)).values(published_at=None).returning(Outbox.id)
-    return set(tx.execute(query).scalars())
-
-
 def outbox_lag(connection: Connection, now: datetime) -> tuple[int, float]:
     """How many facts wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
     query = select(func.count(), func.min(Outbox.created_at)).where(Outbox.published_at.is_(None))

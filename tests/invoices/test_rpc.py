@@ -215,7 +215,8 @@ def test_announcing_again_says_the_same_to_the_byte_and_only_of_finished_invoice
         pb.ReannounceInvoicesRequest(invoice_ids=[str(finished.invoice_id), pending.invoice_id])
     )
     assert list(answer.invoice_ids) == [str(finished.invoice_id)]
-    assert world.announced(finished.invoice_id) == before
+    # A row of its own: under the first one's id JetStream and every inbox would drop it, and repair nothing.
+    assert world.announced(finished.invoice_id) == before * 2
     _empty_outbox(world)
     proofs.reannounce(world.deps, invoice_ids=[str(finished.invoice_id)])
     assert world.announced(finished.invoice_id) == before

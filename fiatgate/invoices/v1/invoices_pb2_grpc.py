@@ -115,8 +115,8 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReannounceInvoices(self, request, context):
-        """Puts InvoiceFinished of these terminal invoices into the outbox again, same event_id; consumers drop what they
-        have. Unknown or pending ones are left out of the answer.
+        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
+        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

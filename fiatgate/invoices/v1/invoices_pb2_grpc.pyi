@@ -54,8 +54,8 @@ class InvoicesServiceStub:
     ListFinishedInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]
     """For proofs: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]
-    """Puts InvoiceFinished of these terminal invoices into the outbox again, same event_id; consumers drop what they
-    have. Unknown or pending ones are left out of the answer.
+    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
+    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
     """
 
 @_typing.type_check_only
@@ -84,8 +84,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     ListFinishedInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]  # type: ignore[assignment]
     """For proofs: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]  # type: ignore[assignment]
-    """Puts InvoiceFinished of these terminal invoices into the outbox again, same event_id; consumers drop what they
-    have. Unknown or pending ones are left out of the answer.
+    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
+    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -147,8 +147,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ReannounceInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ReannounceInvoicesResponse, _abc.Awaitable[_invoices_pb2.ReannounceInvoicesResponse]]:
-        """Puts InvoiceFinished of these terminal invoices into the outbox again, same event_id; consumers drop what they
-        have. Unknown or pending ones are left out of the answer.
+        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
+        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
