@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
 from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
@@ -93,6 +94,15 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         await super()._shutdown()
 
 
+class Log(glogging.Logger):  # type: ignore[misc]
+    """What gunicorn tells of itself goes where our own lines go, in their form (kit.log)."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
 class Server(BaseApplication):  # type: ignore[misc]
     """`load` runs in each worker."""
 
@@ -127,4 +137,5 @@ def options(settings: GatewaySettings) -> dict[str, Any]:
         "control_socket_disable": True,
         "proc_name": "fiatgate-gateway",
         "loglevel": settings.log_level,
+        "logger_class": Log,
     }

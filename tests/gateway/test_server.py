@@ -204,6 +204,21 @@ def test_without_any_service_every_answer_is_fast(tmp_path: Path) -> None:
         assert page.headers["Retry-After"] == "5"
 
 
+def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
+    log = tmp_path / "gateway.log"
+    with gateway_process({}, log) as url:
+        requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": "fg_a-secret"}, timeout=10)
+        requests.get(f"{url}/nowhere?fg_a-secret", timeout=10)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [line for line in lines if line["event"] == "request"]
+    assert [(line["path"], line["status"], line["code"]) for line in told] == [
+        ("/api/v1/invoices", 503, "DB_UNAVAILABLE"),
+        ("/nowhere", 404, "NOT_FOUND"),
+    ]
+    assert all(line["request_id"] and line["duration_ms"] >= 0 for line in told)
+    assert "fg_a-secret" not in log.read_text()
+
+
 def test_wrong_settings_are_all_told_at_once() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
     environment |= {"FIATGATE_PUBLIC_URL": "shop.example", "FIATGATE_INVOICES_ADDRESS": "nowhere"}
