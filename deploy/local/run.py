@@ -65,12 +65,13 @@ class Runner:
             announcement.announce(self._console, plan, seconds=monotonic_seconds() - started)
             self._watch(plan, lock)
         except _Stopped:
-            return 0
+            pass
         except CannotStart as reason:
             self._console.print(str(reason), markup=False, soft_wrap=True)
             return 1
         finally:
             self._stop()
+        self._console.print("Stopped.", style="dim")
         return 0
 
     def _on_signal(self, number: int, frame: object) -> None:

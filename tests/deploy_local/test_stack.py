@@ -83,6 +83,13 @@ def test_the_demo_invoice_waits_for_its_customer(stack: Stack) -> None:
     assert invoice["payment_link"].startswith(stack.url)
 
 
+def test_the_demo_merchant_and_its_key_are_listed_like_any_other(stack: Stack) -> None:
+    assert stack.demo["merchant_id"] in {each["merchant_id"] for each in stack.cli("merchants", "list")}
+    assert stack.demo["key_id"] in {
+        each["key_id"] for each in stack.cli("keys", "list", stack.demo["merchant_id"])
+    }
+
+
 def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
     currencies = stack.request("GET", "/api/v1/currencies").json()["data"]
     assert {currency["currency"] for currency in currencies} == {
