@@ -1,7 +1,9 @@
 """`fiatgate …` and `python -m cli …`. Exit codes: 0 done, 1 refused or something is wrong, 2 usage."""
 
+import logging
 import sys
 
+import structlog
 import typer
 
 from cli import output
@@ -34,33 +36,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (
-    merchants,
-    owners,
-    keys,
-    categories,
-    currencies,
-    methods,
-    rates,
-    requisites,
-    invoices,
-    checkout,
-    deals,
-    withdrawals,
-    webhooks,
-):
-    app.add_typer(group.app, name=group.NAME)
-app.command("balance")(balance.balance)
-app.command("verify")(verify.verify)
-app.command("status")(status.status)
-app.command("demo")(demo.demo)
+BOOKS, WORK, SETUP = "Everything at a glance", "Every day", "What is sold, by whom, at what price"
+app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --watch")(status.status)
+app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
+app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
+app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
+for group in (deals, invoices, withdrawals, webhooks, checkout):
+    app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
+for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites):
+    app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)
 
 
 def main() -> None:
+    # Beside what is printed here a line of log would only be in the way: refusals say all there is to say.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         app()
     except Refused as refused:
         output.refusal(refused.reason, refused.message, refused.metadata)
+        if refused.reason == "DB_UNAVAILABLE":
+            output.note("[dim]What is away: fiatgate status[/dim]")
     except NoAddress as unknown:
         output.refusal("NO_STACK", str(unknown), {})
     except BrokenPipeError:

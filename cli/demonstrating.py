@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -157,7 +158,7 @@ def _pay(shop: Shop, invoice: dict[str, Any], say: Say) -> dict[str, Any]:
     say(
         f"Customer chooses {deal['payment_method_name']}",
         f"to send {deal['amount_fiat']} {CURRENCY} at {deal['conversion_rate']} {CURRENCY} per USDT, "
-        f"until {deal['expires_at']}",
+        f"until {datetime.fromisoformat(deal['expires_at']):%H:%M} UTC",
     )
     _page(requests.post(f"{page}/paid", data={"deal_id": deal["deal_id"]}, timeout=HTTP_SECONDS))
     marked: dict[str, Any] = _read(shop, invoice)["deal"]

@@ -18,12 +18,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
-# Piped, there is no window to fit into: wide enough for every table here, so that grep finds whole values.
-PIPED_WIDTH = 200
+# Piped, there is no window to fit into: grep finds whole values, each thing on one line.
+PIPED_WIDTH = 10_000
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 _errors = Console(stderr=True, highlight=False)
@@ -53,18 +54,16 @@ def plain(message: Message) -> dict[str, Any]:
 
 
 def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = "") -> None:
-    """One thing: an object, or a table of two columns."""
+    """One thing: an object, or a table of two columns, with a table for each list of things in it."""
     values = plain(message) if isinstance(message, Message) else dict(message)
     if as_json:
         print_json(values)
         return
-    table = Table(title=title or None, title_justify="left", show_header=False, box=box.SIMPLE)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in values.items():
-        for label, text in _lines(name, value):
-            table.add_row(label, _coloured(text))
-    console.print(table)
+    lists = {name: value for name, value in values.items() if _is_list_of_records(value)}
+    console.print(_card({name: value for name, value in values.items() if name not in lists}, title=title))
+    for name, rows in lists.items():
+        filled = [column for column in rows[0] if any(row[column] not in (None, "", [], {}) for row in rows)]
+        _print_rows(rows, filled, title=_label(name))
 
 
 def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
@@ -72,18 +71,10 @@ def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: boo
     rows = [plain(message) for message in messages]
     if as_json:
         print_json(rows)
-        return
-    if not rows:
+    elif rows:
+        _print_rows(rows, columns)
+    else:
         console.print(f"[dim]{escape(empty)}[/dim]")
-        return
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in columns:
-        # An id is there to be copied: it is never broken over lines.
-        whole = column.endswith(("_id", "_uuid", "_at"))
-        table.add_column(column.replace("_", " ").replace(".", " "), overflow="fold", no_wrap=whole)
-    for row in rows:
-        table.add_row(*(_coloured(_short(_inside(row, column))) for column in columns))
-    console.print(table)
 
 
 def print_json(value: Any) -> None:
@@ -91,8 +82,9 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A word to people, next to what is printed for scripts."""
-    _errors.print(text)
+    """A word to people, next to what is printed; nothing for scripts."""
+    if "--json" not in sys.argv:
+        _errors.print(text, soft_wrap=True)
 
 
 def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
@@ -101,9 +93,9 @@ def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
         error = {"code": reason, "message": message, "details": dict(metadata)}
         sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
         return
-    _errors.print(f"[bold red]{reason}[/bold red]  {escape(message)}")
+    _errors.print(f"[bold red]{escape(reason)}[/bold red]  {escape(message)}", soft_wrap=True)
     for name, value in metadata.items():
-        _errors.print(f"  [dim]{escape(name)}: {escape(value)}[/dim]")
+        _errors.print(f"  [dim]{escape(name)}: {escape(value)}[/dim]", soft_wrap=True)
 
 
 # -- messages to values (a field's descriptor has two classes in the stubs, the pure and the compiled one: hence Any)
@@ -156,7 +148,51 @@ def enum_number(kind: EnumDescriptor, word: str | None) -> int:
     return words[word.lower()]
 
 
+# -- tables
+
+
+def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str = "") -> None:
+    """A line for each, as long as the window is wide enough; else a card for each, with no value cut short."""
+    grid = _grid(rows, columns, title=title)
+    natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
+    if natural.maximum <= console.width:
+        console.print(grid)
+        return
+    for number, row in enumerate(rows, 1):
+        values = {column: _inside(row, column) for column in columns}
+        console.print(_card(values, title=f"{title} {number}" if title else ""))
+
+
+def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str) -> Table:
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(_label(column), no_wrap=True)
+    for row in rows:
+        table.add_row(*(_coloured(_text(_inside(row, column))) for column in columns))
+    return table
+
+
+def _card(values: Mapping[str, Any], *, title: str) -> Table:
+    table = Table(
+        title=title or None, title_justify="left", title_style="bold", show_header=False, box=box.SIMPLE
+    )
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in values.items():
+        for label, text in _lines(name, value):
+            table.add_row(_label(label), _coloured(text))
+    return table
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ").replace(".", " ")
+
+
 # -- values to text
+
+
+def _is_list_of_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
 def _inside(row: Mapping[str, Any], path: str) -> Any:
@@ -167,34 +203,27 @@ def _inside(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _lines(name: str, value: Any) -> list[tuple[str, str]]:
-    if isinstance(value, Mapping):
+    """Label and text of a value; of a mapping, a line for each of its values."""
+    if isinstance(value, Mapping) and value:
         return [line for key, each in value.items() for line in _lines(f"{name}.{key}", each)]
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [
-            (f"{name} {n}", ", ".join(f"{k} {_text(v)}" for k, v in each.items()))
-            for n, each in enumerate(value, 1)
-        ]
     return [(name, _text(value))]
 
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*\+00:00").fullmatch
 
 
-def _short(value: Any) -> str:
-    """As `_text`, times without what nobody reads in a table."""
-    text = _text(value)
-    moment = _MOMENT(text)
-    return f"{moment[1]} {moment[2]}" if moment else text
-
-
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or value in ("", [], {}):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(map(_text, value)) or "-"
-    return str(value)
+        return ", ".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
+    # Times without the fractions that nobody reads in a table, and still seen to be UTC.
+    moment = _MOMENT(str(value))
+    return f"{moment[1]} {moment[2]}Z" if moment else str(value)
 
 
 def _coloured(text: str) -> str:

@@ -10,8 +10,10 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 
 
 def balance(
-    merchant_id: Annotated[str, typer.Argument(metavar="MERCHANT")], *, as_json: Json = False
+    merchant_id: Annotated[str, typer.Argument(metavar="MERCHANT", help="The merchant's UUID.")],
+    *,
+    as_json: Json = False,
 ) -> None:
-    """A merchant's USDT: available, reserved, credited and withdrawn. Example: fiatgate balance 0197…"""
+    """A merchant's USDT: available, reserved, credited and withdrawn."""
     answer = connection.withdrawals().GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
     output.record(answer, as_json=as_json)

@@ -8,10 +8,7 @@ from cli.output import Json
 
 
 def demo(*, as_json: Json = False) -> None:
-    """Create, choose, pay, confirm, receive the signed webhook, withdraw: each step printed.
-
-    Needs the local stack (`make run`). Example: fiatgate demo
-    """
+    """One whole purchase on the local stack (`make run`), from invoice to withdrawal, each step printed."""
     steps: list[dict[str, str]] = []
 
     def say(step: str, detail: str) -> None:
@@ -19,7 +16,7 @@ def demo(*, as_json: Json = False) -> None:
         if not as_json:
             output.console.print(f"[green]✓[/green] [bold]{escape(step)}[/bold]")
             for line in detail.splitlines():
-                output.console.print(f"  [dim]{escape(line)}[/dim]")
+                output.console.print(f"  [dim]{escape(line)}[/dim]", soft_wrap=True)
 
     try:
         demonstrating.run(demonstrating.demo_shop(), say)

@@ -54,7 +54,7 @@ def create(
         allowed_currencies=_codes(currencies),
         allowed_methods=_codes(methods),
     )
-    output.record(connection.merchants().CreateMerchant(request).merchant, as_json=as_json)
+    _show(connection.merchants().CreateMerchant(request).merchant, as_json=as_json)
 
 
 @app.command("list", epilog="Example: fiatgate merchants list --json")
@@ -79,7 +79,7 @@ def list_all(*, as_json: Json = False) -> None:
 def show(merchant_id: Id, *, as_json: Json = False) -> None:
     """One merchant with all its options."""
     request = pb.GetMerchantRequest(merchant_id=merchant_id)
-    output.record(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
+    _show(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
 
 
 @app.command("set", epilog="Example: fiatgate merchants set 0197… --callback-url https://shop.example/hook")
@@ -108,13 +108,13 @@ def configure(
         allowed_currencies=None if currencies is None else pb.AllowedCodes(codes=_codes(currencies)),
         allowed_methods=None if methods is None else pb.AllowedCodes(codes=_codes(methods)),
     )
-    output.record(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)
+    _show(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)
 
 
 def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:
     @app.command(word, help=help_text, epilog=f"Example: fiatgate merchants {word} 0197…")
     def change(merchant_id: Id, *, as_json: Json = False) -> None:
-        output.record(call(merchant_id).merchant, as_json=as_json)
+        _show(call(merchant_id).merchant, as_json=as_json)
 
 
 _state_command(
@@ -143,6 +143,14 @@ def _all_merchants() -> Iterator[pb.Merchant]:
         if len(page) < PAGE:
             return
         oldest = page[-1].merchant_id
+
+
+def _show(merchant: pb.Merchant, *, as_json: bool) -> None:
+    values = output.plain(merchant)
+    if not as_json:  # to people an empty list would look as if nothing were allowed
+        for name in ("allowed_currencies", "allowed_methods"):
+            values[name] = values[name] or "all"
+    output.record(values, as_json=as_json)
 
 
 def _codes(text: str | None) -> list[str]:

@@ -27,10 +27,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl-C.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Health of every service, its workers and its queues. Exit code 1 when something is ill.
-
-    Example: fiatgate status --watch
-    """
+    """Health of every service, its workers and its queues. Exit code 1 when something is ill."""
     services = [_ask(name) for name in connection.SERVICES]
     if as_json:
         output.print_json(services)
@@ -55,30 +52,37 @@ def _ask(name: str) -> dict[str, Any]:
 
 def _table(services: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("service", "", "up", "away", "workers", "numbers"):
-        table.add_column(column, no_wrap=column != "workers", overflow="fold")
+    for column in ("service", "", "up"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("workers and numbers")
     for service in services:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
-        if "error" in service:
-            table.add_row(
-                service["service"], well, "", "[bold red]all[/bold red]", escape(service["error"]), ""
-            )
-            continue
-        table.add_row(
-            service["service"],
-            well,
-            _age(service["started_at"]),
-            _away(service),
-            "\n".join(_worker(worker) for worker in service["workers"]) or "-",
-            "\n".join(f"{gauge['name']} {gauge['value']:g}" for gauge in service["gauges"]) or "-",
-        )
+        up = _age(service.get("started_at"))
+        table.add_row(service["service"], well, up, "\n".join(_details(service)) or "-")
     return table
 
 
-def _worker(worker: dict[str, Any]) -> str:
-    colour = "green" if worker["healthy"] else "bold red"
-    detail = f" {worker['detail']}" if worker["detail"] else ""
-    return f"[{colour}]{escape(worker['name'])}[/{colour}] [dim]{_age(worker['last_run_at'])}[/dim]{escape(detail)}"
+def _details(service: dict[str, Any]) -> Iterator[str]:
+    """What is wrong first, each on a line of its own; then what goes well, as short as it can be."""
+    if "error" in service:
+        yield f"[bold red]does not answer[/bold red] ({escape(service['error'])})"
+        return
+    for name, ok in (("database", service["database_ok"]), ("nats", service["nats_ok"])):
+        if not ok:
+            yield f"[bold red]{name} away[/bold red]"
+    for worker in service["workers"]:
+        if not worker["healthy"]:
+            yield f"[bold red]{escape(worker['name'])}[/bold red] {_round_of(worker)} {escape(worker['detail'])}"
+    well = [worker for worker in service["workers"] if worker["healthy"]]
+    if well:
+        yield ", ".join(f"[green]{escape(worker['name'])}[/green] {_round_of(worker)}" for worker in well)
+    if service["gauges"]:
+        yield ", ".join(f"{gauge['name']}=[bold]{gauge['value']:g}[/bold]" for gauge in service["gauges"])
+
+
+def _round_of(worker: dict[str, Any]) -> str:
+    """When its loop last went round."""
+    return f"[dim]{_age(worker['last_run_at'])}[/dim]"
 
 
 def _age(moment: str | None) -> str:
@@ -87,15 +91,8 @@ def _age(moment: str | None) -> str:
     seconds = int((SystemClock().now() - datetime.fromisoformat(moment)).total_seconds())
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{max(seconds, 0)} s"
-
-
-def _away(service: dict[str, Any]) -> str:
-    missing = [
-        name for name, ok in (("database", service["database_ok"]), ("nats", service["nats_ok"])) if not ok
-    ]
-    return f"[bold red]{', '.join(missing)}[/bold red]" if missing else "[green]none[/green]"
+            return f"{seconds // size}{unit}"
+    return f"{max(seconds, 0)}s"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
@@ -30,7 +31,7 @@ def verify(
 ) -> None:
     """Prove the books: the ledger sums to zero, each success is credited once, each event exists, none is stuck.
 
-    Exit code 0 when all is right, 1 when something is wrong. Example: fiatgate verify --repair
+    Exit code 0 when all is right, 1 when something is wrong.
     """
     findings = _verify(grace_seconds, quiet=as_json)
     repaired: list[str] = []
@@ -86,16 +87,16 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
             }
         )
         return
-    output.record(
-        {name: f"{number:,}" for name, number in findings.checked.items()}, as_json=False, title="Checked"
-    )
+    say = partial(output.console.print, soft_wrap=True)  # sentences with ids in them are never broken
+    counts = {name: f"{number:,}" for name, number in findings.checked.items()}
+    output.record(counts, as_json=False, title="Checked")
     if findings.settling:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
     for line in repaired:
-        output.console.print(f"[cyan]repaired[/cyan]  {line}")
+        say(f"[cyan]repaired[/cyan]  {escape(line)}")
     for problem in findings.problems:
-        output.console.print(f"[bold red]{problem.check}[/bold red]  {problem.text}")
+        say(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
     if not findings.problems:
-        output.console.print("[bold green]Every cent is accounted for.[/bold green]")
+        say("[bold green]Every cent is accounted for.[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repaired:
-        output.console.print("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
+        say("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")

@@ -63,16 +63,7 @@ def list_all(
     request = pb.ListAllWithdrawalsRequest(merchant_id=merchant, limit=limit)
     request.status = output.enum_number(pb.WithdrawalStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
     answer = connection.withdrawals().ListAllWithdrawals(request)
-    columns = (
-        "withdraw_uuid",
-        "merchant_id",
-        "amount",
-        "network_fee",
-        "status",
-        "substatus",
-        "address",
-        "created_at",
-    )
+    columns = ("withdraw_uuid", "merchant_id", "amount", "status", "substatus", "address")
     output.records(answer.withdrawals, columns, as_json=as_json, empty="No such withdrawals")
 
 
