@@ -25,16 +25,16 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 from uuid import UUID
 
 import aiohttp
 import uvloop
-from rich.console import Console
-from rich.table import Table
 from sqlalchemy import text
 
+from benchmarks.report import Row, at_least, below, show
 from deploy.local import databases
 from deploy.local.nats import Nats
 from deploy.local.ports import free_ports
@@ -58,6 +58,7 @@ from services.webhooks.wiring import Deps, wire
 LEAST_RATIO = 0.15
 MOST_MEDIAN_MS = 50.0
 BARE_CONCURRENCY = 64
+ROUNDS = 3
 WAIT_SECONDS = 300.0
 
 
@@ -239,8 +240,23 @@ async def _bare_loop(url: str, count: int) -> float:
         return count / (monotonic_seconds() - started)
 
 
+def _throughputs(bench: Bench, count: int) -> tuple[list[float], list[float]]:
+    """Deliveries per second of the bare loop and of the engine, round by round: the machine's mood changes between.
+
+    Beside each round of the engine stands the mean of the bare loop just before and just after it.
+    """
+    alone = [uvloop.run(_bare_loop(bench.receiver_url, count))]
+    drained = []
+    for _ in range(ROUNDS):
+        drained.append(_drain(bench, count))
+        alone.append(uvloop.run(_bare_loop(bench.receiver_url, count)))
+    return [(before + after) / 2 for before, after in pairwise(alone)], drained
+
+
 def _drain(bench: Bench, count: int) -> float:
     """Deliveries per second from a backlog of `count` due events until the last one is recorded."""
+    with bench.deps.db.autocommit() as connection:
+        connection.execute(text("TRUNCATE events, attempts RESTART IDENTITY"))
     for start in range(0, count, 500):
         with bench.deps.db.transaction() as tx:
             for _ in range(min(500, count - start)):
@@ -317,34 +333,20 @@ def main() -> int:
         uvloop.run(_receive(given.receiver))
         return 0
     with _stack() as bench:
-        bare = uvloop.run(_bare_loop(bench.receiver_url, given.events))
         committed, announced = _latencies_ms(bench, given.fresh)
-        with bench.deps.db.autocommit() as connection:
-            connection.execute(text("TRUNCATE events, attempts RESTART IDENTITY"))
-        drained = _drain(bench, given.events)
+        bare, drained = _throughputs(bench, given.events)
+    ratio = statistics.median(engine / alone for engine, alone in zip(drained, bare, strict=True))
     rows = [
-        ("bare aiohttp loop", f"{bare:,.0f}/s", "", True),
-        ("engine, backlog drained", f"{drained:,.0f}/s", "", True),
-        ("ratio", f"{drained / bare:.2f}", f">= {LEAST_RATIO}", drained / bare >= LEAST_RATIO),
-        (
-            "commit to arrival, idle, median",
-            f"{statistics.median(committed):.1f} ms",
-            f"< {MOST_MEDIAN_MS:.0f} ms",
-            statistics.median(committed) < MOST_MEDIAN_MS,
-        ),
-        ("commit to arrival, idle, p95", f"{statistics.quantiles(committed, n=20)[-1]:.1f} ms", "", True),
-        (
-            "announced over JetStream to arrival, median",
-            f"{statistics.median(announced):.1f} ms",
-            f"< {MOST_MEDIAN_MS:.0f} ms",
-            statistics.median(announced) < MOST_MEDIAN_MS,
+        Row("bare aiohttp loop", f"{statistics.median(bare):,.0f}/s"),
+        Row("engine, backlog drained", f"{statistics.median(drained):,.0f}/s"),
+        at_least(f"ratio, median of {ROUNDS} rounds", ratio, LEAST_RATIO),
+        below("commit to arrival, idle, median", statistics.median(committed), MOST_MEDIAN_MS, "ms"),
+        Row("commit to arrival, idle, p95", f"{statistics.quantiles(committed, n=20)[-1]:.1f} ms"),
+        below(
+            "announced over JetStream to arrival, median", statistics.median(announced), MOST_MEDIAN_MS, "ms"
         ),
     ]
-    table = Table("webhooks", "measured", "limit", "")
-    for name, measured, limit, met in rows:
-        table.add_row(name, measured, limit, ("ok" if met else "MISSED") if limit else "")
-    Console().print(table)
-    return 0 if all(met for *_, met in rows) else 1
+    return show("webhooks", rows)
 
 
 if __name__ == "__main__":

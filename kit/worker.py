@@ -20,6 +20,7 @@ log = structlog.get_logger(__name__)
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 3.0
 GRACE_SECONDS = 10.0
+SIGNAL_CHECK_SECONDS = 0.5
 
 
 class Outage(Exception):
@@ -221,7 +222,10 @@ def run_all(workers: Sequence[Worker], stop: Stop) -> None:
     ]
     for thread in threads:
         thread.start()
-    stop.wait()
+    # In slices: a signal that the kernel hands to another thread, or that comes just before the main thread goes to
+    # sleep, does not wake it, and Python runs handlers nowhere else. Seen once: a process slept through its SIGTERM.
+    while not stop.wait(SIGNAL_CHECK_SECONDS):
+        pass
     give_up_at_seconds = monotonic_seconds() + GRACE_SECONDS
     for thread in threads:
         thread.join(max(0.0, give_up_at_seconds - monotonic_seconds()))

@@ -55,15 +55,21 @@ class Courier:
         with self._lock:
             if self._thread is None:
                 ready = threading.Event()
+                self._sender = None
                 self._thread = threading.Thread(target=self._run, args=(ready,), name="courier", daemon=True)
                 self._thread.start()
                 ready.wait()
-            assert self._loop is not None and self._sender is not None
+            if self._loop is None or self._sender is None:
+                self._thread = None
+                raise RuntimeError("the courier could not start, see the log")
             return self._loop, self._sender
 
     def _run(self, ready: threading.Event) -> None:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(self._serve(ready))
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve(ready))
+        finally:
+            ready.set()  # also when it could not start: whoever waits has to learn of it
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
