@@ -243,6 +243,7 @@ def test_every_page_can_be_reloaded(page: Page, shop: Shop) -> None:
     ):
         if press_this:
             press(page, press_this)
+        heading(page, title)
         response = page.reload()
         assert response is not None
         assert response.request.method == "GET"
