@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 from gateway.problems import FieldFault, InvalidFields
 
-_INTEGER: Final = re.compile(r"-?[0-9]+").fullmatch
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() refuses to read more than 4300 digits
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Query:
             self._values.setdefault(unquote_plus(name), []).append(value)
 
     def integer(self, name: str, *, default: int, least: int, most: int | None = None) -> int:
-        """ASCII digits of any length: a page of 10^30 is past the last page, not an error."""
+        """ASCII digits, far more than needed: a page of 10^30 is past the last page, not an error."""
         text = self._one(name)
         if text is None:
             return default

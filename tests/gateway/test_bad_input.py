@@ -311,6 +311,7 @@ def test_a_body_of_exactly_64_kib_is_read(shop: Shop) -> None:
         ("page=abc", "page"),
         ("page=", "page"),
         ("page=1.5", "page"),
+        ("page=" + 4400 * "9", "page"),
         ("per_page=0", "per_page"),
         ("per_page=501", "per_page"),
         ("per_page=10000000000000000000000", "per_page"),
