@@ -34,10 +34,6 @@ class GatewaySettings(Settings):
         le=3600,
         description="idle time of a client's connection; longer than the proxy's in front",
     )
-    gateway_trusted_proxies: str = Field(
-        default="127.0.0.1,::1",
-        description="addresses whose X-Forwarded-Proto is believed, comma-separated, or *",
-    )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
     )

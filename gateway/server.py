@@ -133,7 +133,6 @@ def options(settings: GatewaySettings) -> dict[str, Any]:
         "graceful_timeout": GRACEFUL_SECONDS,
         # An external_id of 128 four-byte characters, percent-encoded, is 1536 bytes of it.
         "limit_request_line": REQUEST_LINE_MAX_BYTES,
-        "forwarded_allow_ips": settings.gateway_trusted_proxies,
         "control_socket_disable": True,
         "proc_name": "fiatgate-gateway",
         "loglevel": settings.log_level,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import falcon
 import pytest
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.pay.view import Screen, amount_in_groups, in_groups, view_of, web_url
+from gateway.pay.rendering import answer_page
+from gateway.pay.view import OUTCOMES, Screen, amount_in_groups, in_groups, view_of, web_url
 from kit.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
@@ -115,6 +117,33 @@ def test_the_fee_is_what_the_customer_pays_beyond_the_amount() -> None:
 def test_an_adjusted_amount_is_the_amount() -> None:
     deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00")
     assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).amount == "60.00"
+
+
+ALL_STATES = {
+    "choose, nothing to choose": (a_checkout(), "choose"),
+    "pay, account gone": (a_checkout(deal=a_deal()), "pay"),
+    "cancel before a method": (a_checkout(), "cancel"),
+    "cancel": (a_checkout(deal=a_deal()), "cancel"),
+    "waiting": (a_checkout(deal=a_deal(mark_paid_at=PAID)), "waiting"),
+    "appeal": (a_checkout(deal=a_deal(mark_paid_at=PAID)), "appeal"),
+    "review": (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_APPEAL)), "review"),
+    **{
+        f"{outcome} {with_deal}": (a_checkout(status=status, deal=a_deal() if with_deal else None), "outcome")
+        for status, outcome in OUTCOMES.items()
+        for with_deal in (True, False)
+    },
+}
+
+
+@pytest.mark.parametrize(("checkout", "template"), ALL_STATES.values(), ids=ALL_STATES)
+def test_every_state_can_be_shown(checkout: pb.GetCheckoutResponse, template: str) -> None:
+    """The templates refuse a name they don't know, so showing each state once shows that none is missing."""
+    answer = falcon.Response()
+    view = view_of(checkout, page=PAGE)
+    answer_page(answer, template, prefix="", page=PAGE, view=view, notice="", note_max_characters=2000)
+    assert answer.text is not None
+    assert "<h1>" in answer.text
+    assert "None" not in answer.text
 
 
 def test_nothing_to_choose_is_explained() -> None:
