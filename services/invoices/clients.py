@@ -84,6 +84,12 @@ class CatalogClient:
             raise database_unavailable()
         return self._catalog
 
+    def knows_method(self, method_code: str) -> bool:
+        """Whether the method exists, asked again when the copy does not have it: it may have come just now."""
+        if method_code not in self.catalog().method_codes:
+            self._load()
+        return method_code in self.catalog().method_codes
+
     def reloading(self) -> Loop:
         """The loop that every process with calls runs: reloads every 2 s, and when `changed` rings."""
         return Loop("catalog-copy", self._load, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.errors import Refused
@@ -173,6 +174,25 @@ def test_requisites_are_added_listed_switched_and_checked(desk: pb_grpc.DealDesk
     with pytest.raises(Refused) as refused:
         desk.EnableRequisite(pb.EnableRequisiteRequest(requisite_id="nonsense"))
     assert refused.value.reason == "REQUISITE_NOT_FOUND"
+
+
+def test_a_requisite_can_be_added_right_after_its_method(
+    world: World, desk: pb_grpc.DealDeskServiceStub
+) -> None:
+    world.deps.catalog.catalog()  # a copy that does not know the method yet
+    method = catalog_pb2.PaymentMethod(
+        method_code="brand_new",
+        currency_code="EUR",
+        name="New",
+        min_sum="1",
+        max_sum="5",
+        payment_minutes=5,
+        commission="0",
+        active=False,
+    )
+    world.catalog.SetPaymentMethod(catalog_pb2.SetPaymentMethodRequest(method=method))
+    added = desk.AddRequisite(pb.AddRequisiteRequest(method_code="brand_new", holder="B", account="1"))
+    assert added.requisite.method_code == "brand_new"
 
 
 def test_resolving_needs_an_outcome_and_a_deal(

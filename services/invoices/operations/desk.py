@@ -131,7 +131,7 @@ def add_requisite(
     deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
 ) -> RequisiteRow:
     """Raises VALIDATION_ERROR; the method must exist in the catalog."""
-    if method_code not in deps.catalog.catalog().method_codes:
+    if not deps.catalog.knows_method(method_code):
         raise errors.field_invalid(
             "method_code", "No such payment method; set it with `fiatgate methods set`"
         )
