@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench lint types verify protos lock browser clean
+.PHONY: help run demo cli test bench lint types verify protos docs lock browser clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -42,6 +42,9 @@ verify: $(VENV)/.develops ## the protos keep their style, and fiatgate/ is what 
 
 protos: $(VENV)/.develops ## generate fiatgate/ from protos/
 	$(BIN)/python tools/protos.py
+
+docs: $(VENV)/.develops ## write the parts of docs/ that come from the code
+	$(BIN)/python tools/docs.py
 
 lock: $(VENV)/.develops ## choose versions anew: requirements.lock, requirements-dev.lock
 	$(COMPILE) --output-file requirements.lock

@@ -1,0 +1,244 @@
+"""The documents say what the code does: generated parts, links, log lines, and the README's tour, which is run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import requests
+
+from deploy.local.databases import SERVICES
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from gateway.problems import PROBLEMS
+from services.webhooks.domain import signature
+from tests.support.stack import Stack
+from tests.test_architecture import ROOMS
+from tools import docs
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+README: Final = (ROOT / "README.md").read_text()
+DOCUMENTS: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+RUNNING: Final = ("kit", "services", "gateway", "cli", "deploy")
+
+
+def code(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# -- what is generated
+
+
+@pytest.mark.parametrize("document", sorted({document for document, _ in docs.PARTS}))
+def test_the_generated_parts_are_what_the_code_gives(document: str) -> None:
+    text = (ROOT / document).read_text()
+    assert docs.rewritten(document, text) == text, "run `make docs`"
+
+
+def test_every_variable_in_the_code_is_in_the_settings() -> None:
+    settings = (ROOT / "docs" / "settings.md").read_text()
+    read = {
+        (variable, relative(path))
+        for folder in (*RUNNING, "tools")
+        for path in code(folder)
+        for variable in re.findall(r"FIATGATE_[A-Z][A-Z_]+[A-Z]", path.read_text())
+    }
+    unknown = {each for each in read if each[0] not in settings and not _is_of_a_service(each[0])}
+    assert not unknown, "in no row of docs/settings.md"
+
+
+def _is_of_a_service(variable: str) -> bool:
+    """FIATGATE_INVOICES_THREADS stands there as FIATGATE_<SERVICE>_THREADS."""
+    return bool(re.match(rf"FIATGATE_({'|'.join(each.upper() for each in SERVICES)})_", variable))
+
+
+# -- what is listed
+
+
+LEVELS: Final = {"debug", "info", "warning", "error", "exception", "critical"}
+
+
+def events_of(path: Path) -> Iterator[str]:
+    """The first argument of each logging call: the name of what happened."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and node.args and _is_log(node.func):
+            for each in ast.walk(node.args[0]):
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield each.value
+
+
+def _is_log(function: ast.expr) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id in ("write", "tell")  # a level chosen beforehand
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in LEVELS
+        and "log" in ast.unparse(function.value)
+    )
+
+
+def test_every_log_line_is_explained() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    lines = {
+        (event, relative(path)) for folder in RUNNING for path in code(folder) for event in events_of(path)
+    }
+    assert len(lines) > 30, "the search finds nothing any more"
+    assert not {each for each in lines if f"`{each[0]}`" not in text}, "not explained in docs/operations.md"
+
+
+def test_every_explained_log_line_is_written_by_something() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    (table,) = re.findall(r"<!-- log lines -->\n(.*?)\n<!-- end of log lines -->", text, re.DOTALL)
+    events = [row.split("|")[1] for row in table.splitlines()[2:]]
+    explained = {name for cell in events for name in re.findall("`([^`]+)`", cell)}
+    written = {event for folder in RUNNING for path in code(folder) for event in events_of(path)}
+    assert explained <= written
+
+
+def test_every_gauge_is_explained() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    gauges = {
+        name for path in code("services") for name in re.findall(r"Gauge\(\s*\"(\w+)\"", path.read_text())
+    }
+    assert len(gauges) > 8
+    assert not {gauge for gauge in gauges if f"`{gauge}`" not in text}
+
+
+def test_every_room_is_in_the_readme() -> None:
+    rooms = set(re.findall(r"^\| `(\w+)/", README, re.MULTILINE))
+    assert rooms == {room for room in ROOMS if (ROOT / room).exists()}
+
+
+def test_the_notes_name_only_codes_that_exist() -> None:
+    text = (ROOT / "docs" / "spec-notes.md").read_text()
+    codes = set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", text))
+    settings = (ROOT / "docs" / "settings.md").read_text()
+    assert not {each for each in codes if each not in PROBLEMS and f"FIATGATE_{each}`" not in settings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text()):
+        if not target.startswith("http"):
+            assert (document.parent / target).exists(), f"{relative(document)} links to {target}"
+
+
+PLACES: Final = re.compile(
+    r"`((?:kit|services|gateway|cli|deploy|protos|tools|tests|benchmarks|docs)/[\w./*-]*[\w*])(?:::\w+)?`"
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_files_that_are_named_exist(document: Path) -> None:
+    named = set(PLACES.findall(document.read_text()))
+    assert not {each for each in named if not list(ROOT.glob(each)) and not list(ROOT.glob(f"{each}.py"))}
+
+
+# -- what is run
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The README's receiver, running: its URL and its secret."""
+    port, secret = free_ports(1)[0], "a secret"
+    (snippet,) = blocks("python")
+    script = tmp_path / "receiver.py"
+    script.write_text(snippet.replace("9000", str(port)))
+    process = subprocess.Popen(
+        [sys.executable, str(script)], env={"SECRET": secret}, stdout=subprocess.PIPE, text=True
+    )
+    url = f"http://127.0.0.1:{port}/webhooks"
+    try:
+        wait_until(lambda: _answers(url), "receiver.py to answer", timeout_seconds=15)
+        yield url, secret
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=2).status_code == 501  # it knows only POST
+    except requests.ConnectionError:
+        return False
+
+
+def test_the_receiver_of_the_readme_believes_a_genuine_webhook_only(receiver: tuple[str, str]) -> None:
+    url, secret = receiver
+    body = json.dumps(
+        {"event_id": "e1", "status": "success", "external_id": "order-1", "amount": "1.00", "currency": "EUR"}
+    ).encode()
+    genuine = {"X-Signature-Timestamp": "1700000000", "X-Signature": signature(secret, "1700000000", body)}
+    later = genuine | {"X-Signature-Timestamp": "1700000001"}
+    forged = genuine | {"X-Signature": "0" * 64}
+
+    def status(headers: dict[str, str], sent: bytes = body) -> int:
+        return requests.post(url, data=sent, headers=headers, timeout=5).status_code
+
+    assert status(genuine) == 200
+    assert [status(later), status(forged), status({}), status(genuine, body + b" ")] == [401] * 4
+
+
+ORDER: Final = "order-of-the-tour"
+
+
+def tour(stack: Stack, port: int) -> str:
+    """The README's shell blocks as one script, against this stack in place of a fresh `make run`."""
+    script = "\n".join(block for block in blocks("sh") if not block.startswith("make "))
+    assert script.count("fiatgate ") > 8
+    here = {
+        "http://127.0.0.1:8080": stack.url,
+        "http://127.0.0.1:9000": f"http://127.0.0.1:{port}",
+        ".fiatgate/": f"{stack.home.folder}/",
+        '"$PWD/.venv/bin:$PATH"': f'"{Path(sys.executable).parent}:$PATH"',
+        "python receiver.py &": "python receiver.py > received.txt 2> receiver.log & echo $! > receiver.pid",
+        "order-1": ORDER,  # other tests buy at the same shop
+        "alice": f"customer-of-{ORDER}",
+    }
+    for there, replacement in here.items():
+        assert there in script
+        script = script.replace(there, replacement)
+    return f"set -eu\n{script}"
+
+
+def test_the_tour_of_the_readme_works(stack: Stack, tmp_path: Path) -> None:
+    port = free_ports(1)[0]
+    (snippet,) = blocks("python")
+    (tmp_path / "receiver.py").write_text(snippet.replace("9000", str(port)))
+    environment = {"FIATGATE_HOME": str(stack.home.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    try:
+        result = subprocess.run(
+            ["sh", "-c", tour(stack, port)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        received = tmp_path / "received.txt"
+        wait_until(
+            lambda: received.read_text() == f"success {ORDER} 100.50 EUR\n", "the webhook", timeout_seconds=30
+        )
+    finally:
+        subprocess.run(["sh", "-c", "kill $(cat receiver.pid)"], cwd=tmp_path, check=False)
+    assert "Every cent is accounted for" in result.stdout
+    invoice = stack.request("GET", f"/api/v1/invoices/{ORDER}").json()["data"]
+    assert (invoice["status"], invoice["deal"]["status"]) == ("success", "completed")

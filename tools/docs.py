@@ -1,0 +1,216 @@
+"""Write the parts of docs/ that come from the code: the table of settings and the list of commands.
+
+python tools/docs.py            write them
+python tools/docs.py --check    exit 1 when docs/ is not what the code gives (tests/test_docs.py does the same)
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
+
+import typer.main
+from annotated_types import Ge, Gt, Le, Lt
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
+
+from cli.__main__ import app  # noqa: E402  see the line above
+from deploy.local.databases import SERVICES  # noqa: E402
+from gateway.config import GatewaySettings  # noqa: E402
+from kit.config import PREFIX, ServiceSettings, Settings, describe  # noqa: E402
+
+# -- settings
+
+# What no settings class reads: the local stack's own, and make's.
+LOCAL: Final = (
+    (
+        "`FIATGATE_HOME`",
+        "`.fiatgate`",
+        "",
+        "`make run`, `fiatgate`",
+        "folder of one local stack: data, secrets, logs",
+    ),
+    (
+        "`PORT`",
+        "`8080`",
+        "",
+        "`make run`",
+        "port of the gateway: `make run PORT=8081`. `FIATGATE_PUBLIC_URL` and `FIATGATE_GATEWAY_BIND` follow it",
+    ),
+    ("`PYTHON`", "newest found", "3.11 or newer", "`make`", "the interpreter that makes `.venv`"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; several processes may read the same variables."""
+
+    variables: str
+    default: str
+    allowed: str
+    meaning: str
+
+
+def settings_classes() -> dict[str, type[Settings]]:
+    """Of every process, by its name."""
+    found: dict[str, type[Settings]] = {}
+    for service in SERVICES:
+        module = importlib.import_module(f"services.{service}.config")
+        found[service] = getattr(module, f"{service.capitalize()}Settings")
+    return found | {"gateway": GatewaySettings}
+
+
+def settings_table() -> str:
+    readers: dict[Row, list[str]] = {}
+    for process, settings in settings_classes().items():
+        for row in _rows(process, settings):
+            readers.setdefault(row, []).append(process)
+    lines = ["| variable | default | allowed | read by | meaning |", "|---|---|---|---|---|"]
+    for row, processes in sorted(readers.items(), key=lambda item: _place(*item)):
+        variables = row.variables
+        if len(processes) == 1:
+            variables = variables.replace("<SERVICE>", processes[0].upper())
+        lines.append(f"| {variables} | {row.default} | {row.allowed} | {_names(processes)} | {row.meaning} |")
+    lines += [f"| {' | '.join(row)} |" for row in LOCAL]
+    return "\n".join(lines)
+
+
+def _place(row: Row, processes: list[str]) -> int:
+    """What all processes read first, then what each service has for itself, where the others are, and the rest."""
+    if len(processes) == len(SERVICES) + 1:
+        return 0
+    return 1 if "<SERVICE>" in row.variables else 2 if "_ADDRESS" in row.variables else 3
+
+
+def _rows(process: str, settings: type[Settings]) -> Iterator[Row]:
+    for described, (name, field) in zip(describe(settings), settings.model_fields.items(), strict=True):
+        variables = described.variables
+        if name in ServiceSettings.model_fields and name not in Settings.model_fields:
+            variables = [
+                each.replace(f"{PREFIX}{process.upper()}_", f"{PREFIX}<SERVICE>_") for each in variables
+            ]
+        default = described.default
+        yield Row(
+            variables=", else ".join(f"`{each}`" for each in variables),
+            default=default if default in ("", "required") else f"`{default}`",
+            allowed=_allowed(field.annotation, field.metadata),
+            meaning=described.meaning.replace("|", "\\|"),
+        )
+
+
+def _allowed(annotation: Any, metadata: list[Any]) -> str:
+    if annotation is bool:
+        return "on, off"
+    if get_origin(annotation) is Literal:
+        return ", ".join(get_args(annotation))
+    low = next((f"{each.ge}" for each in metadata if isinstance(each, Ge)), "")
+    above = next((f"above {each.gt}" for each in metadata if isinstance(each, Gt)), "")
+    high = next((f"{each.le}" for each in metadata if isinstance(each, Le)), "")
+    below = next((f"below {each.lt}" for each in metadata if isinstance(each, Lt)), "")
+    return " to ".join(filter(None, (low or above, high or below)))
+
+
+def _names(processes: list[str]) -> str:
+    if len(processes) == len(SERVICES) + 1:
+        return "all"
+    return "services" if set(processes) == set(SERVICES) else ", ".join(processes)
+
+
+# -- commands
+
+
+def command_list() -> str:
+    root = typer.main.get_command(app)
+    commands = sorted(_leaves(root, ()), key=lambda leaf: leaf[0])
+    lines = ["| `fiatgate …` | |", "|---|---|"]
+    return "\n".join(
+        [*lines, *(f"| `{_usage(path, leaf)}` | {_first_line(leaf)} |" for path, leaf in commands)]
+    )
+
+
+def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, each in getattr(command, "commands", {}).items():
+        if hasattr(each, "commands"):
+            yield from _leaves(each, (*path, name))
+        else:
+            yield (*path, name), each
+
+
+def _usage(path: tuple[str, ...], command: Any) -> str:
+    words = [*path]
+    for parameter in command.params:
+        if parameter.name in ("help", "as_json"):
+            continue
+        words.append(_argument(parameter) if not parameter.opts[0].startswith("-") else _option(parameter))
+    return " ".join(words).replace("|", "\\|")
+
+
+def _argument(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    return name if parameter.required else f"[{name}]"
+
+
+def _option(parameter: Any) -> str:
+    text = "/".join([parameter.opts[0], *parameter.secondary_opts])
+    if not parameter.is_flag:
+        text += f" {parameter.metavar or parameter.name.upper()}"
+    return text if parameter.required else f"[{text}]"
+
+
+def _first_line(command: Any) -> str:
+    text = re.split(r"\n\n|\s*Example: ", command.help.strip())[0]
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# -- files
+
+PARTS: Final[Mapping[tuple[str, str], Callable[[], str]]] = {
+    ("docs/settings.md", "settings"): settings_table,
+    ("docs/operations.md", "commands"): command_list,
+}
+
+
+def _between(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- {name}: written by tools/docs.py -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+
+
+def rewritten(path: str, text: str) -> str:
+    """The document with its generated parts as the code gives them; SystemExit when a part's marks are missing."""
+    for (document, name), render in PARTS.items():
+        if document == path:
+            content = f"\n{render()}\n\n"
+            text, count = _between(name).subn(lambda match, c=content: f"{match[1]}{c}{match[2]}", text)  # type: ignore[misc]
+            if count != 1:
+                sys.exit(f"{path}: the marks around `{name}` are missing")
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing, exit 1 when something would change"
+    )
+    check = parser.parse_args().check
+    stale = []
+    for document in sorted({document for document, _ in PARTS}):
+        before = (ROOT / document).read_text()
+        after = rewritten(document, before)
+        if after != before:
+            stale.append(document)
+            if not check:
+                (ROOT / document).write_text(after)
+    if check and stale:
+        sys.exit(f"{', '.join(stale)}: not what the code gives; run `make docs`")
+
+
+if __name__ == "__main__":
+    main()
