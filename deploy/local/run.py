@@ -25,9 +25,10 @@ from kit.clock import monotonic_seconds
 
 _START_SECONDS = 120
 _STOP_SECONDS = 3 * STOP_SECONDS + 10  # three groups, one after the other
+_READY_ANSWERS = 8
 _POLL_SECONDS = 0.05
 _WATCH_SECONDS = 1.0
-_FALLS_BEFORE_GIVING_UP = 3
+_STARTS_BEFORE_GIVING_UP = 3
 _SUPERVISOR_RESTARTS = 5
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GROUPS_ON_DATABASES = ("services", "edge")
@@ -63,6 +64,7 @@ class Runner:
                 self._home.prepare()
                 plan, lock = self._start(status)
             announcement.announce(self._console, plan, seconds=monotonic_seconds() - started)
+            write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=True))
             self._watch(plan, lock)
         except _Stopped:
             pass
@@ -102,7 +104,6 @@ class Runner:
         if self._home.demo() is None:
             status.update("Making a demo merchant ...")
             self._run_module("deploy.local.seed")
-        write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=True))
         return plan, lock
 
     def _take_locks(self, status: Status) -> int:
@@ -128,19 +129,21 @@ class Runner:
         return bool(self._supervisor.programs())
 
     def _wait_until_ready(self, plan: Plan, status: Status) -> None:
-        falls: dict[str, set[int]] = defaultdict(set)
+        starts: dict[str, set[int]] = defaultdict(set)
         status.update("Starting the services ...")
 
         def ready() -> bool:
             if not self._supervisor_answers():
                 return False
             for program in self._supervisor.programs().values():
-                if program.state in ("BACKOFF", "FATAL"):
-                    falls[program.name].add(program.started_at_seconds)
-                    if program.refuses_settings or len(falls[program.name]) >= _FALLS_BEFORE_GIVING_UP:
-                        log = last_lines(program.log)
-                        raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
-            return _answers(f"{plan.url}/healthz") and _answers(f"{plan.url}/readyz")
+                starts[program.name].add(program.started_at_seconds)
+                if program.refuses_settings or len(starts[program.name]) > _STARTS_BEFORE_GIVING_UP:
+                    log = last_lines(program.log)
+                    raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
+            # Several times: each of the gateway's workers has to have found the services.
+            return _answers(f"{plan.url}/healthz") and all(
+                _answers(f"{plan.url}/readyz") for _ in range(_READY_ANSWERS)
+            )
 
         self._wait(ready, f"{plan.url}/readyz to answer 200", timeout_seconds=_START_SECONDS)
 

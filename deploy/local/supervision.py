@@ -41,6 +41,7 @@ class ProgramState:
     """What supervisord knows of one process."""
 
     name: str
+    full_name: str  # with its group, as supervisord calls it
     state: str  # STARTING, RUNNING, BACKOFF (fell over, will be tried again), FATAL, STOPPED, EXITED ...
     process_id: int | None
     started_at_seconds: int  # Unix time of its last start
@@ -110,15 +111,15 @@ class Supervisor:
         with self._remote() as remote:
             remote.supervisor.startProcessGroup(group, False)
 
-    def start_program(self, program: Program) -> None:
-        """Start one process that was stopped."""
+    def start_program(self, name: str) -> None:
+        """Start one process that was stopped; does not wait until it is ready."""
         with self._remote() as remote:
-            remote.supervisor.startProcess(f"{program.group}:{program.name}", False)
+            remote.supervisor.startProcess(self.programs()[name].full_name, False)
 
-    def stop_program(self, program: Program) -> None:
+    def stop_program(self, name: str) -> None:
         """Stop one process in good order and leave it stopped."""
         with self._remote() as remote:
-            remote.supervisor.stopProcess(f"{program.group}:{program.name}", True)
+            remote.supervisor.stopProcess(self.programs()[name].full_name, True)
 
     @contextlib.contextmanager
     def _remote(self) -> Iterator[Any]:
@@ -138,6 +139,7 @@ def last_lines(log: Path, count: int = 12) -> str:
 def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
     return ProgramState(
         name=info["name"],
+        full_name=f"{info['group']}:{info['name']}",
         state=info["statename"],
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],

@@ -134,6 +134,17 @@ def test_a_killed_process_comes_back_and_the_stack_with_it(stack: Stack, program
     stack.wait_until_ready()
 
 
+def test_it_is_not_ready_while_a_service_is_down(stack: Stack) -> None:
+    with stack.without("webhooks"):
+        wait_until(
+            lambda: requests.get(f"{stack.url}/readyz", timeout=5).status_code == 503,
+            "a 503",
+            timeout_seconds=20,
+        )
+        assert requests.get(f"{stack.url}/healthz", timeout=5).status_code == 200
+    assert requests.get(f"{stack.url}/readyz", timeout=5).status_code == 200
+
+
 def test_a_taken_port_is_told_and_nothing_stays(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         other = Stack(tmp_path / "other")

@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import requests
 
 from deploy.local.home import Home
@@ -20,6 +22,7 @@ from deploy.local.supervision import ROOT, ProgramState, Supervisor
 from deploy.local.waiting import wait_until
 
 _READY_SECONDS = 180
+_READY_ANSWERS = 10
 _STOP_SECONDS = 60
 _BACK_SECONDS = 30
 _CLI_SECONDS = 60
@@ -103,10 +106,16 @@ class Stack:
         return self._supervisor.programs()
 
     def kill(self, program: str) -> None:
-        """kill -9 one of them; returns when another one has taken its place."""
+        """kill -9 one of them; returns when another one has taken its place.
+
+        Its own children, such as the gateway's workers, end by themselves; they are waited for.
+        """
         before = self.programs()[program].process_id
         assert before is not None, f"{program} is not running"
+        children = psutil.Process(before).children(recursive=True)
         os.kill(before, signal.SIGKILL)
+        _, left = psutil.wait_procs(children, timeout=_BACK_SECONDS)
+        assert not left, f"{program} left {left} behind"
         self._wait_for_another(program, before)
 
     def restart(self, program: str) -> None:
@@ -116,9 +125,23 @@ class Stack:
         os.kill(before, signal.SIGINT if program == "postgres" else signal.SIGTERM)
         self._wait_for_another(program, before)
 
+    @contextmanager
+    def without(self, program: str) -> Iterator[None]:
+        """One of them is stopped inside the block and ready again after it."""
+        self._supervisor.stop_program(program)
+        try:
+            yield
+        finally:
+            self._supervisor.start_program(program)
+            self.wait_until_ready()
+
     def wait_until_ready(self) -> None:
-        """Return when the gateway and everything behind it answers again."""
-        wait_until(self._answers, f"{self.url}/readyz to answer 200", timeout_seconds=_BACK_SECONDS)
+        """Return when everything behind the gateway answers again, whichever of its workers is asked."""
+        wait_until(
+            lambda: all(self._answers() for _ in range(_READY_ANSWERS)),
+            f"{self.url}/readyz to answer 200",
+            timeout_seconds=_BACK_SECONDS,
+        )
 
     # -- its users
 
