@@ -166,6 +166,11 @@ def deal_overdue(state: DealState, deal_expires_at: datetime, now: datetime) -> 
     return state == AWAITING_PAYMENT and now >= deal_expires_at
 
 
+def confirmation_overdue(state: DealState, confirm_before: datetime | None, now: datetime) -> bool:
+    """Whether a deal marked paid has waited too long for the operator."""
+    return state == AWAITING_CONFIRMATION and confirm_before is not None and now >= confirm_before
+
+
 # -- what a finished invoice is called in webhooks
 
 EVENT_TYPES: Mapping[InvoiceStatus, str] = {

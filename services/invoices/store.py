@@ -1,6 +1,6 @@
 """Every query of the invoices service, named by what it returns. Nothing here decides."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -180,41 +180,34 @@ def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tupl
 # -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock
 
 
-def locked_invoice(tx: Session, invoice_id: UUID) -> Invoice | None:
-    return tx.execute(select(Invoice).where(Invoice.id == invoice_id).with_for_update()).scalar_one_or_none()
+def locked_invoice(tx: Session, invoice_id: UUID, *, skip_locked: bool = False) -> Invoice | None:
+    """None also when somebody else holds it and `skip_locked` says not to wait."""
+    query = select(Invoice).where(Invoice.id == invoice_id).with_for_update(skip_locked=skip_locked)
+    return tx.execute(query).scalar_one_or_none()
 
 
-def waiting_invoices_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
-    """Invoices whose time for choosing a method is over; locked, those that others hold are left to them."""
-    due = (
-        select(Invoice)
-        .where(Invoice.status == InvoiceStatus.PENDING, Invoice.deal_id.is_(None), Invoice.expires_at <= now)
-        .order_by(Invoice.expires_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    return tx.execute(due).scalars().all()
+# -- what is due by now, the longest overdue first; not locked: whoever takes one up has to look again
 
 
-def invoices_with_unpaid_deal_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
-    """Invoices whose deal was not marked paid in its time; locked as above."""
-    return _locked_by_deal(tx, "awaiting_payment", Deal.expires_at <= now, limit)
+def waiting_invoices_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+    """Invoices whose time for choosing a method is over."""
+    waiting = (Invoice.status == InvoiceStatus.PENDING, Invoice.deal_id.is_(None))
+    due = select(Invoice.id).where(*waiting, Invoice.expires_at <= now).order_by(Invoice.expires_at)
+    return connection.execute(due.limit(limit)).scalars().all()
 
 
-def invoices_with_confirmation_due(tx: Session, now: datetime, limit: int) -> Sequence[Invoice]:
-    """Invoices whose deal was marked paid and not confirmed in its time; locked as above."""
-    return _locked_by_deal(tx, "awaiting_confirmation", Deal.confirm_before <= now, limit)
+def invoices_with_unpaid_deal_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+    """Invoices whose deal was not marked paid in its time."""
+    unpaid = Deal.sub_status == "awaiting_payment"
+    due = select(Deal.invoice_id).where(unpaid, Deal.expires_at <= now).order_by(Deal.expires_at)
+    return connection.execute(due.limit(limit)).scalars().all()
 
 
-def _locked_by_deal(tx: Session, sub_status: str, due: Any, limit: int) -> Sequence[Invoice]:
-    query = (
-        select(Invoice)
-        .join(Deal, Deal.id == Invoice.deal_id)
-        .where(Deal.sub_status == sub_status, due)
-        .limit(limit)
-        .with_for_update(of=Invoice, skip_locked=True)
-    )
-    return tx.execute(query).scalars().all()
+def invoices_with_confirmation_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+    """Invoices whose deal was marked paid and not confirmed in its time."""
+    marked = Deal.sub_status == "awaiting_confirmation"
+    due = select(Deal.invoice_id).where(marked, Deal.confirm_before <= now).order_by(Deal.confirm_before)
+    return connection.execute(due.limit(limit)).scalars().all()
 
 
 # -- deals
@@ -255,13 +248,22 @@ def deal_counts_by_status(connection: Connection) -> dict[str, int]:
 # -- requisites
 
 
+def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
+    """Let customers who choose these methods in one after the other, so that each sees what the one before took.
+
+    Who changes from one method to another queues for both at once and always in the same order: two who change in
+    opposite directions would otherwise each hold the requisite that the other one waits for.
+    """
+    for code in sorted(method_codes):
+        tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"requisites:{code}", 0))))
+
+
 def free_requisite(tx: Session, method_code: str, amount_fiat: Decimal) -> Requisite | None:
     """The requisite of the method that was used longest ago, has capacity and no open deal of this amount; locked.
 
-    Two customers choosing at once are let in one after the other per method, so that each sees what the one before
-    took. The partial unique index on deals would catch what this misses.
+    Ask only between `queue_for_requisites` and the end of the transaction. The partial unique index on deals would
+    catch what this misses.
     """
-    tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"requisites:{method_code}", 0))))
     same_amount_open = (
         select(Deal.id)
         .where(

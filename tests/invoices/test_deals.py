@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import exc, text
 
+from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.errors import Refused
@@ -41,6 +42,27 @@ def open_deals(world: World) -> int:
 
 def mark(world: World, deal: Deal) -> None:
     checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id=str(deal.id))
+
+
+def execute(world: World, statement: str, **values: Any) -> None:
+    with world.deps.db.autocommit() as connection:
+        connection.execute(text(statement), values)
+
+
+def count_of(world: World, query: str) -> int:
+    with world.deps.db.autocommit() as connection:
+        count: int = connection.execute(text(query)).scalar_one()
+    return count
+
+
+def deadlocks(world: World) -> int:
+    """How many the database has resolved so far. Its processes tell what they counted when they end."""
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    world.deps.db.dispose()
+    wait_until(lambda: count_of(world, others) == 0, "the connections to close", timeout_seconds=30)
+    return count_of(world, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 
 
 # -- choosing
@@ -168,6 +190,33 @@ def test_twenty_customers_choosing_at_once_get_a_place_each_and_no_more_than_the
 
     assert in_parallel(20, choose) == {"taken": ACCOUNTS, "NO_AVAILABLE_REQUISITES": 20 - ACCOUNTS}
     assert open_deals(world) == ACCOUNTS
+
+
+def test_customers_who_change_in_opposite_directions_do_not_deadlock(world: World) -> None:
+    first, second = world.with_deal(), world.with_deal()
+    checkout.select_payment_method(world.deps, invoice_id=str(second.invoice_id), method_code="sepa_eur")
+    # One requisite each way, so that each wants the one that the other gives up.
+    in_use = "SELECT requisite_id FROM deals WHERE status = 'pending'"
+    execute(world, f"UPDATE requisites SET enabled = false WHERE id NOT IN ({in_use})")
+    before = deadlocks(world)
+    queues = "SELECT {}(hashtextextended('requisites:' || code, 0)) FROM unnest(ARRAY['card_eur', 'sepa_eur']) code"
+    with ThreadPoolExecutor(2) as threads:
+        with world.deps.db.transaction() as tx:
+            tx.execute(text(queues.format("pg_advisory_xact_lock")))
+            changes = [
+                threads.submit(
+                    checkout.select_payment_method,
+                    world.deps,
+                    invoice_id=str(deal.invoice_id),
+                    method_code=method,
+                )
+                for deal, method in ((first, "sepa_eur"), (second, "card_eur"))
+            ]
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            wait_until(lambda: count_of(world, waiting) == 2, "both to queue", timeout_seconds=30)
+        for change in changes:
+            change.result()
+    assert deadlocks(world) == before
 
 
 def test_nothing_new_begins_while_the_system_is_off_but_open_deals_go_on(world: World) -> None:
@@ -399,6 +448,37 @@ def test_timers_running_side_by_side_expire_everything_once(world: World) -> Non
     in_parallel(8, lambda _: run_timers(world))
     with world.deps.db.autocommit() as connection:
         assert connection.execute(text("SELECT count(*) FROM outbox")).scalar_one() == 40
+
+
+def test_an_invoice_that_can_not_be_ended_holds_up_no_other(world: World) -> None:
+    broken, *others = (world.with_deal() for _ in range(ACCOUNTS))  # a requisite each
+    # A counter that nobody can explain: freeing the requisite once more would take it below zero.
+    execute(world, "UPDATE requisites SET open_deals = 0 WHERE id = :id", id=broken.requisite_id)
+    world.clock.advance(minutes=PAYMENT_MINUTES)
+    with pytest.raises(exc.IntegrityError) as failure:
+        run_timers(world)
+    assert str(broken.invoice_id) in "".join(failure.value.__notes__)
+    assert {status_of(world, deal)[0] for deal in others} == {"expired"}
+    assert status_of(world, broken)[0] == "pending"
+
+
+def test_a_timer_that_waits_for_one_requisite_holds_no_other(world: World) -> None:
+    first = world.with_deal()
+    world.clock.advance(seconds=1)
+    second = world.with_deal()
+    assert first.requisite_id != second.requisite_id
+    world.clock.advance(minutes=PAYMENT_MINUTES)
+    with ThreadPoolExecutor(1) as threads:
+        with world.deps.db.transaction() as tx:
+            held = "SELECT FROM requisites WHERE id = :id FOR UPDATE"
+            tx.execute(text(held), {"id": second.requisite_id})
+            timer = threads.submit(run_timers, world)
+            wait_until(
+                lambda: status_of(world, first)[0] == "expired", "the first to expire", timeout_seconds=30
+            )
+            assert not timer.done()
+        timer.result()
+    assert status_of(world, second)[0] == "expired"
 
 
 def run_timers(world: World) -> str:

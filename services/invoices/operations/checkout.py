@@ -174,6 +174,8 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
             if deal is None or deal.method_code != quote.method_code:
                 if not store.deals_enabled(tx):
                     raise errors.deals_system_disabled()
+                taken = set() if deal is None else {deal.method_code}
+                store.queue_for_requisites(tx, taken | {quote.method_code})
                 if deal is not None:
                     _require_replaceable(invoice, deal, now)
                     lifecycle.advance(

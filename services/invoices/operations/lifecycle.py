@@ -28,7 +28,12 @@ def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
     invoice = store.locked_invoice(tx, invoice_id)
     if invoice is None:
         raise errors.invoice_not_found()
-    return invoice, store.deal(tx, invoice.deal_id) if invoice.deal_id else None
+    return invoice, newest_deal(tx, invoice)
+
+
+def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
+    """The deal of an invoice that is locked: as it is now, not as it was when the lock was asked for."""
+    return store.deal(tx, invoice.deal_id) if invoice.deal_id else None
 
 
 def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
@@ -61,6 +66,14 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
         advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
         return True
     return False
+
+
+def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
+    """Make an appeal of a deal that was marked paid and not confirmed in its time; true when it became one here."""
+    if deal is None or not domain.confirmation_overdue(state_of(deal), deal.confirm_before, now):
+        return False
+    advance(tx, deps, invoice, deal, Trigger.CONFIRMATION_OVERDUE, now=now, actor=BY_TIME)
+    return True
 
 
 def advance(
