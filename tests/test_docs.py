@@ -206,9 +206,9 @@ def tour(stack: Stack, port: int) -> str:
     here = {
         "http://127.0.0.1:8080": stack.url,
         "http://127.0.0.1:9000": f"http://127.0.0.1:{port}",
-        ".fiatgate/": f"{stack.home.folder}/",
         '"$PWD/.venv/bin:$PATH"': f'"{Path(sys.executable).parent}:$PATH"',
-        "python receiver.py &": "python receiver.py > received.txt 2> receiver.log & echo $! > receiver.pid",
+        "receiver.py &": "receiver.py > received.txt 2> receiver.log & echo $! > receiver.pid",
+        ".fiatgate/": f"{stack.home.folder}/",
         "order-1": ORDER,  # other tests buy at the same shop
         "alice": f"customer-of-{ORDER}",
     }
@@ -221,7 +221,7 @@ def tour(stack: Stack, port: int) -> str:
 def test_the_tour_of_the_readme_works(stack: Stack, tmp_path: Path) -> None:
     port = free_ports(1)[0]
     (snippet,) = blocks("python")
-    (tmp_path / "receiver.py").write_text(snippet.replace("9000", str(port)))
+    (stack.home.folder / "receiver.py").write_text(snippet.replace("9000", str(port)))
     environment = {"FIATGATE_HOME": str(stack.home.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     try:
         result = subprocess.run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -353,3 +354,19 @@ def test_it_renders() -> None:
         if each["kind"] in ("Deployment", "Job"):
             assert container(each)["image"] == f"fiatgate:{VERSION}"
             assert container(each)["envFrom"] == [{"configMapRef": {"name": name(settings)}}]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here")
+def test_the_overlay_of_the_documentation_renders(tmp_path: Path) -> None:
+    operations = (ROOT / "docs" / "operations.md").read_text()
+    (overlay,) = re.findall(r"```yaml\n(.*?)```", operations, re.DOTALL)
+    shutil.copytree(BASE, tmp_path / "base")
+    text = textwrap.dedent(overlay).replace("path/to/deploy/k8s/base", "base")
+    (tmp_path / "kustomization.yaml").write_text(text)
+    result = subprocess.run(
+        ["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    rendered = list(yaml.safe_load_all(result.stdout))
+    assert {each["metadata"]["namespace"] for each in rendered} == {"fiatgate"}
+    assert "pay.example.com" not in result.stdout
