@@ -6,6 +6,7 @@ field of it was too long.
 
 import json
 import re
+from email.message import EmailMessage
 from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
@@ -18,8 +19,10 @@ from kit import money
 
 URL_MAX_CHARACTERS: Final = 2048
 AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
+WHOLE_DIGITS_MAX: Final = 30
+DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to see that there are too many
 
-_CONTENT_TYPE: Final = re.compile(r'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE).fullmatch
+_UTF_8_NAMES: Final = ("", "utf-8", "utf8")
 # No URL holds these raw; browsers and libraries disagree on what to do with them.
 _NEVER_IN_A_URL: Final = re.compile(r'[\x00-\x20\x7f<>"\\]').search
 
@@ -32,8 +35,7 @@ def json_object(req: Request) -> dict[str, Any]:
     Stricter than `json.loads` where its leniency would let two readers of one body see different things: duplicate
     keys, NaN, other encodings. No field of ours is a number, so numbers of any size are read but never computed.
     """
-    if not _CONTENT_TYPE(req.content_type or ""):
-        raise _not_json("content_type", "Content-Type must be application/json")
+    _require_json_type(req)
     try:
         text = req.exchange.body.decode()
         value = json.loads(
@@ -56,8 +58,20 @@ def json_object(req: Request) -> dict[str, Any]:
 
 def no_other_than_json(req: Request) -> None:
     """For a POST that takes no body: one that comes all the same must at least say what it is. Raises InvalidBody."""
-    if req.exchange.body and not _CONTENT_TYPE(req.content_type or ""):
+    if req.exchange.body:
+        _require_json_type(req)
+
+
+def _require_json_type(req: Request) -> None:
+    """application/json, with any parameters but another charset, and not compressed. Raises InvalidBody."""
+    content_type = EmailMessage()
+    content_type["Content-Type"] = req.content_type or "application/octet-stream"
+    if content_type.get_content_type() != "application/json":
         raise _not_json("content_type", "Content-Type must be application/json")
+    if (content_type.get_content_charset() or "") not in _UTF_8_NAMES:
+        raise _not_json("content_type", "charset must be utf-8")
+    if (req.get_header("Content-Encoding") or "identity").strip().lower() != "identity":
+        raise _not_json("content_encoding", "Content-Encoding is not supported: send the body as it is")
 
 
 def _not_json(code: str, message: str) -> InvalidBody:
@@ -90,7 +104,7 @@ def _web_url(text: str) -> str:
         parts = urlsplit(text)
         usable = bool(
             parts.scheme in ("http", "https")
-            and parts.hostname
+            and _usable_host(parts.hostname or "")
             and "@" not in parts.netloc
             and parts.port != 0
             and not _NEVER_IN_A_URL(text)
@@ -104,9 +118,37 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _bounded(amount: str) -> str:
+    """The amount, or one that is above every maximum all the same: nobody computes with a thousand digits."""
+    whole, point, decimals = amount.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return (
+        ("9" * WHOLE_DIGITS_MAX if len(whole) > WHOLE_DIGITS_MAX else whole)
+        + point
+        + decimals[:DECIMALS_KEPT]
+    )
+
+
+def _usable_host(host: str) -> bool:
+    """An address, or a name that could be looked up: labels of 1 to 63 characters, none beginning or ending in "-"."""
+    if ":" in host:  # urlsplit has checked what stands in brackets
+        return True
+    labels = host.rstrip(".").split(".")
+    return all(
+        0 < len(label) <= 63 and not label.startswith("-") and not label.endswith("-") for label in labels
+    )
+
+
+def _addressable(text: str) -> str:
+    """Clients fold "." and ".." in a path away (RFC 3986, 5.2.4): an invoice of that name could not be asked for."""
+    if text in {".", ".."}:
+        raise PydanticCustomError("string_dots", "String should not be '.' or '..'")
+    return text
+
+
 Text128 = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul)]
 Text512 = Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul)]
-Amount = Annotated[str, StringConstraints(max_length=money.MAX_LENGTH, pattern=r"^[0-9]+(\.[0-9]+)?$")]
+Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)]
 
@@ -119,7 +161,7 @@ class CreateInvoice(BaseModel):
     amount: Amount
     currency_code: CurrencyCode
     customer_id: Text128
-    external_id: Text128
+    external_id: Annotated[Text128, AfterValidator(_addressable)]
     purpose: Text512 | None = None
     callback_url: Url | None = None
     success_url: Url | None = None

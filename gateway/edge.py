@@ -58,10 +58,8 @@ class Edge:
             raise RuntimeError(
                 "the server must run the ASGI lifespan protocol (gunicorn: asgi_lifespan = on)"
             )
-        elif scope["type"] == "http":
-            await _serve(self._app, scope, receive, send)
         else:
-            await self._app(scope, receive, send)  # a WebSocket: Falcon has no route for it and says so
+            await _serve(self._app, scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any, Final
 
 from gunicorn import glogging
@@ -22,6 +23,8 @@ from kit.log import get_logger
 
 # Longer than the longest request (a manual resend), so that a stop cuts nothing off.
 GRACEFUL_SECONDS: Final = 30
+# From the connection to the end of its first request head.
+FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
 
 _log = get_logger()
@@ -38,6 +41,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.worker.connections.add(self)
         super().connection_made(transport)
+        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay for ever.
+        self._keepalive_handle = self.worker.loop.call_later(FIRST_HEAD_SECONDS, self._keepalive_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -47,6 +52,13 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         """Hang up on a client that keeps its connection for a next request, as its timeout would."""
         if self._awaiting_request:
             self._keepalive_timeout()
+
+    def _is_websocket_upgrade(self, request: Any) -> bool:
+        """Never: an Upgrade that a server doesn't know is ignored (RFC 9110 section 7.8), and HTTP goes on."""
+        return False
+
+    def _get_reason_phrase(self, status: int) -> str:
+        return HTTPStatus(status).phrase
 
     def _send_error_response(
         self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()

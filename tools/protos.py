@@ -1,7 +1,7 @@
 """Generate the `fiatgate` package from `protos/` (python path == proto package).
 
-    python tools/protos.py            regenerate fiatgate/
-    python tools/protos.py --check    exit 1 when fiatgate/ is not what protos/ gives
+python tools/protos.py            regenerate fiatgate/
+python tools/protos.py --check    exit 1 when fiatgate/ is not what protos/ gives
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _differences(left: Path, right: Path) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
     check = parser.parse_args().check
     with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from kit.money import USDT_PLACES, round_down, round_up
 
-MAX_AMOUNT = Decimal("999999999999999999.99")
 DEFAULT_MAX_DEALS = 100
 
 

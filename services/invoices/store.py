@@ -93,7 +93,8 @@ def create_if_allowed(
             "merchant_id": new.merchant_id,
             "key_id": new.key_id,
             "external_id": new.external_id,
-            "amount": new.amount,
+            # What is refused anyway may be larger than the column, and PostgreSQL would say so before it looks further.
+            "amount": new.amount if acceptable else 0,
             "currency_code": new.currency_code,
             "customer_id": new.customer_id,
             "purpose": new.purpose,

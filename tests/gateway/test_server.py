@@ -21,7 +21,7 @@ from gateway import edge
 from gateway.config import GatewaySettings
 from gateway.edge import Edge
 from gateway.exchange import SCOPE_KEY
-from gateway.server import options
+from gateway.server import FIRST_HEAD_SECONDS, options
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from tests.gateway.desk import Shop, code_of
@@ -39,6 +39,26 @@ def exchange(stack: Stack, request: bytes) -> tuple[int, dict[str, str], dict[st
     status_line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
     return int(status_line.split()[1]), headers, json.loads(body)
+
+
+def test_an_upgrade_to_websocket_is_ignored_and_http_goes_on(stack: Stack) -> None:
+    upgrade = (
+        b"Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    )
+    request = (
+        b"GET /api/v1/currencies HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\n" + upgrade + b"\r\n"
+    )
+    status, headers, body = exchange(stack, request)
+    assert (status, body["error"]["code"]) == (401, "API_KEY_MISSING")
+    assert headers["x-request-id"] == body["request_id"]
+
+
+def test_a_client_that_never_ends_its_first_head_is_hung_up_on(stack: Stack) -> None:
+    place = urlsplit(stack.url)
+    address = (place.hostname or "", place.port or 0)
+    with socket.create_connection(address, timeout=FIRST_HEAD_SECONDS + 20) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost")
+        assert connection.recv(1) == b""
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+from sqlalchemy import text
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -120,6 +121,32 @@ def test_an_invoices_own_id_goes_before_an_external_id_that_looks_like_it(
     assert by_id.invoice.external_id == "e"
     by_external = invoices.GetInvoice(pb.GetInvoiceRequest(merchant_id=owner, invoice_ref=free))
     assert by_external.invoice.invoice_id == third.invoice_id
+
+
+def test_the_largest_page_fits_into_an_answer_however_long_its_invoices_are(
+    world: World, invoices: pb_grpc.InvoicesServiceStub
+) -> None:
+    owner = world.merchant.merchant_id
+    url = "https://shop.example/" + "x" * 2027
+    first = create(
+        world,
+        invoices,
+        purpose="\N{GRINNING FACE}" * 512,
+        callback_url=url,
+        success_url=url,
+        fail_url=url,
+    )
+    copies = """
+        INSERT INTO invoices
+        SELECT (jsonb_populate_record(invoice, jsonb_build_object(
+            'id', gen_random_uuid(), 'external_id', n, 'customer_id', n))).*
+        FROM invoices AS invoice, generate_series(1, 499) AS n
+    """
+    with world.deps.db.autocommit() as connection:
+        connection.execute(text(copies))
+    page = invoices.ListInvoices(pb.ListInvoicesRequest(merchant_id=owner, page=1, per_page=500))
+    assert page.total == len(page.invoices) == 500
+    assert {invoice.purpose for invoice in page.invoices} == {first.purpose}
 
 
 def test_pages_have_exact_totals_and_may_lie_beyond_the_last(

@@ -121,7 +121,7 @@ def _refusal(
 def _amount(amount: str, currency_code: str, catalog: Catalog) -> Decimal:
     value = fields.amount(amount, "amount")
     decimals = catalog.decimals.get(currency_code, 2)
-    if value != value.quantize(Decimal(1).scaleb(-decimals), context=fields.EXACT):
+    if not fields.has_decimals(value, at_most=decimals):
         raise errors.too_many_decimals(currency_code, decimals)
     return value
 

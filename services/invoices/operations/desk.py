@@ -111,8 +111,9 @@ def _step(
 
 
 def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:
-    whole = adjusted == adjusted.quantize(Decimal(1).scaleb(-decimals), context=fields.EXACT)
-    if not whole or not domain.adjustment_allowed(requested, adjusted):
+    if not fields.has_decimals(adjusted, at_most=decimals) or not domain.adjustment_allowed(
+        requested, adjusted
+    ):
         raise errors.adjustment_invalid(adjusted, requested)
 
 

@@ -6,7 +6,6 @@ from uuid import UUID
 from kit.ids import parse_id
 from kit.money import parse_decimal
 from services.invoices import errors
-from services.invoices.domain import MAX_AMOUNT
 
 EXACT = Context(prec=60)
 
@@ -31,14 +30,16 @@ def actor(value: str) -> str:
 
 
 def amount(value: str, field: str) -> Decimal:
-    """A fiat amount that the columns can hold; its decimals are the currency's matter."""
+    """A fiat amount of any size; its bounds and decimals are the currency's matter."""
     try:
-        number = parse_decimal(value)
+        return parse_decimal(value)
     except ValueError as error:
         raise errors.field_invalid(field, f"{field}: {error}") from None
-    if abs(number) > MAX_AMOUNT:
-        raise errors.field_invalid(field, f"{field} is out of range")
-    return number
+
+
+def has_decimals(value: Decimal, *, at_most: int) -> bool:
+    """Whether the number can be written with that many decimal places."""
+    return value == value.quantize(Decimal(1).scaleb(-at_most), context=EXACT)
 
 
 def required_id(value: str, field: str) -> UUID:
