@@ -1,0 +1,53 @@
+"""What was begun before the first of these tests and takes minutes: see `long_waits`."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from tests.e2e.long_waits import LongWaits
+from tests.e2e.market import Shop
+from tests.support.stack import Stack
+
+LATE_SECONDS = 10  # what a busy machine may add; never early is the point
+
+
+@pytest.mark.timeout(200)
+def test_the_first_two_retries_come_after_30_and_60_seconds(long_waits: LongWaits) -> None:
+    first, second, third = long_waits.failing_twice.wait_for(3, timeout_seconds=120)
+    assert 30 <= second.at_seconds - first.at_seconds < 30 + LATE_SECONDS
+    assert 60 <= third.at_seconds - second.at_seconds < 60 + LATE_SECONDS
+    assert first.body == second.body == third.body
+    event = long_waits.retried.wait_for_delivery()
+    assert (event["auto_attempts"], event["manual_attempts"], event["next_retry_at"]) == (3, 0, None)
+    assert [(each["attempt_status"], each["http_status"]) for each in event["attempts"]] == [
+        ("failure", 500),
+        ("failure", 500),
+        ("success", 200),
+    ]
+
+
+@pytest.mark.timeout(200)
+def test_a_deal_that_is_not_paid_in_time_expires(long_waits: LongWaits, shop: Shop) -> None:
+    (received,) = long_waits.patient.wait_for(1, timeout_seconds=120)
+    payload = shop.verified(received)
+    assert payload == long_waits.unpaid.expected_payload(
+        received.headers["x-idempotency-key"],
+        status="expired",
+        sub_status="payment_window_expired",
+        rate_usd="0.91",
+    )
+    assert long_waits.unpaid.wait_for_delivery()["event_type"] == "invoice.expired"
+    deal = long_waits.unpaid.read()["deal"]
+    assert (deal["status"], deal["sub_status"]) == ("expired", "payment_window_expired")
+    assert deal["finished_at"] >= deal["expires_at"]
+
+
+@pytest.mark.timeout(120)
+def test_the_books_are_right_in_the_end(stack: Stack) -> None:
+    def proved() -> bool:
+        found = stack.cli("verify", "--grace-seconds", "0")
+        assert found["ok"], found["problems"]
+        return bool(found["settling"] == 0)
+
+    wait_until(proved, "everything to be settled", timeout_seconds=60, every_seconds=0.5)
