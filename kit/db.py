@@ -209,10 +209,21 @@ def _translated() -> Iterator[None]:
     except exc.TimeoutError as error:
         raise DatabaseUnavailable("no free connection in the pool") from error
     except exc.DBAPIError as error:
+        _hide_values(error)
         meaning = _meaning(error)
         if meaning is None:
             raise
         raise meaning from error
+
+
+def _hide_values(error: exc.DBAPIError) -> None:
+    """Cut PostgreSQL's message after its first line: what follows quotes the failing row, and the log would
+    keep it.
+    """
+    if error.orig is not None:
+        told = str(error.orig).strip().partition("\n")[0]
+        error.orig.args = (told,)
+        error.args = (f"({type(error.orig).__name__}) {told}",)
 
 
 # SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).

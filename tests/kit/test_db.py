@@ -1,6 +1,7 @@
 """kit.db on a real PostgreSQL that also goes away."""
 
 import threading
+import traceback
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -116,6 +117,20 @@ def test_a_failed_statements_values_are_not_in_its_message(db: Database) -> None
     with pytest.raises(exc.IntegrityError) as raised, db.transaction() as tx:
         tx.execute(insert(Note).values(id=new_id(), text=None))
     assert "hidden" in str(raised.value)
+
+
+@pytest.mark.parametrize(("constraint", "value"), [("uq_note_text", "secret"), ("ck_note_not_empty", "")])
+def test_a_failed_statements_row_is_not_in_its_traceback(db: Database, constraint: str, value: str) -> None:
+    with db.transaction() as tx:
+        tx.add(Note(id=new_id(), text="secret"))
+    id = new_id()
+    with pytest.raises(exc.IntegrityError) as raised, db.transaction() as tx:
+        tx.add(Note(id=id, text=value))
+    told = "".join(traceback.format_exception(raised.value))
+    assert constraint in told
+    assert "DETAIL" not in told
+    assert "(secret)" not in told
+    assert str(id) not in told
 
 
 class Taken(Exception):
