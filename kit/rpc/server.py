@@ -30,7 +30,8 @@ LEAST_USEFUL_SECONDS: Final = 0.01
 # A call without deadline has centuries left.
 NO_DEADLINE_SECONDS: Final = 3600
 
-MESSAGE_MAX_BYTES: Final = 4 * 1024 * 1024
+# gRPC's own 4 MiB are less than a page of 500 invoices, each with three URLs of 2048 characters, can have.
+MESSAGE_MAX_BYTES: Final = 16 * 1024 * 1024
 # With round_robin a client spreads over new pods only when it reconnects (DESIGN section 8).
 CONNECTION_MAX_AGE_SECONDS: Final = 120
 CONNECTION_AGE_GRACE_SECONDS: Final = 30
@@ -39,6 +40,9 @@ CONNECTION_AGE_GRACE_SECONDS: Final = 30
 # restarting it for that would make things worse.
 _PROBES: Final = ("/grpc.health.", "/fiatgate.status.")
 _UNWRAPPED: Final = ("/grpc.",)
+
+# What a liveness probe asks: a process that waits for NATS isn't ready, and starting it again would not help.
+ALIVE: Final = "alive"
 
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
@@ -62,7 +66,8 @@ class Options:
 class RpcServer(grpc.Server):
     """A grpc.Server to give to `add_…Servicer_to_server`; knows the services it was given.
 
-    `start` serves health (SERVING) and reflection besides them; `stop` is graceful.
+    `start` serves health (SERVING) and reflection besides them; `stop` is graceful. Health also knows the name
+    `alive`: SERVING as long as the process can answer, whatever `set_serving` said.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -102,6 +107,7 @@ class RpcServer(grpc.Server):
     def start(self) -> None:
         reflection.enable_server_reflection([*self._services, reflection.SERVICE_NAME], self._server)
         self._server.start()
+        self._health.set(ALIVE, health_pb2.HealthCheckResponse.SERVING)
         self.set_serving(True)
 
     def set_serving(self, serving: bool) -> None:
