@@ -75,6 +75,8 @@ async def _ask(
 def _quote(source: RateSource, document: object, path: str) -> Quote:
     try:
         return Quote(source.name, rate=quoted_rate(_number(value_at(document, path)), invert=source.invert))
+    except ArithmeticError:  # so small that what it is the inverse of overflows
+        return Quote(source.name, error="not a plausible rate")
     except (LookupError, ValueError) as error:
         return Quote(source.name, error=_text(error))
 

@@ -150,6 +150,18 @@ def test_a_private_source_is_not_called_unless_the_setting_allows_it(rate_server
     assert allowed.rate == 90
 
 
+def test_a_number_too_small_to_be_turned_round_fails_its_source_alone(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    rate_server.say("/good", {code: "92.5"})
+    rate_server.bodies["/broken"] = b'{"rates": {"%s": 1e-2000000}}' % code.encode()
+    broken = rate_server.source("/broken", code, invert=True)
+    rate = make_catalog(rate_sources=[broken, rate_server.source("/good", code)]).pull()[code].in_force
+    assert rate.source_rate == "92.5"
+    assert rate.sources[0].error == "not a plausible rate"
+
+
 def test_one_source_may_quote_many_currencies_and_another_the_other_way_round(
     make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
 ) -> None:
