@@ -29,7 +29,9 @@ BATCH = 32
 PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
-STALE_AFTER_SECONDS = 60.0
+STALE_AFTER_SECONDS = 4.0
+"""An idle consumer fetches once a second. One that has not for so long has stopped; readiness tells within 5 s."""
+
 RETRY_ROWS = 1000
 SWEEP_ROWS = 5000
 SWEEP_EVERY = timedelta(hours=1)
@@ -72,7 +74,7 @@ class Consumer:
         self._clock = clock
         self._park_after_failures = park_after_failures
         self._first_retry_seconds = first_retry_seconds
-        self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, clock=clock)
+        self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
         self._pull: Pull | None = None
         self._swept_at = clock.now()
 
@@ -143,11 +145,13 @@ class Consumer:
         if self._pull is None:
             self._pull = self._bus.open_pull(self.name, self._subject)
         events = self._pull.take(BATCH)
+        self._pulse.beat()
         try:
             if len(events) > 1 and self._handle_together(events):
                 events = []
             while events and not stop.is_set():
                 self.handle(events[0])
+                self._pulse.beat()
                 del events[0]
         except DatabaseUnavailable:
             self._hand_back(events, OUTAGE_RETRY_SECONDS)

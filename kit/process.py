@@ -10,6 +10,9 @@
 serve. They are started anew, not forked: gRPC doesn't survive a fork. Exit codes: 0 stopped as asked, 1
 failed (the supervisor starts it again), 2 settings to correct.
 
+Health says NOT_SERVING while one of its workers has stopped doing its work; the name `alive` answers SERVING all the
+same, for whoever restarts what does not answer.
+
 SIGTERM and SIGINT stop gracefully within `stop_seconds`: health turns NOT_SERVING, new calls are refused,
 calls and workers in progress end. A second signal ends the process at once.
 """
@@ -40,6 +43,7 @@ if TYPE_CHECKING:  # costly to import, and the service brings those it uses
 
 FAILED: Final = 1
 DATABASE_RETRY_SECONDS: Final = 0.25
+READINESS_SECONDS: Final = 0.5
 PARENT_CHECK_SECONDS: Final = 1.0
 # What a process may take beyond `stop_seconds` before its parent kills it.
 KILL_AFTER_SECONDS: Final = 15
@@ -236,7 +240,7 @@ class _Process:
         stop.on_set(drain)
         code = 0
         try:
-            run_all(workers, stop)
+            run_all([*workers, _Readiness(server, workers)], stop)
         except WorkerDied as died:
             _log.error("worker died", error=str(died), exc_info=died.__cause__)
             code = FAILED
@@ -250,6 +254,32 @@ class _Process:
         deps.db.dispose()
         _log.info("stopped", code=code)
         return code
+
+
+class _Readiness:
+    """Health follows the workers: NOT_SERVING while one of them has stopped doing its work."""
+
+    name = "readiness"
+
+    def __init__(self, server: RpcServer, workers: Sequence[Worker]) -> None:
+        self._server = server
+        self._workers = workers
+        self._ill: list[str] = []
+
+    def run(self, stop: Stop) -> None:
+        while not stop.wait(READINESS_SECONDS):
+            ill = [health for worker in self._workers if not (health := worker.health()).healthy]
+            names = [health.name for health in ill]
+            if names != self._ill:
+                self._ill = names
+                self._server.set_serving(not ill)
+                if ill:
+                    _log.warning("not ready", workers={health.name: health.detail for health in ill})
+                else:
+                    _log.info("ready again")
+
+    def health(self) -> WorkerHealth:
+        return WorkerHealth(self.name, healthy=True, last_run_at=None)
 
 
 class _Orphaned:

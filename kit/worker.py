@@ -84,7 +84,10 @@ class Stop(threading.Event):
 
 @dataclass(frozen=True)
 class WorkerHealth:
-    """How one worker is: `last_run_at` is its last step that ended well, null before the first."""
+    """How one worker is: `last_run_at` is its last step that ended well, null before the first.
+
+    One that is not healthy takes the process's readiness with it (`kit.process`).
+    """
 
     name: str
     healthy: bool
@@ -104,11 +107,24 @@ class Worker(Protocol):
 
 
 class Pulse:
-    """What a worker tells about itself: when a step last ended well, and what last went wrong."""
+    """What a worker tells about itself: when a step last ended well, and what last went wrong.
 
-    def __init__(self, name: str, *, stale_after_seconds: float, clock: Clock | None = None) -> None:
+    It is ill when no step ended well for `stale_after_seconds`. To wait out an `Outage` is no illness: what is
+    away is told by itself, and readiness must not fall with it. Unless `outages_count`, for a worker that is there
+    for nobody while it waits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        stale_after_seconds: float,
+        outages_count: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
         self._name = name
         self._stale_after_seconds = stale_after_seconds
+        self._outages_count = outages_count
         self._clock = clock or SystemClock()
         self._last_run_at: datetime | None = None
         self._last_beat_seconds = monotonic_seconds()
@@ -121,6 +137,8 @@ class Pulse:
 
     def trouble(self, error: BaseException) -> None:
         self._trouble = f"{type(error).__name__}: {error}"[:200]
+        if isinstance(error, Outage) and not self._outages_count:
+            self._last_beat_seconds = monotonic_seconds()
 
     def health(self) -> WorkerHealth:
         silent_seconds = monotonic_seconds() - self._last_beat_seconds

@@ -21,6 +21,7 @@ import yaml
 from gateway.edge import REQUEST_SECONDS
 from gateway.server import GRACEFUL_SECONDS
 from kit.config import ServiceSettings, Settings, variables_of
+from kit.rpc.server import ALIVE
 from kit.worker import GRACE_SECONDS
 from tools.docs import settings_classes
 
@@ -232,6 +233,14 @@ def test_probes_ask_the_port_that_listens(deployment: Manifest) -> None:
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         asked = main[probe].get("grpc") or main[probe]["httpGet"]
         assert asked["port"] in {port[key] for port in main["ports"] for key in ("name", "containerPort")}
+
+
+@on_deployments
+def test_a_pod_that_waits_for_nats_is_told_of_and_not_started_again(deployment: Manifest) -> None:
+    asked = {probe: container(deployment)[probe].get("grpc") for probe in ("readinessProbe", "livenessProbe")}
+    if asked["livenessProbe"] is not None:  # not the gateway's
+        assert asked["livenessProbe"]["service"] == ALIVE
+        assert "service" not in asked["readinessProbe"]
 
 
 @on_deployments

@@ -1,11 +1,14 @@
 """`fiatgate status`: is everything well, on one screen."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
+import requests
 import typer
 from rich import box
 from rich.live import Live
@@ -28,17 +31,40 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Health of every service, its workers and its queues. Exit code 1 when something is ill."""
-    services = [_ask(name) for name in connection.SERVICES]
+    services = _ask_all()
     if as_json:
         output.print_json(services)
     elif watch:
-        with _until_interrupted(), Live(_table(services), console=output.console, auto_refresh=False) as live:
+        with _until_interrupted(), Live(console=output.console, auto_refresh=False, screen=True) as live:
             while True:
+                live.update(
+                    _table(services, caption=f"{SystemClock().now():%H:%M:%S} UTC, Ctrl-C ends"), refresh=True
+                )
                 time.sleep(REFRESH_SECONDS)
-                live.update(_table([_ask(name) for name in connection.SERVICES]), refresh=True)
+                services = _ask_all()
     else:
         output.console.print(_table(services))
     raise typer.Exit(0 if all(service["healthy"] for service in services) else 1)
+
+
+def _ask_all() -> list[dict[str, Any]]:
+    """All at once: several that do not answer cost no more time than one."""
+    questions: list[Callable[[], dict[str, Any]]] = [
+        _ask_gateway,
+        *(partial(_ask, name) for name in connection.SERVICES),
+    ]
+    with ThreadPoolExecutor(len(questions)) as threads:
+        return list(threads.map(lambda ask: ask(), questions))
+
+
+def _ask_gateway() -> dict[str, Any]:
+    """What its /readyz says: which services serve, as it sees them."""
+    row: dict[str, Any] = {"service": "gateway", "healthy": False}
+    try:
+        answer = requests.get(f"{connection.gateway_url()}/readyz", timeout=ASK_SECONDS)
+        return row | {"healthy": answer.status_code == 200, "services": answer.json()["services"]}
+    except (requests.RequestException, KeyError):
+        return row | {"error": "NO_ANSWER"}
 
 
 def _ask(name: str) -> dict[str, Any]:
@@ -50,8 +76,8 @@ def _ask(name: str) -> dict[str, Any]:
     return output.plain(answer) | {"healthy": answer.database_ok and answer.nats_ok and workers_well}
 
 
-def _table(services: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
+def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, caption=caption)
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
     table.add_column("workers and numbers")
@@ -67,6 +93,10 @@ def _details(service: dict[str, Any]) -> Iterator[str]:
     if "error" in service:
         yield f"[bold red]does not answer[/bold red] ({escape(service['error'])})"
         return
+    if "services" in service:
+        away = [name for name, state in service["services"].items() if state != "serving"]
+        yield f"[bold red]not serving: {escape(', '.join(away))}[/bold red]" if away else "all services serve"
+        return
     for name, ok in (("database", service["database_ok"]), ("nats", service["nats_ok"])):
         if not ok:
             yield f"[bold red]{name} away[/bold red]"
@@ -74,6 +104,10 @@ def _details(service: dict[str, Any]) -> Iterator[str]:
         if not worker["healthy"]:
             yield f"[bold red]{escape(worker['name'])}[/bold red] {_round_of(worker)} {escape(worker['detail'])}"
     well = [worker for worker in service["workers"] if worker["healthy"]]
+    for worker in well:
+        if worker["detail"]:  # it waits for something that is away
+            yield f"[yellow]{escape(worker['name'])}[/yellow] {_round_of(worker)} {escape(worker['detail'])}"
+    well = [worker for worker in well if not worker["detail"]]
     if well:
         yield ", ".join(f"[green]{escape(worker['name'])}[/green] {_round_of(worker)}" for worker in well)
     if service["gauges"]:

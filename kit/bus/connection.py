@@ -26,7 +26,8 @@ from kit.bus.messages import (
     error_text,
 )
 from kit.bus.pull import Pull
-from kit.worker import Pulse, Stop, WorkerHealth
+from kit.clock import SystemClock
+from kit.worker import Stop, WorkerHealth
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +68,8 @@ class Bus:
         self._listeners: list[tuple[str, Listener]] = []
         self._listening = 0
         self._told = ""
-        self._pulse = Pulse("bus", stale_after_seconds=60)
+        self._clock = SystemClock()
+        self._connected_at: datetime | None = None
 
     def start(self) -> None:
         """Begin to connect, in the background: NATS may be away now and come later. A second call does
@@ -151,9 +153,11 @@ class Bus:
             self._require_life()
 
     def health(self) -> WorkerHealth:
+        """Ill only when given up for good; `detail` tells of an absence, which is waited out."""
         if self.connected:
-            self._pulse.beat()
-        return self._pulse.health()
+            self._connected_at = self._clock.now()
+        detail = "" if self.connected else "not connected to NATS"
+        return WorkerHealth(self.name, self.healthy, self._connected_at, detail)
 
     def _require_life(self) -> None:
         if not self.healthy and not self._closing:

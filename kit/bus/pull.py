@@ -29,7 +29,9 @@ from kit.ids import parse_id
 log = structlog.get_logger(__name__)
 
 ACK_WAIT_SECONDS = 30.0
-REQUEST_SECONDS = 5.0
+REQUEST_SECONDS = 1.0
+"""How long a request for messages stays open. Short: an idle consumer shows with each answer that it still fetches."""
+
 SILENCE_SECONDS = 2.0
 CALL_TIMEOUT_SECONDS = 10.0
 
@@ -59,7 +61,7 @@ class Pull:
             self._loop.call(self._close, timeout_seconds=CALL_TIMEOUT_SECONDS)
 
     def take(self, limit: int) -> list[Incoming]:
-        """Up to `limit` deliveries as soon as there is one; none after about 5 s, or when interrupted.
+        """Up to `limit` deliveries as soon as there is one; none after about 1 s, or when interrupted.
 
         Raises `BusUnavailable` when the consumer is gone or the server fell silent: close this, open another.
         """

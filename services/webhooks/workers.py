@@ -63,6 +63,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     return [
         Gauge("webhooks_due", backlog.due),
         Gauge("oldest_due_seconds", backlog.oldest_due.total_seconds(), "seconds"),
+        Gauge("oldest_undelivered_seconds", backlog.oldest_undelivered.total_seconds(), "seconds"),
         Gauge("inflight", backlog.in_flight),
         Gauge("parked", backlog.parked),
     ]

@@ -1,6 +1,7 @@
 """A service with nothing but what every process has: `python -m tests.kit.sample_service run` (tests/kit/test_process).
 
-Its one RPC answers with the process id and does as it's told: `sleep SECONDS`, or nothing.
+Its one RPC answers with the process id and does as it's told: `sleep SECONDS`, `freeze` or `thaw` its worker,
+`close` the connection to NATS as nats-py does when it gives up, or nothing.
 """
 
 import os
@@ -35,6 +36,7 @@ class Deps:
     db: Database
     bus: Bus | None
     sleeping: list[bytes] = field(default_factory=list)  # the calls that do so right now
+    may_step: threading.Event = field(default_factory=threading.Event)
 
 
 def wire(settings: SampleSettings) -> Deps:
@@ -51,6 +53,13 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
         if verb == "sleep":
             deps.sleeping.append(request)
             threading.Event().wait(float(seconds))
+        elif verb == "freeze":
+            deps.may_step.clear()
+        elif verb == "thaw":
+            deps.may_step.set()
+        elif verb == "close":
+            assert deps.bus is not None
+            deps.bus._loop.post(deps.bus._client.close)
         return str(os.getpid()).encode()
 
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(do)
@@ -61,9 +70,11 @@ def workers(deps: Deps) -> Sequence[Worker]:
     def step() -> bool:
         if deps.settings.worker_dies:
             raise Fatal("as told")
+        deps.may_step.wait()
         return False
 
-    return [Loop("steps", step, every_seconds=0.1)]
+    deps.may_step.set()
+    return [Loop("steps", step, every_seconds=0.1, stale_after_seconds=1)]
 
 
 def companions(deps: Deps) -> Sequence[Worker]:

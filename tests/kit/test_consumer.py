@@ -257,3 +257,33 @@ def test_a_consumer_goes_on_after_its_durable_or_the_stream_was_deleted(
     bus._loop.call(delete_stream, timeout_seconds=5)
     _publish(bus, subject, "three")
     _wait_for_notes(db, "one", "three", "two")
+
+
+def test_a_consumer_that_hears_nothing_from_nats_is_ill_until_it_does(
+    db: Database, bus: Bus, subject: str, start: Start, nats_server: NatsServer
+) -> None:
+    consumer = start(_note)
+    _publish(bus, subject, "before")
+    _wait_for_notes(db, "before")
+    with nats_server.paused():
+        wait_until(lambda: not consumer.health().healthy, "the illness", timeout_seconds=20)
+        assert "fell silent" in consumer.health().detail or "nothing done" in consumer.health().detail
+    wait_until(lambda: consumer.health().healthy, "the recovery", timeout_seconds=30)
+    _publish(bus, subject, "after")
+    _wait_for_notes(db, "after", "before")
+
+
+def test_a_consumer_whose_handler_hangs_is_ill(db: Database, bus: Bus, subject: str, start: Start) -> None:
+    hanging, freed = threading.Event(), threading.Event()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        hanging.set()
+        freed.wait(60)
+
+    consumer = start(handle)
+    _publish(bus, subject, "stuck")
+    assert hanging.wait(20)
+    assert consumer.health().healthy
+    wait_until(lambda: not consumer.health().healthy, "the illness", timeout_seconds=20)
+    freed.set()
+    wait_until(lambda: consumer.health().healthy, "the recovery", timeout_seconds=20)

@@ -49,15 +49,19 @@ class Running:
     def wait_until_serving(self) -> None:
         def serving() -> bool:
             assert self.process.poll() is None, self.log
-            try:
-                answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
-            except grpc.RpcError:
-                return False
-            return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+            return bool(self.health() == health_pb2.HealthCheckResponse.SERVING)
 
+        wait_until(serving)
+
+    def health(self, name: str = "") -> int | None:
+        """What the standard health service says; None when nobody answers."""
         with grpc.insecure_channel(self.address) as channel:  # one of kit's would log each failure
-            stub = health_pb2_grpc.HealthStub(channel)
-            wait_until(serving)
+            try:
+                request = health_pb2.HealthCheckRequest(service=name)
+                status: int = health_pb2_grpc.HealthStub(channel).Check(request, timeout=1).status
+            except grpc.RpcError:
+                return None
+            return status
 
     def wait_until_sleeping(self) -> None:
         wait_until(lambda: [gauge.value for gauge in self.status().gauges] == [1])
@@ -151,6 +155,38 @@ def test_the_bus_is_connected_and_among_the_workers(start: Start, nats_url: str)
     wait_until(lambda: running.status().nats_ok)
     assert "bus" in {worker.name for worker in running.status().workers}
     assert running.stop() == 0
+
+
+def test_health_follows_the_workers_and_alive_does_not(start: Start) -> None:
+    serving, not_serving = (
+        health_pb2.HealthCheckResponse.SERVING,
+        health_pb2.HealthCheckResponse.NOT_SERVING,
+    )
+    running = start("run")
+    running.wait_until_serving()
+
+    running.do("freeze")
+
+    wait_until(lambda: running.health() == not_serving, seconds=15)  # stale after 1 s
+    assert running.health("alive") == serving, "starting it again would not help"
+    assert '"workers": {"steps": "nothing done for' in running.log
+    running.do("thaw")
+    running.wait_until_serving()
+    assert running.stop() == 0
+
+
+def test_a_connection_to_nats_that_is_closed_for_good_ends_the_process(start: Start, nats_url: str) -> None:
+    running = start("run", with_bus="on", nats_url=nats_url)
+    running.wait_until_serving()
+    wait_until(lambda: running.status().nats_ok)
+
+    running.do("close")
+
+    assert (
+        running.ends(20) == 1
+    )  # it looks every second; nobody is served meanwhile by one that hears of no event
+    assert "the connection to NATS was closed for good" in running.log
+    assert running.health() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

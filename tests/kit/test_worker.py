@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kit.clock import monotonic_seconds
-from kit.worker import Fatal, Loop, Outage, Signal, Stop, Worker, WorkerDied, WorkerHealth, run_all
+from kit.worker import Fatal, Loop, Outage, Pulse, Signal, Stop, Worker, WorkerDied, WorkerHealth, run_all
 from tests.support.clock import START, ManualClock
 
 
@@ -93,6 +93,17 @@ def test_a_loop_whose_steps_only_fail_becomes_unhealthy_and_says_why() -> None:
     assert health.detail == "ValueError: the reason"
     stop.set()
     thread.join(5)
+
+
+@pytest.mark.parametrize(("outages_count", "healthy"), [(False, True), (True, False)])
+def test_an_outage_is_an_illness_only_of_those_who_say_so(outages_count: bool, healthy: bool) -> None:
+    pulse = Pulse("one", stale_after_seconds=0.2, outages_count=outages_count)
+    threading.Event().wait(0.3)
+    assert not pulse.health().healthy
+    pulse.trouble(Outage("nobody there"))
+    assert pulse.health().healthy is healthy
+    pulse.beat()
+    assert pulse.health().healthy
 
 
 def test_run_all_ends_when_it_is_told_to() -> None:

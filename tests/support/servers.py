@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.local.nats import Nats
@@ -47,6 +50,16 @@ class Server(ABC):
             self._process.kill()
             self._process.wait(_STOP_SECONDS)
             self._process = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Inside the block it runs and does nothing: connections stay open and silent."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def restart(self) -> None:
         """`stop`, then `start` on the same port and data."""
@@ -95,7 +108,7 @@ class PostgresServer(Server):
         return self._server.is_ready()
 
     def _interrupt(self, process: subprocess.Popen[bytes]) -> None:
-        process.send_signal(2)  # SIGINT: a fast shutdown that does not wait for clients
+        process.send_signal(signal.SIGINT)  # a fast shutdown that does not wait for clients
 
 
 class NatsServer(Server):

@@ -161,10 +161,14 @@ def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: dateti
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits, and which of the automatic attempts that are due are under way."""
+    """What waits, and which of the automatic attempts that are due are under way.
+
+    oldest_undelivered  age of the oldest event that still has attempts to come
+    """
 
     due: int
     oldest_due: timedelta
+    oldest_undelivered: timedelta
     in_flight: int
     parked: int
 
@@ -172,6 +176,8 @@ class Backlog:
 _BACKLOG = text("""
 SELECT count(*) FILTER (WHERE NOT leased) AS due,
        coalesce(:now - min(next_retry_at) FILTER (WHERE NOT leased), interval '0') AS oldest_due,
+       (SELECT coalesce(:now - min(created_at), interval '0') FROM events WHERE status = 'pending')
+           AS oldest_undelivered,
        count(*) FILTER (WHERE leased) AS in_flight,
        (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked
 FROM (
