@@ -50,8 +50,22 @@ class Invoice(Base):
             postgresql_where=text("status = 'pending'"),
         ),
         Index("ix_invoices_customer", "merchant_id", "customer_id", "created_at"),
-        Index("ix_invoices_list", "merchant_id", "created_at", "id"),
-        Index("ix_invoices_list_status", "merchant_id", "status", "created_at", "id"),
+        # The lists': with the currency they count and skip without touching a row.
+        Index(
+            "ix_invoices_list",
+            "merchant_id",
+            "created_at",
+            "id",
+            postgresql_include=["currency_code"],
+        ),
+        Index(
+            "ix_invoices_list_status",
+            "merchant_id",
+            "status",
+            "created_at",
+            "id",
+            postgresql_include=["currency_code"],
+        ),
         # The expiry worker's: only invoices that still wait for a method.
         Index(
             "ix_invoices_waiting",

@@ -56,9 +56,19 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status <> 'pending'"),
     )
-    op.create_index("ix_invoices_list", "invoices", ["merchant_id", "created_at", "id"], unique=False)
     op.create_index(
-        "ix_invoices_list_status", "invoices", ["merchant_id", "status", "created_at", "id"], unique=False
+        "ix_invoices_list",
+        "invoices",
+        ["merchant_id", "created_at", "id"],
+        unique=False,
+        postgresql_include=["currency_code"],
+    )
+    op.create_index(
+        "ix_invoices_list_status",
+        "invoices",
+        ["merchant_id", "status", "created_at", "id"],
+        unique=False,
+        postgresql_include=["currency_code"],
     )
     op.create_index(
         "ix_invoices_waiting",
