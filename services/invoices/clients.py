@@ -13,9 +13,9 @@ from uuid import UUID
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.clock import monotonic_seconds
-from kit.errors import database_unavailable
+from kit.errors import Refused, database_unavailable
 from kit.rpc.client import channel
-from kit.worker import Loop, Signal
+from kit.worker import Loop, Outage, Signal
 
 CATALOG_HINT = "fiatgate-hint.catalog"
 CATALOG_RELOAD_SECONDS = 2.0
@@ -92,7 +92,7 @@ class CatalogClient:
 
     def reloading(self) -> Loop:
         """The loop that every process with calls runs: reloads every 2 s, and when `changed` rings."""
-        return Loop("catalog-copy", self._load, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
+        return Loop("catalog-copy", self._reload, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
 
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
         """Raises `Refused` with the reasons of CatalogService.GetQuote."""
@@ -118,11 +118,19 @@ class CatalogClient:
         request = catalog_pb2.ListMethodOffersRequest(merchant=merchant, currency_code=currency_code)
         return self._stub.ListMethodOffers(request).offers
 
-    def _load(self) -> bool:
+    def _reload(self) -> bool:
+        try:
+            self._load()
+        except Refused as refused:
+            if refused.reason == "DB_UNAVAILABLE":  # away: waited out, and no illness of this process
+                raise Outage(f"catalog: {refused.message}") from refused
+            raise
+        return False
+
+    def _load(self) -> None:
         answer = self._stub.GetCatalog(catalog_pb2.GetCatalogRequest())
         self._catalog = catalog_from_message(answer)
         self._loaded_at_seconds = monotonic_seconds()
-        return False
 
 
 def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:

@@ -7,12 +7,14 @@ from threading import Thread
 
 import pytest
 
+from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.bus import Bus
 from kit.worker import Stop, run_all
 from services.invoices import events, workers
+from services.invoices.clients import CatalogClient
 from services.invoices.domain import InvoiceStatus
 from services.invoices.operations import checkout, reading
 from tests.invoices.conftest import World
@@ -94,3 +96,14 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
     gauges = {gauge.name: gauge.value for gauge in workers.gauges(world.deps)}
     assert gauges["deals_pending"] == 1
     assert set(gauges) == {"outbox_unpublished", "outbox_oldest_seconds", "deals_pending", "deals_in_appeal"}
+
+
+def test_a_catalog_that_is_away_is_waited_out() -> None:
+    copying, stop = CatalogClient(f"127.0.0.1:{free_ports(1)[0]}").reloading(), Stop()
+    thread = Thread(target=copying.run, args=(stop,))
+    thread.start()
+    wait_until(lambda: copying.health().detail != "", "the first failure", timeout_seconds=15)
+    stop.set()
+    thread.join(10)
+    assert copying.health().healthy
+    assert copying.health().detail.startswith("Outage: catalog")
