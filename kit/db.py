@@ -1,9 +1,10 @@
 """PostgreSQL: the pool, the two ways to use it, and what its errors mean.
 
 `transaction()` is for operations of several statements (an ORM session, one commit at the end);
-`autocommit()` is for one hot statement that needs no BEGIN and COMMIT round trips. Nobody else commits. Each
-connection carries its limits (statement, lock and idle timeouts) to the server, so that a lost client can't
-hold locks (DESIGN section 8).
+`autocommit()` is for a single statement, which needs no BEGIN and COMMIT round trips; `one_or_none()` is for
+the few that every request waits for (see `kit.prepared`). Nobody else commits. Each connection carries its
+limits (statement, lock and idle timeouts) to the server, so that a lost client can't hold locks (DESIGN
+section 8).
 """
 
 import functools
@@ -15,6 +16,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ParamSpec, TypeVar
 
+import psycopg2
 from sqlalchemy import (
     Connection,
     DateTime,
@@ -33,6 +35,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from kit.prepared import Prepared, PreparedConnections
 from kit.worker import Outage, Signal
 
 P = ParamSpec("P")
@@ -102,22 +105,26 @@ class Database:
             "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
             "timezone": "UTC",
         }
+        address = make_url(url).set(drivername="postgresql+psycopg2")
+        connect_args: dict[str, Any] = {
+            "application_name": name,
+            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+            "options": " ".join(f"-c {key}={value}" for key, value in options.items()),
+            # A server that vanished without a word is noticed soon after the statement should have ended.
+            "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
+        }
         self._engine = create_engine(
-            make_url(url).set(drivername="postgresql+psycopg2"),
+            address,
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
             use_native_hstore=False,  # spares each new connection a query
-            connect_args={
-                "application_name": name,
-                "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-                "options": " ".join(f"-c {key}={value}" for key, value in options.items()),
-                # A server that vanished without a word is noticed soon after the statement should have ended.
-                "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
-            },
+            connect_args=connect_args,
         )
         event.listen(self._engine, "checkout", _refuse_closed_connection)
+        target = address.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **connect_args))
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -134,7 +141,7 @@ class Database:
 
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
-        """A Core connection where each statement is its own transaction: for one hot statement."""
+        """A Core connection where each statement is its own transaction: for single statements."""
         with _translated(), self._engine.connect() as connection:
             # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but pays a round
             # trip (SET default_transaction_isolation) to undo it: as long as the statement itself.
@@ -147,14 +154,20 @@ class Database:
                 if not driver.closed:
                     driver.autocommit = False
 
+    def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+        """The row of a hot statement, which is its own transaction, on a connection of the calling thread."""
+        with _translated():
+            return self._prepared.one_or_none(statement, values)
+
     def ping(self) -> None:
         """One round trip; raises `DatabaseUnavailable` when the database does not answer."""
         with self.autocommit() as connection:
             connection.execute(text("SELECT 1"))
 
     def dispose(self) -> None:
-        """Close the pooled connections."""
+        """Close the pooled connections and those of the hot statements."""
         self._engine.dispose()
+        self._prepared.close()
 
 
 def wake_after_commit(tx: Session, signal: Signal) -> None:
@@ -210,20 +223,31 @@ def _translated() -> Iterator[None]:
         raise DatabaseUnavailable("no free connection in the pool") from error
     except exc.DBAPIError as error:
         _hide_values(error)
-        meaning = _meaning(error)
+        meaning = _meaning(error.orig, lost=error.connection_invalidated)
+        if meaning is None:
+            raise
+        raise meaning from error
+    except psycopg2.Error as error:  # of a prepared statement
+        _cut_after_first_line(error)
+        meaning = _meaning(error, lost=isinstance(error, psycopg2.InterfaceError))
         if meaning is None:
             raise
         raise meaning from error
 
 
 def _hide_values(error: exc.DBAPIError) -> None:
-    """Cut PostgreSQL's message after its first line: what follows quotes the failing row, and the log would
-    keep it.
+    """Cut PostgreSQL's message after its first line: what follows quotes the failing row or the statement
+    with its values, and the log would keep it.
     """
     if error.orig is not None:
-        told = str(error.orig).strip().partition("\n")[0]
-        error.orig.args = (told,)
+        told = _cut_after_first_line(error.orig)
         error.args = (f"({type(error.orig).__name__}) {told}",)
+
+
+def _cut_after_first_line(error: BaseException) -> str:
+    told = str(error).strip().partition("\n")[0]
+    error.args = (told,)
+    return told
 
 
 # SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).
@@ -238,18 +262,21 @@ _AWAY = (
 )  # connection, resources, shutdown, became a standby, idle too long
 
 
-def _meaning(error: exc.DBAPIError) -> DatabaseUnavailable | None:
-    """What the driver's error means to a caller; None when it is a bug, not the weather."""
-    summary = str(error.orig).strip().partition("\n")[0]
-    code: str | None = getattr(error.orig, "pgcode", None)
+def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable | None:
+    """What the driver's error means to a caller; None when it is a bug, not the weather.
+
+    lost  whether the connection is known to be gone
+    """
+    summary = str(error)
+    code: str | None = getattr(error, "pgcode", None)
     if code is None:  # no answer came from the server at all
-        lost = error.connection_invalidated or isinstance(error, exc.OperationalError)
+        lost = lost or isinstance(error, psycopg2.OperationalError)
         return DatabaseUnavailable(summary) if lost else None
     if code in _CONFLICTS:
         return TransactionConflict(summary)
     if code in _BUSY:
         return DatabaseBusy(summary)
-    if code.startswith(_AWAY) or error.connection_invalidated:
+    if code.startswith(_AWAY) or lost:
         return DatabaseUnavailable(summary)
     return None
 

@@ -41,13 +41,14 @@ class Invoice(Base):
     __tablename__ = "invoices"
     __table_args__ = (
         UniqueConstraint("merchant_id", "external_id"),
-        # One pending invoice per customer: PENDING_INVOICE_EXISTS, whatever races.
+        # One pending invoice per customer: PENDING_INVOICE_EXISTS, whatever races. Not by status: a search by
+        # status may be planned over ix_invoices_list_status, through all pending invoices of the merchant.
         Index(
             "uq_invoices_pending_customer",
             "merchant_id",
             "customer_id",
             unique=True,
-            postgresql_where=text("status = 'pending'"),
+            postgresql_where=text("finished_at IS NULL"),
         ),
         Index("ix_invoices_customer", "merchant_id", "customer_id", "created_at"),
         # The lists': with the currency they count and skip without touching a row.

@@ -237,7 +237,7 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         created_at=timestamp_from(view.created_at),
         expires_at=timestamp_from(view.expires_at),
         finished_at=timestamp_from(view.finished_at),
-        deal=_deal_of_view(view) if isinstance(view, Row) and view.deal_id is not None else None,
+        deal=None if isinstance(view, NewInvoice) or view.deal_id is None else _deal_of_view(view),
         key_id=str(view.key_id),
     )
 

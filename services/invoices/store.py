@@ -1,20 +1,25 @@
 """Every query of the invoices service, named by what it returns. Nothing here decides."""
 
+from collections import namedtuple
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, func, select, text, update
+from sqlalchemy import Connection, Row, Select, func, select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.db import Database
+from kit.prepared import Prepared
 from services.invoices.domain import CreationFacts, DealStatus, InvoiceStatus, NewInvoice
 from services.invoices.models import Deal, DealTransition, Invoice, Outbox, Requisite, Switch
 
 InvoiceView = Row[Any]
-"""An invoice with its newest deal: the columns of `invoices`, and those of `deals` with the prefix `deal_`.
+"""An invoice with its newest deal: the columns of `invoices`, and those of `deals` with the prefix `deal_`
+(a Row, or a named tuple alike).
 
 `deal_id` is null when there is no deal, and so is everything else with that prefix.
 """
@@ -31,7 +36,9 @@ _VIEW = select(*Invoice.__table__.columns, *_DEAL_COLUMNS).select_from(
 
 # One round trip decides and inserts: the facts are those of the insert's own snapshot, and what slips in beside it
 # is caught by the unique constraints (nothing created, no fact against it: ask again).
-_CREATE = text("""
+_CREATE = Prepared(
+    "create_if_allowed",
+    """
 WITH duplicate AS (
   SELECT id, status FROM invoices WHERE merchant_id = :merchant_id AND external_id = :external_id
 ), waiting AS (
@@ -39,7 +46,7 @@ WITH duplicate AS (
          CASE WHEN i.deal_id IS NULL THEN i.expires_at <= :created_at
               ELSE d.sub_status = 'awaiting_payment' AND d.expires_at <= :created_at END AS overdue
   FROM invoices i LEFT JOIN deals d ON d.id = i.deal_id
-  WHERE i.merchant_id = :merchant_id AND i.customer_id = :customer_id AND i.status = 'pending'
+  WHERE i.merchant_id = :merchant_id AND i.customer_id = :customer_id AND i.finished_at IS NULL
 ), newest_unpaid AS (
   SELECT created_at FROM invoices
   WHERE merchant_id = :merchant_id AND customer_id = :customer_id
@@ -73,11 +80,32 @@ SELECT EXISTS (SELECT FROM created) AS created,
        unpaid.oldest AS oldest_unpaid_at,
        free.requisite AS requisite_free
 FROM unpaid, free, system
-""")
+""",
+    {
+        "id": "uuid",
+        "merchant_id": "uuid",
+        "key_id": "uuid",
+        "external_id": "text",
+        "amount": "numeric",
+        "currency_code": "text",
+        "customer_id": "text",
+        "purpose": "text",
+        "callback_url": "text",
+        "success_url": "text",
+        "fail_url": "text",
+        "created_at": "timestamptz",
+        "expires_at": "timestamptz",
+        "acceptable": "boolean",
+        "method_codes": "text[]",
+        "window_start": "timestamptz",
+        "customer_limit": "bigint",
+    },
+    CreationFacts,
+)
 
 
 def create_if_allowed(
-    connection: Connection,
+    db: Database,
     new: NewInvoice,
     *,
     acceptable: bool,
@@ -86,7 +114,7 @@ def create_if_allowed(
     customer_limit: int,
 ) -> CreationFacts:
     """Insert the invoice unless a fact speaks against it, and return the facts. One statement."""
-    row = connection.execute(
+    facts = db.one_or_none(
         _CREATE,
         {
             "id": new.id,
@@ -108,8 +136,9 @@ def create_if_allowed(
             "window_start": window_start,
             "customer_limit": customer_limit,
         },
-    ).one()
-    return CreationFacts(*row)
+    )
+    assert facts is not None
+    return facts
 
 
 # -- reading invoices
@@ -119,19 +148,32 @@ def invoice_view(connection: Connection | Session, invoice_id: UUID) -> InvoiceV
     return connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
 
 
-def invoice_view_by_ref(
-    connection: Connection, merchant_id: UUID, ref: str, ref_id: UUID | None
-) -> InvoiceView | None:
+_ViewTuple = namedtuple("_ViewTuple", list(_VIEW.selected_columns.keys()))  # type: ignore[misc]  # of the tables
+_VIEW_SQL = str(_VIEW.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+
+
+def _view_from_columns(*columns: Any) -> Any:
+    return _ViewTuple(*columns)
+
+
+def _view_of_merchant(name: str, condition: str, parameter: str, type_name: str) -> Prepared[InvoiceView]:
+    sql = f"{_VIEW_SQL} WHERE invoices.merchant_id = :merchant_id AND {condition}"
+    return Prepared(name, sql, {"merchant_id": "uuid", parameter: type_name}, _view_from_columns)
+
+
+_VIEW_BY_ID = _view_of_merchant("invoice_by_id", "invoices.id = :id", "id", "uuid")
+_VIEW_BY_EXTERNAL_ID = _view_of_merchant(
+    "invoice_by_external_id", "invoices.external_id = :external_id", "external_id", "text"
+)
+
+
+def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID | None) -> InvoiceView | None:
     """The merchant's invoice of that id, else the one of that external id (SPEC endpoint 2)."""
     if ref_id is not None:
-        by_id = connection.execute(
-            _VIEW.where(Invoice.merchant_id == merchant_id, Invoice.id == ref_id)
-        ).one_or_none()
+        by_id = db.one_or_none(_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
         if by_id is not None:
             return by_id
-    return connection.execute(
-        _VIEW.where(Invoice.merchant_id == merchant_id, Invoice.external_id == ref)
-    ).one_or_none()
+    return db.one_or_none(_VIEW_BY_EXTERNAL_ID, {"merchant_id": merchant_id, "external_id": ref})
 
 
 def invoice_count(

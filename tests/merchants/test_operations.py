@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
+from deploy.local.waiting import wait_until
 from kit.errors import Refused
 from kit.ids import new_id
 from services.merchants import operations
@@ -139,7 +140,8 @@ def test_authenticate_goes_on_after_its_connections_were_cut(deps: Deps, shop: S
     with deps.db.autocommit() as connection:
         others = "pid <> pg_backend_pid() AND datname = current_database() AND usename = current_user"
         connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"))
-        connection.invalidate()
+        left = text(f"SELECT count(*) FROM pg_stat_activity WHERE {others}")
+        wait_until(lambda: connection.scalar(left) == 0, "the connections to be cut", timeout_seconds=10)
     authenticated(deps, shop)
 
 

@@ -57,15 +57,14 @@ def create_invoice(
     limit = deps.settings.limit_per_customer
 
     for _ in range(ATTEMPTS):
-        with deps.db.autocommit() as connection:
-            facts = store.create_if_allowed(
-                connection,
-                new,
-                acceptable=terms is not None and not missing_urls and bool(method_codes),
-                method_codes=method_codes,
-                window_start=limit.window_start(now),
-                customer_limit=limit.limit,
-            )
+        facts = store.create_if_allowed(
+            deps.db,
+            new,
+            acceptable=terms is not None and not missing_urls and bool(method_codes),
+            method_codes=method_codes,
+            window_start=limit.window_start(now),
+            customer_limit=limit.limit,
+        )
         if facts.created:
             return new
         if facts.waiting_id is not None and facts.waiting_overdue:

@@ -26,8 +26,7 @@ def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceVie
     if "\0" in invoice_ref:
         raise errors.invoice_not_found()
     owner = fields.required_id(merchant_id, "merchant_id")
-    with deps.db.autocommit() as connection:
-        view = store.invoice_view_by_ref(connection, owner, invoice_ref, parse_id(invoice_ref))
+    view = store.invoice_view_by_ref(deps.db, owner, invoice_ref, parse_id(invoice_ref))
     if view is None:
         raise errors.invoice_not_found()
     return view

@@ -46,8 +46,7 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     key_hash = deps.hasher.hash_of(api_key)
     if key_hash is None:
         raise errors.not_admitted("API_KEY_INVALID")
-    with deps.db.autocommit() as connection:
-        holder = store.holder_of_active_key(connection, key_hash)
+    holder = store.holder_of_active_key(deps.db, key_hash)
     if holder is None:
         raise errors.not_admitted("API_KEY_INVALID")
     reason = domain.obstacle(holder.merchant)

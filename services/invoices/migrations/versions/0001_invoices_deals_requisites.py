@@ -82,7 +82,7 @@ def upgrade() -> None:
         "invoices",
         ["merchant_id", "customer_id"],
         unique=True,
-        postgresql_where=sa.text("status = 'pending'"),
+        postgresql_where=sa.text("finished_at IS NULL"),
     )
     op.create_table(
         "outbox",

@@ -1,0 +1,107 @@
+"""Hot statements: planned once per connection, and run by the driver with nothing in between.
+
+For the few statements that every request waits for. Planning one takes PostgreSQL longer than running it, and
+SQLAlchemy's way from a statement to its row takes our CPU longer than the driver's whole round trip (the
+figures are in benchmarks/README.md); everything else is better off with `Database.transaction` and
+`Database.autocommit`.
+"""
+
+import re
+import select
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812  a class, whatever its spelling
+from psycopg2.extras import register_uuid
+
+R = TypeVar("R")
+
+# A plan made for a table that was empty may search it by the wrong index once it has grown, until the next
+# ANALYZE (seen: 1,500 us in place of 300). Planning is repeated this often, which costs some 4 us per call.
+CALLS_PER_PLAN: Final = 500
+
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+class Prepared(Generic[R]):
+    """A statement for `Database.one_or_none`.
+
+    name        unique among the service's prepared statements
+    sql         with its parameters as `:parameter`
+    parameters  the PostgreSQL type of each
+    row         makes an R of the columns, given one by one
+    """
+
+    def __init__(self, name: str, sql: str, parameters: Mapping[str, str], row: Callable[..., R]) -> None:
+        numbers = {parameter: f"${number}" for number, parameter in enumerate(parameters, 1)}
+        body = _PARAMETER.sub(lambda match: numbers[match[1]], sql)
+        self.name = name
+        self.prepare = f"PREPARE {name} ({', '.join(parameters.values())}) AS {body}"
+        self.execute = f"EXECUTE {name} ({', '.join(f'%({parameter})s' for parameter in parameters)})"
+        self.row = row
+
+
+class PreparedConnections:
+    """One connection per calling thread, in autocommit mode, where prepared statements stay prepared.
+
+    Nothing is handed from thread to thread and nothing needs a reset between two calls. A connection ends
+    with its thread, so there are never more of them than threads that call.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._thread = threading.local()
+        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+    def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+        """The statement's only row. Raises psycopg2's errors."""
+        own: _Own | None = getattr(self._thread, "own", None)
+        if own is None or own.is_lost:
+            own = self._thread.own = _Own(self._connect())
+            self._all.add(own.connection)
+        return own.one_or_none(statement, values)
+
+    def close(self) -> None:
+        """Close all of them; a thread that calls again gets a new one."""
+        for connection in list(self._all):
+            connection.close()
+
+
+class _Own:
+    """The connection of one thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        connection.autocommit = True
+        register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]  # typeshed's gap
+        self.connection = connection
+        self._cursor = connection.cursor()
+        self._calls: dict[str, int] = {}
+        self._poller = select.poll()
+        self._poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether we closed it, or the server did: then its farewell waits to be read (as in `kit.db`)."""
+        return bool(self.connection.closed or self._poller.poll(0))
+
+    def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+        cursor = self._cursor
+        calls = self._calls.get(statement.name)
+        if calls == CALLS_PER_PLAN:
+            del self._calls[statement.name]
+            cursor.execute(f"DEALLOCATE {statement.name}")
+            calls = None
+        if calls is None:
+            cursor.execute(statement.prepare)
+            calls = 0
+        self._calls[statement.name] = calls + 1
+        cursor.execute(statement.execute, values)
+        columns = cursor.fetchone()
+        if columns is None:
+            return None
+        if cursor.rowcount > 1:
+            raise psycopg2.ProgrammingError(f"{statement.name}: more than one row")
+        return statement.row(*columns)

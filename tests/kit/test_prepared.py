@@ -1,0 +1,127 @@
+"""kit.prepared, through `Database.one_or_none`, on a real PostgreSQL that also goes away."""
+
+import threading
+import traceback
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import psycopg2
+import pytest
+
+from kit.db import Database, DatabaseBusy, DatabaseUnavailable
+from kit.prepared import CALLS_PER_PLAN, Prepared
+from tests.support.servers import PostgresServer
+
+
+def _tuple(*columns: Any) -> tuple[Any, ...]:
+    return columns
+
+
+_DOUBLE = Prepared("double", "SELECT :number * 2 WHERE :number > 0", {"number": "bigint"}, int)
+_CALLS_OF_PLAN = Prepared(
+    "calls_of_plan",
+    "SELECT generic_plans + custom_plans, pg_backend_pid() FROM pg_prepared_statements WHERE name = :name",
+    {"name": "text"},
+    _tuple,
+)
+
+
+def test_the_only_row_becomes_what_the_statement_says_and_no_row_none(db: Database) -> None:
+    assert db.one_or_none(_DOUBLE, {"number": 21}) == 42
+    assert db.one_or_none(_DOUBLE, {"number": -1}) is None
+
+
+def test_values_come_back_as_they_were_given(db: Database) -> None:
+    given = {
+        "id": uuid.uuid4(),
+        "amount": Decimal("0.10"),
+        "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+        "names": ["%s", ":id", "'"],
+        "none": None,
+        "some": [],
+    }
+    types = ("uuid", "numeric", "timestamptz", "text[]", "text", "text[]")
+    echo = Prepared(
+        "echo",
+        "SELECT :id, :amount, :at, :names, :none::text, :some",
+        dict(zip(given, types, strict=True)),
+        _tuple,
+    )
+    answer = db.one_or_none(echo, given)
+    assert answer is not None
+    assert dict(zip(given, answer, strict=True)) == given
+    assert answer[2].utcoffset() == timedelta(0)
+
+
+def test_a_statement_is_planned_once_and_anew_after_so_many_calls(db: Database) -> None:
+    def calls() -> int:
+        counted = db.one_or_none(_CALLS_OF_PLAN, {"name": "double"})
+        assert counted is not None
+        return int(counted[0])
+
+    for _ in range(CALLS_PER_PLAN):
+        db.one_or_none(_DOUBLE, {"number": 1})
+    assert calls() == CALLS_PER_PLAN
+    db.one_or_none(_DOUBLE, {"number": 1})
+    assert calls() == 1
+
+
+def test_each_thread_has_a_connection_of_its_own_and_keeps_it(db: Database) -> None:
+    both = threading.Barrier(2)
+
+    def processes() -> set[int]:
+        both.wait(5)
+        rows = [db.one_or_none(_CALLS_OF_PLAN, {"name": "calls_of_plan"}) for _ in range(3)]
+        return {row[1] for row in rows if row is not None}
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = (pool.submit(processes) for _ in range(2))
+        assert len(one.result(10)) == len(other.result(10)) == 1
+        assert one.result() != other.result()
+
+
+def test_more_than_one_row_is_a_bug(db: Database) -> None:
+    series = Prepared("series", "SELECT n FROM generate_series(1, :most) AS n", {"most": "bigint"}, int)
+    with pytest.raises(psycopg2.ProgrammingError, match="more than one row"):
+        db.one_or_none(series, {"most": 2})
+
+
+def test_a_hot_statement_over_its_time_is_busy_and_the_next_one_works(
+    make_db: Callable[..., Database],
+) -> None:
+    impatient = make_db(statement_timeout_seconds=0.05)
+    sleep = Prepared("sleep", "SELECT pg_sleep(:seconds)", {"seconds": "double precision"}, _tuple)
+    with pytest.raises(DatabaseBusy):
+        impatient.one_or_none(sleep, {"seconds": 5})
+    assert impatient.one_or_none(_DOUBLE, {"number": 1}) == 2
+
+
+def test_a_failed_hot_statements_values_are_not_in_its_traceback(db: Database) -> None:
+    secret = uuid.uuid4().hex
+    refused = Prepared("refused", "SELECT :number", {"number": "bigint"}, int)
+    with pytest.raises(psycopg2.Error, match="bigint") as raised:
+        db.one_or_none(refused, {"number": [secret]})
+    assert secret not in "".join(traceback.format_exception(raised.value))
+
+
+def test_after_dispose_a_hot_statement_has_a_new_connection(db: Database) -> None:
+    db.one_or_none(_DOUBLE, {"number": 1})
+    db.dispose()
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+
+
+def test_a_restart_of_postgresql_costs_no_hot_statement(db: Database, postgres: PostgresServer) -> None:
+    db.one_or_none(_DOUBLE, {"number": 1})
+    postgres.stop()
+    try:
+        with pytest.raises(DatabaseUnavailable):
+            db.one_or_none(_DOUBLE, {"number": 1})
+    finally:
+        postgres.start()
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+    postgres.restart()
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
