@@ -27,8 +27,10 @@ BODY_MAX_BYTES: Final = 16 * 1024
 BODY_SECONDS: Final = 2.0  # what the body may add to a call whose status is known already
 HEADERS_MAX_COUNT: Final = 64
 HEADER_VALUE_MAX_CHARACTERS: Final = 1024
-# Looking up a name blocks a thread, up to some ten seconds when its name servers don't answer.
-RESOLVER_THREADS: Final = 32
+# Looking up a name blocks a thread, up to some ten seconds when its name servers don't answer. As many as any
+# caller has calls under way: one who brings many such names would otherwise use up the others' time. Threads
+# are made when needed.
+RESOLVER_THREADS: Final = 512
 RESOLVED_SECONDS: Final = 10
 KEEP_ALIVE_SECONDS: Final = 2.0  # below what servers use, or a POST goes out on a connection being closed
 

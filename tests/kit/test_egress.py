@@ -409,6 +409,31 @@ def test_a_name_server_that_does_not_answer_is_within_the_deadline() -> None:
     asyncio.run(call())
 
 
+def test_names_whose_servers_do_not_answer_hold_up_no_other_name() -> None:
+    release = threading.Event()
+
+    def hang_but_for_one(host: str, port: int) -> list[Any]:
+        if host != "good.example":
+            release.wait(30)
+        return lookup("127.0.0.1")(host, port)
+
+    async def main() -> None:
+        async with listening() as listener, Egress(allow_private=True, lookup=hang_but_for_one) as egress:
+            hanging = [
+                asyncio.create_task(
+                    egress.call("POST", f"http://hangs-{n}.example:{listener.port}/", deadline_seconds=30)
+                )
+                for n in range(200)
+            ]
+            await asyncio.sleep(0)  # each of them has asked for its name
+            answer = await egress.call("POST", f"http://good.example:{listener.port}/", deadline_seconds=10)
+            assert answer.status == 200
+            release.set()
+            await asyncio.gather(*hanging)
+
+    asyncio.run(main())
+
+
 def test_a_success_with_a_body_that_never_ends_is_a_success() -> None:
     async def stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhello")
