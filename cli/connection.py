@@ -79,9 +79,13 @@ def demo_credentials() -> dict[str, Any]:
     return found
 
 
-@functools.cache
 def _channel(service: str) -> grpc.Channel:
-    return channel(_address(service), name=service)
+    return _channel_to(_address(service), service)
+
+
+@functools.cache
+def _channel_to(address: str, service: str) -> grpc.Channel:
+    return channel(address, name=service)
 
 
 def _address(service: str) -> str:

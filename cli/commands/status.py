@@ -61,7 +61,11 @@ def _ask_gateway() -> dict[str, Any]:
     """What its /readyz says: which services serve, as it sees them."""
     row: dict[str, Any] = {"service": "gateway", "healthy": False}
     try:
-        answer = requests.get(f"{connection.gateway_url()}/readyz", timeout=ASK_SECONDS)
+        url = connection.gateway_url()
+    except connection.NoAddress:  # where only the services' addresses are known, they can still be asked
+        return row | {"error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
+    try:
+        answer = requests.get(f"{url}/readyz", timeout=ASK_SECONDS)
         return row | {"healthy": answer.status_code == 200, "services": answer.json()["services"]}
     except (requests.RequestException, KeyError):
         return row | {"error": "NO_ANSWER"}

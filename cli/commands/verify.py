@@ -54,7 +54,8 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
         "parked events": verifying.check_parked,
     }
     columns = (SpinnerColumn(), TextColumn("{task.description:15}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=output.console, transient=True, disable=quiet) as progress:
+    silent = quiet or not output.console.is_terminal
+    with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         for name, check in checks.items():
             task = progress.add_task(name, total=None)
             check(findings, lambda number, task=task: progress.advance(task, number))  # type: ignore[misc]  # bound

@@ -1,0 +1,134 @@
+"""The command itself: all of DESIGN section 6 is there, explains itself, and speaks JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from cli.__main__ import app
+from cli.connection import SERVICES
+from deploy.local.ports import free_ports
+from tests.cli.command_line import run
+
+DESIGN = """
+merchants create|list|show|activate|ban|unban|set
+owners block|unblock
+keys create|list|deactivate
+categories set|list
+currencies set|list
+methods set|list
+rates set|list|pull|accept
+requisites add|list|disable|enable
+invoices show|cancel
+checkout select|mark-paid|cancel
+deals list|show|confirm|reject|appeal|resolve|system
+withdrawals methods|create|list|process|complete|fail|cancel
+balance
+webhooks list|show
+verify
+status
+demo
+"""
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command below a group, by its words."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *path, name)
+        else:
+            yield (*path, name), command
+
+
+ALL = dict(commands(typer.main.get_command(app)))
+
+
+def test_every_command_of_the_design_is_there() -> None:
+    named: set[tuple[str, ...]] = set()
+    for line in DESIGN.split("\n"):
+        word, _, rest = line.partition(" ")
+        named |= {(word, each) if each else (word,) for each in rest.split("|")} if word else set()
+    assert len(named) > 40
+    assert named <= set(ALL)
+
+
+@pytest.mark.parametrize("path", sorted(ALL), ids=" ".join)
+def test_a_command_explains_itself_and_knows_json(path: tuple[str, ...]) -> None:
+    command = ALL[path]
+    assert any("--json" in parameter.opts for parameter in command.params), "no --json"
+    assert command.help, "what does it do?"
+    example = command.epilog or ""
+    assert example.startswith(f"Example: fiatgate {' '.join(path)}"), f"no example: {example!r}"
+    helped = run(*path, "--help")
+    assert helped.exit_code == 0
+    assert " ".join(example.split()[:4]) in " ".join(helped.out.split())
+
+
+@pytest.mark.parametrize("path", sorted(ALL), ids=" ".join)
+def test_its_example_is_valid_usage(path: tuple[str, ...]) -> None:
+    words = shlex.split((ALL[path].epilog or "").removeprefix("Example: fiatgate "))
+    assert tuple(words[: len(path)]) == path
+    ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is not
+
+
+def test_groups_and_the_command_itself_show_what_there_is() -> None:
+    for words in ([], ["deals"]):
+        bare = run(*words)
+        assert bare.exit_code == 2
+        assert "Usage: fiatgate" in bare.out + bare.err
+    assert "confirm" in run("deals", "--help").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nonsense",),
+        ("deals", "nonsense"),
+        ("deals", "confirm"),
+        ("deals", "list", "--status", "nonsense"),
+        ("deals", "list", "--limit", "0"),
+        ("deals", "resolve", "id"),
+        ("deals", "resolve", "id", "--paid", "--reject"),
+        ("deals", "system", "perhaps"),
+        ("webhooks", "show", "one"),
+        ("currencies", "set", "EUR"),
+        ("verify", "--grace-seconds", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_told_with_exit_code_2(words: tuple[str, ...]) -> None:
+    ended = run(*words)
+    assert (ended.exit_code, ended.out) == (2, "")
+    assert "Error" in ended.err
+
+
+def test_without_a_stack_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIATGATE_HOME", str(tmp_path))
+    for words in (("deals", "list"), ("status",), ("verify",), ("demo",)):
+        ended = run(*words)
+        assert (ended.exit_code, ended.out) == (1, "")
+        assert ended.err.startswith("NO_STACK")
+        assert "make run" in ended.err
+    assert json.loads(run("deals", "list", "--json").err)["error"]["code"] == "NO_STACK"
+
+
+def test_services_that_are_away_are_told_and_status_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for service in SERVICES:
+        monkeypatch.setenv(f"FIATGATE_{service.upper()}_ADDRESS", f"127.0.0.1:{free_ports(1)[0]}")
+    monkeypatch.setenv("FIATGATE_PUBLIC_URL", f"http://127.0.0.1:{free_ports(1)[0]}")
+    ended = run("deals", "list")
+    assert (ended.exit_code, ended.out) == (1, "")
+    assert ended.err.startswith("DB_UNAVAILABLE")
+    assert "fiatgate status" in ended.err
+    status = run("status", "--json")
+    assert status.exit_code == 1
+    assert {each["service"]: each["healthy"] for each in json.loads(status.out)} == dict.fromkeys(
+        ("gateway", *SERVICES), False
+    )
+    assert run("status").out.count("does not answer") == 1 + len(SERVICES)

@@ -1,0 +1,299 @@
+"""An operator's work with the command, against the whole stack: set up, sell, settle, look, prove."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import requests
+from google.protobuf.message import Message
+
+from deploy.local.waiting import wait_until
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.ids import new_id
+from tests.cli.command_line import Fiatgate, run
+from tests.support.receiver import Receiver
+
+TRON_ADDRESS = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+HTTP_SECONDS = 15
+SETTLE_SECONDS = 30
+CURRENCY = "QQC"  # of this module alone
+UNKNOWN = "01000000-0000-7000-8000-000000000000"
+
+_cents = itertools.count(50_001)
+
+
+def like(value: Any, message: type[Message]) -> bool:
+    """Whether a JSON object has the fields of a message: all of them, and no others."""
+    return list(value) == [field.name for field in message.DESCRIPTOR.fields]
+
+
+@pytest.fixture
+def shop(fiatgate: Fiatgate) -> dict[str, str]:
+    """A merchant in the demo world: merchant_id, api_key."""
+    merchant = fiatgate(
+        *("merchants", "create", "Corner shop", "--owner", f"{new_id().hex}@shop.example", "--active"),
+        *("--category", "standard", "--callback-url", "https://shop.example/hook"),
+        *("--success-url", "https://shop.example/thanks", "--fail-url", "https://shop.example/sorry"),
+    )
+    key = fiatgate("keys", "create", merchant["merchant_id"], "--name", "till")
+    return {"merchant_id": merchant["merchant_id"], "api_key": key["api_key"], "key_id": key["key_id"]}
+
+
+def create_invoice(fiatgate: Fiatgate, shop: dict[str, str], **changes: str) -> dict[str, Any]:
+    cents = next(_cents)
+    body = {
+        "amount": f"{cents // 100}.{cents % 100:02}",
+        "currency_code": "EUR",
+        "customer_id": new_id().hex,
+        "external_id": new_id().hex,
+    } | changes
+    answer = fiatgate.stack.request("POST", "/api/v1/create-invoice", api_key=shop["api_key"], json=body)
+    assert answer.status_code == 201, answer.text
+    invoice: dict[str, Any] = answer.json()
+    return invoice
+
+
+def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgate) -> None:
+    owner = f"{new_id().hex}@shop.example"
+    made = fiatgate("merchants", "create", "Corner shop", "--owner", owner)
+    assert like(made, merchants_pb2.Merchant)
+    assert (made["status"], made["owner_email"], made["category_code"]) == ("inactive", owner, None)
+    id = made["merchant_id"]
+    fiatgate("categories", "set", "corner", "--commission", "0.05")
+    assert {"code": "corner", "commission": "0.05"} in fiatgate("categories", "list")
+    changed = fiatgate(
+        *("merchants", "set", id, "--name", "Lamp shop", "--category", "corner", "--client-share", "0.25"),
+        *("--callback-url", "https://shop.example/hook", "--currencies", "EUR, USD"),
+    )
+    assert (changed["name"], changed["client_share"]) == ("Lamp shop", "0.25")
+    assert changed["allowed_currencies"] == ["EUR", "USD"]
+    emptied = fiatgate("merchants", "set", id, "--callback-url", "", "--currencies", "")
+    assert (emptied["callback_url"], emptied["allowed_currencies"]) == (None, [])
+    assert emptied["category_code"] == "corner"
+    assert [fiatgate("merchants", word, id)["status"] for word in ("activate", "ban", "unban")] == [
+        "active",
+        "banned",
+        "active",
+    ]
+    assert fiatgate("owners", "block", owner)["blocked"] is True
+    assert fiatgate("merchants", "show", id)["owner_blocked"] is True
+    assert fiatgate("owners", "unblock", owner)["blocked"] is False
+    second = fiatgate("merchants", "create", "Second shop", "--owner", owner, "--active")
+    listed = {each["merchant_id"]: each for each in fiatgate("merchants", "list")}
+    assert {listed[id]["owner_email"], listed[second["merchant_id"]]["owner_email"]} == {owner}
+    assert "Lamp shop" in fiatgate.shown("merchants", "show", id)
+
+
+def test_a_key_opens_the_api_until_it_is_deactivated(fiatgate: Fiatgate, shop: dict[str, str]) -> None:
+    made = fiatgate("keys", "create", shop["merchant_id"], "--name", "second")
+    assert list(made) == ["key_id", "api_key", "secret"]
+    listed = fiatgate("keys", "list", shop["merchant_id"])
+    assert [(each["name"], each["active"]) for each in listed] == [("second", True), ("till", True)]
+    assert all(made["api_key"] not in str(each) and made["secret"] not in str(each) for each in listed)
+
+    def status() -> int:
+        return fiatgate.stack.request("GET", "/api/v1/currencies", api_key=made["api_key"]).status_code
+
+    assert status() == 200
+    assert fiatgate("keys", "deactivate", made["key_id"])["active"] is False
+    assert status() == 403
+
+
+def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
+    currency = ("currencies", "set", CURRENCY, "--name", "Quo", "--symbol", "Q", "--decimals", "2")
+    made = fiatgate(*currency, "--min", "5", "--max", "500", "--markup", "0.02")
+    assert like(made, catalog_pb2.Currency)
+    assert (made["min_amount"], made["max_amount"], made["enabled"]) == ("5.00", "500.00", True)
+    rate = fiatgate("rates", "set", CURRENCY, "50")
+    assert rate["rate"] == "49.00"
+    assert CURRENCY in [each["currency_code"] for each in fiatgate("rates", "list")]
+    method = fiatgate(
+        *(
+            "methods",
+            "set",
+            "quo-cash",
+            "--currency",
+            CURRENCY,
+            "--name",
+            "Cash",
+            "--min",
+            "5",
+            "--max",
+            "50",
+        ),
+        *("--minutes", "20", "--commission", "0.01"),
+    )
+    assert like(method, catalog_pb2.PaymentMethod)
+    assert method in fiatgate("methods", "list")
+
+    def add() -> bool:  # invoices hears of the new method a moment later
+        return run("requisites", "add", "quo-cash", "--holder", "A. Holder", "--account", "17").exit_code == 0
+
+    wait_until(add, "invoices to know the method", timeout_seconds=SETTLE_SECONDS)
+    added = fiatgate("requisites", "list", "--method", "quo-cash")
+    assert like(added[0], invoices_pb2.Requisite)
+    id = added[0]["requisite_id"]
+    assert fiatgate("requisites", "disable", id)["enabled"] is False
+    assert fiatgate("requisites", "enable", id)["enabled"] is True
+    disabled = fiatgate(*currency, "--min", "5", "--max", "500", "--disabled")
+    assert disabled in fiatgate("currencies", "list")
+    assert [each for each in fiatgate("rates", "pull") if each["currency_code"] == "EUR"]
+
+
+def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
+    fiatgate: Fiatgate, shop: dict[str, str], receiver: Receiver
+) -> None:
+    invoice = create_invoice(fiatgate, shop, callback_url=receiver.url())
+    id, merchant = invoice["invoice_id"], shop["merchant_id"]
+    chosen = fiatgate("checkout", "select", id, "eur-card")
+    assert like({name: chosen[name] for name in chosen if name != "requisite"}, invoices_pb2.Invoice)
+    assert like(chosen["requisite"], invoices_pb2.Requisite)
+    deal_id = chosen["deal"]["deal_id"]
+    assert fiatgate("checkout", "mark-paid", id)["deal"]["mark_paid_at"] is not None
+    assert deal_id in [each["deal_id"] for each in fiatgate("deals", "list", "--status", "pending")]
+    assert like(fiatgate("deals", "confirm", deal_id, "--as", "eve"), invoices_pb2.Deal)
+    story = fiatgate("deals", "show", deal_id)
+    assert [step["actor"] for step in story["history"]] == ["customer", "customer", "operator:eve"]
+    for ref in (id, invoice["external_id"]):
+        assert fiatgate("invoices", "show", ref, "--merchant", merchant)["status"] == "success"
+
+    receiver.wait_for(1)
+    (event,) = fiatgate("webhooks", "list", id)
+    assert like(event, webhooks_pb2.WebhookEvent)
+    wait_until(
+        lambda: fiatgate("webhooks", "show", str(event["event_id"]))["status"] == "success",
+        "the delivery to be written down",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    shown = fiatgate("webhooks", "show", str(event["event_id"]))
+    assert shown["request_payload"].encode() == receiver.received()[0].body
+    assert len(shown["attempts"]) == 1
+    assert receiver.url() in fiatgate.shown("webhooks", "list", id)
+
+    due = story["merchant_usdt"]
+    wait_until(
+        lambda: fiatgate("balance", merchant)["available"] == due,
+        f"a credit of {due} USDT",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    _pay_out(fiatgate, merchant)
+
+
+def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
+    methods = fiatgate("withdrawals", "methods")
+    assert like(methods[0], withdrawals_pb2.WithdrawalMethod)
+    create = ("withdrawals", "create", merchant, "--method", "1", "--address", TRON_ADDRESS, "--amount", "20")
+    key = str(new_id())
+    first = fiatgate(*create, "--request-key", key)
+    assert like(first, withdrawals_pb2.Withdrawal)
+    assert fiatgate(*create, "--request-key", key) == first, "a repeated request pays once"
+    assert fiatgate("withdrawals", "process", first["withdraw_uuid"])["substatus"] == "processing"
+    assert fiatgate.refused("withdrawals", "cancel", first["withdraw_uuid"], "--by-user") == (
+        "WITHDRAWAL_STATE_CONFLICT"
+    )
+    done = fiatgate("withdrawals", "complete", first["withdraw_uuid"], "--tx", f"tx-{key}")
+    assert (done["status"], done["external_tx_id"]) == ("success", f"tx-{key}")
+    failed = fiatgate(*create)["withdraw_uuid"]
+    assert fiatgate("withdrawals", "fail", failed, "--substatus", "invalid_address")["status"] == "failed"
+    canceled = fiatgate(*create)["withdraw_uuid"]
+    assert fiatgate("withdrawals", "cancel", canceled)["substatus"] == "cancelled_by_admin"
+    listed = fiatgate("withdrawals", "list", "--merchant", merchant)
+    assert [each["status"] for each in listed] == ["cancelled", "failed", "success"]
+    assert fiatgate("withdrawals", "list", "--merchant", merchant, "--status", "pending") == []
+    balance = fiatgate("balance", merchant)
+    assert like(balance, withdrawals_pb2.GetBalanceResponse)
+    assert (balance["reserved"], balance["withdrawn"]) == ("0.000000", "20.000000")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sub_status"),
+    [
+        (("--paid",), "completed", "successfully_paid"),
+        (("--amount", "100.00"), "completed", "completed_with_adjustment"),
+        (("--reject",), "failed", "appeal_rejected"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
+)
+def test_an_appeal_ends_one_way_of_three(
+    fiatgate: Fiatgate, shop: dict[str, str], words: tuple[str, ...], status: str, sub_status: str
+) -> None:
+    invoice = create_invoice(fiatgate, shop)
+    deal_id = fiatgate("checkout", "select", invoice["invoice_id"], "eur-card")["deal"]["deal_id"]
+    fiatgate("checkout", "mark-paid", invoice["invoice_id"])
+    assert fiatgate("deals", "appeal", deal_id, "--note", "a look closer")["status"] == "appeal"
+    resolved = fiatgate("deals", "resolve", deal_id, *words)
+    assert (resolved["status"], resolved["sub_status"]) == (status, sub_status)
+
+
+def test_invoices_are_canceled_and_deals_rejected(fiatgate: Fiatgate, shop: dict[str, str]) -> None:
+    by_operator, by_customer, rejected = (create_invoice(fiatgate, shop)["invoice_id"] for _ in range(3))
+    assert fiatgate("invoices", "cancel", by_operator, "--as", "eve")["status"] == "canceled"
+    assert fiatgate("checkout", "cancel", by_customer)["status"] == "canceled"
+    deal_id = fiatgate("checkout", "select", rejected, "eur-card")["deal"]["deal_id"]
+    assert fiatgate("deals", "reject", deal_id, "--note", "nothing came")["status"] == "failed"
+
+
+def test_the_switch_stops_new_invoices(fiatgate: Fiatgate, shop: dict[str, str]) -> None:
+    assert fiatgate("deals", "system", "show") == {"enabled": True}
+    assert fiatgate("deals", "system", "off") == {"enabled": False}
+    try:
+        answer = fiatgate.stack.request(
+            "POST",
+            "/api/v1/create-invoice",
+            api_key=shop["api_key"],
+            json={"amount": "100", "currency_code": "EUR", "customer_id": "c", "external_id": "e"},
+        )
+        assert answer.json()["error"]["code"] == "DEALS_SYSTEM_DISABLED"
+    finally:
+        assert fiatgate("deals", "system", "on") == {"enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("deals", "confirm", UNKNOWN), "DEAL_NOT_FOUND"),
+        (("merchants", "show", UNKNOWN), "MERCHANT_NOT_FOUND"),
+        (("merchants", "create", "Shop", "--owner", "nobody"), "VALIDATION_ERROR"),
+        (("balance", "nonsense"), "VALIDATION_ERROR"),
+        (("rates", "set", "EUR", "0"), "VALIDATION_ERROR"),
+        (("rates", "accept", "EUR"), "RATE_NOT_HELD"),
+        (("webhooks", "show", "999999999"), "WEBHOOK_EVENT_NOT_FOUND"),
+        (("invoices", "show", "none", "--merchant", UNKNOWN), "INVOICE_NOT_FOUND"),
+        (
+            (
+                "withdrawals",
+                "create",
+                UNKNOWN,
+                *("--method", "1", "--address", TRON_ADDRESS, "--amount", "9"),
+            ),
+            "INSUFFICIENT_BALANCE",
+        ),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else value,
+)
+def test_a_refusal_says_its_code_first(fiatgate: Fiatgate, words: tuple[str, ...], code: str) -> None:
+    assert fiatgate.refused(*words) == code
+
+
+def test_the_demo_goes_through_and_says_each_step(fiatgate: Fiatgate) -> None:
+    steps = fiatgate("demo")
+    assert len(steps) >= 9
+    assert all(list(step) == ["step", "detail"] for step in steps)
+    assert "signature valid" in steps[5]["detail"]
+
+
+def test_status_is_well_on_a_stack_that_is_well(fiatgate: Fiatgate) -> None:
+    def well() -> bool:
+        return run("status", "--json").exit_code == 0
+
+    wait_until(well, "everything to be well", timeout_seconds=SETTLE_SECONDS)
+    rows = fiatgate("status")
+    assert {row["service"] for row in rows} >= {"merchants", "catalog", "invoices", "withdrawals", "webhooks"}
+    assert "delivery" in fiatgate.shown("status")
+    assert requests.get(f"{fiatgate.stack.url}/readyz", timeout=HTTP_SECONDS).status_code == 200

@@ -1,0 +1,181 @@
+"""`fiatgate verify` against real faults: planted in the databases behind the services' backs, found, mended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import psycopg2
+import pytest
+
+from deploy.local.waiting import wait_until
+from kit.ids import new_id
+from tests.cli.command_line import Ended, Fiatgate, run
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+
+SETTLE_SECONDS = 60
+AT_ONCE = ("--grace-seconds", "0")
+
+
+@contextmanager
+def behind_its_back(stack: Stack, service: str) -> Iterator[Any]:
+    """A cursor of the superuser in a service's database, for whom no trigger fires; committed at the end."""
+    url = stack.home.running_stack()["postgres_url"].rpartition("/")[0]
+    connection = psycopg2.connect(f"{url}/{service}")
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica")
+            yield cursor
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class Sold:
+    """A purchase that came out right: credited, and its webhook delivered."""
+
+    invoice_id: str
+    merchant_id: str
+    merchant_usdt: str
+
+    @property
+    def reference(self) -> str:
+        return f"invoice:{self.invoice_id}"
+
+
+@pytest.fixture
+def sold(fiatgate: Fiatgate, receiver: Receiver) -> Iterator[Sold]:
+    merchant = fiatgate.stack.demo["merchant_id"]
+    body = {
+        "amount": f"{200 + new_id().int % 9_000}.00",
+        "currency_code": "EUR",
+        "customer_id": new_id().hex,
+        "external_id": new_id().hex,
+        "callback_url": receiver.url(),
+    }
+    answer = fiatgate.stack.request("POST", "/api/v1/create-invoice", json=body)
+    assert answer.status_code == 201, answer.text
+    id = answer.json()["invoice_id"]
+    deal = fiatgate("checkout", "select", id, "sepa")["deal"]
+    done = fiatgate("deals", "confirm", deal["deal_id"])
+    receiver.wait_for(1)
+    wait_until(lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS)
+    yield Sold(id, merchant, done["merchant_usdt"])
+    ended = verify()
+    assert ended.exit_code == 0, f"left behind: {ended.out}"
+
+
+def verify(*options: str) -> Ended:
+    return run("verify", "--json", *AT_ONCE, *options)
+
+
+def problems(ended: Ended) -> list[str]:
+    """The sentences of a proof that failed."""
+    assert (ended.exit_code, ended.err) == (1, "")
+    report = json.loads(ended.out)
+    assert report["ok"] is False
+    return [f"{problem['check']}: {problem['text']}" for problem in report["problems"]]
+
+
+def test_right_books_are_proved(fiatgate: Fiatgate, sold: Sold) -> None:
+    report = json.loads(verify().out)
+    assert (report["ok"], report["problems"], report["repaired"]) == (True, [], [])
+    assert report["checked"]["credits"] >= 1
+    assert report["checked"]["webhook events"] >= 1
+    assert fiatgate.shown("verify").rstrip().endswith("Every cent is accounted for.")
+
+
+def test_a_lost_credit_is_found_and_rebuilt(fiatgate: Fiatgate, sold: Sold) -> None:
+    balance = fiatgate("balance", sold.merchant_id)
+    with behind_its_back(fiatgate.stack, "withdrawals") as database:
+        database.execute("DELETE FROM transfers WHERE reference = %s", (sold.reference,))
+        database.execute(
+            "UPDATE accounts SET balance = balance - %s WHERE merchant_id = %s AND kind = 'merchant_available'",
+            (sold.merchant_usdt, sold.merchant_id),
+        )
+    missing = (
+        f"credits: invoice {sold.invoice_id}: {sold.merchant_usdt} USDT were never credited "
+        f"to merchant {sold.merchant_id}"
+    )
+    assert problems(verify()) == [missing]
+    told = run("verify", *AT_ONCE)
+    assert told.exit_code == 1
+    assert "fiatgate verify --repair" in told.out
+
+    mended = verify("--repair")
+    assert mended.exit_code == 0, mended
+    assert json.loads(mended.out)["repaired"] == [f"invoice {sold.invoice_id} announced again"]
+    assert fiatgate("balance", sold.merchant_id) == balance
+
+
+def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
+    fiatgate: Fiatgate, sold: Sold, receiver: Receiver
+) -> None:
+    with behind_its_back(fiatgate.stack, "webhooks") as database:
+        database.execute(
+            "DELETE FROM attempts USING events WHERE event_id = events.id AND invoice_id = %s",
+            (sold.invoice_id,),
+        )
+        database.execute("DELETE FROM events WHERE invoice_id = %s", (sold.invoice_id,))
+    assert problems(verify()) == [f"webhooks: invoice {sold.invoice_id} has no webhook event"]
+    mended = verify("--repair")
+    assert mended.exit_code == 0, mended
+    first, again = receiver.wait_for(2)
+    assert again.body == first.body, "the same event_id: the merchant knows it has it"
+
+
+def test_a_changed_amount_is_found_and_not_made_up_for(fiatgate: Fiatgate, sold: Sold) -> None:
+    wrong = Decimal(sold.merchant_usdt) + 1
+    change = "UPDATE transfers SET amount = %s WHERE reference = %s"
+    with behind_its_back(fiatgate.stack, "withdrawals") as database:
+        database.execute(change, (wrong, sold.reference))
+    try:
+        for ended in (verify(), verify("--repair", "--repair-seconds", "1")):
+            found = problems(ended)
+            assert (
+                f"credits: invoice {sold.invoice_id}: {wrong} USDT credited to merchant {sold.merchant_id}, "
+                f"{sold.merchant_usdt} due to merchant {sold.merchant_id}"
+            ) in found
+            assert any(text.startswith("ledger: ") and sold.merchant_id in text for text in found), found
+            assert json.loads(ended.out)["repaired"] == []
+    finally:
+        with behind_its_back(fiatgate.stack, "withdrawals") as database:
+            database.execute(change, (sold.merchant_usdt, sold.reference))
+
+
+def test_a_credit_of_nothing_sold_is_found(fiatgate: Fiatgate, sold: Sold) -> None:
+    invented = str(new_id())
+    copied = """
+        INSERT INTO transfers (id, reference, debit_account, credit_account, amount, created_at)
+        SELECT gen_random_uuid(), %s, debit_account, credit_account, 7, created_at
+        FROM transfers WHERE reference = %s
+    """
+    with behind_its_back(fiatgate.stack, "withdrawals") as database:
+        database.execute(copied, (f"invoice:{invented}", sold.reference))
+    try:
+        assert f"credits: credit of 7.000000 USDT for an unknown invoice {invented}" in problems(verify())
+    finally:
+        with behind_its_back(fiatgate.stack, "withdrawals") as database:
+            database.execute("DELETE FROM transfers WHERE reference = %s", (f"invoice:{invented}",))
+
+
+def test_an_event_that_says_something_else_is_found(fiatgate: Fiatgate, sold: Sold) -> None:
+    other = str(new_id())
+    change = "UPDATE events SET payload_event_id = %s WHERE invoice_id = %s RETURNING payload_event_id"
+    read = "SELECT payload_event_id FROM events WHERE invoice_id = %s"
+    with behind_its_back(fiatgate.stack, "webhooks") as database:
+        database.execute(read, (sold.invoice_id,))
+        (right,) = database.fetchone()
+        database.execute(change, (other, sold.invoice_id))
+    try:
+        assert problems(verify()) == [
+            f"webhooks: invoice {sold.invoice_id}: its event carries {other}, not {right}"
+        ]
+    finally:
+        with behind_its_back(fiatgate.stack, "webhooks") as database:
+            database.execute(change, (right, sold.invoice_id))
