@@ -102,6 +102,12 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     # -- any call
     "VALIDATION_ERROR": Problem(400, "Invalid payload"),
     "INTERNAL_ERROR": _INTERNAL,
+    "RATE_LIMITED": Problem(
+        429,
+        "Too many requests with this key",
+        {"limit": int, "window_seconds": int, "retry_after_seconds": int},
+        retry_after_seconds=60,
+    ),
     "DB_UNAVAILABLE": Problem(
         503, "The service is temporarily unavailable", own_message=False, retry_after_seconds=RETRY_SECONDS
     ),
@@ -134,6 +140,9 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "WITHDRAWAL_STATE_CONFLICT": Problem(409, "The withdrawal's state does not allow this", _STATE),
     "SIGNING_SECRET_NOT_FOUND": Problem(409, "No active key of the merchant can sign"),
     "WEBHOOK_EVENT_NOT_FOUND": Problem(404, "Webhook event not found"),
+    "CASE_NOT_FOUND": Problem(404, "Case not found"),
+    "CASE_STATE_CONFLICT": Problem(409, "The case is closed already"),
+    "PROOF_NOT_FOUND": Problem(404, "No picture was sent"),
 }
 
 

@@ -162,7 +162,7 @@ def test_imports_keep_the_rule(rule: str) -> None:
     ("path", "module"),
     [
         ("services/invoices/store.py", "services.catalog.store"),
-        ("services/invoices/rpc.py", "gateway.problems"),
+        ("services/invoices/rpc/desk.py", "gateway.problems"),
         ("services/webhooks/workers.py", "deploy.local.home"),
         ("kit/db.py", "services.invoices.models"),
         ("kit/db.py", "fiatgate.invoices.v1.invoices_pb2"),

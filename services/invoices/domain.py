@@ -170,6 +170,38 @@ def confirmation_overdue(state: DealState, confirm_before: datetime | None, now:
     return state == AWAITING_CONFIRMATION and confirm_before is not None and now >= confirm_before
 
 
+# -- late money, and pictures as proof
+
+
+class ProofKind(StrEnum):
+    """What a picture belongs to: an open deal's appeal, or a finished invoice's case."""
+
+    APPEAL = "appeal"
+    CASE = "case"
+
+
+PICTURE_MAX_BYTES = 5 * 1024 * 1024
+
+
+def picture_type(content: bytes) -> str | None:
+    """The media type that its first bytes tell, whatever its name said; None for anything but JPEG, PNG and WebP.
+
+    No format that can hold a script: an operator opens what a stranger sent.
+    """
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def late_money_possible(status: InvoiceStatus, *, has_deal: bool) -> bool:
+    """Whether money may have come for an invoice that ended without success: only if an account was ever shown."""
+    return has_deal and status in (InvoiceStatus.FAIL, InvoiceStatus.EXPIRED, InvoiceStatus.CANCELED)
+
+
 # -- what a finished invoice is called in webhooks
 
 EVENT_TYPES: Mapping[InvoiceStatus, str] = {

@@ -100,6 +100,18 @@ def deal_state_conflict(message: str, *, status: str = "", sub_status: str = "")
     return precondition("DEAL_STATE_CONFLICT", message, status=status, sub_status=sub_status)
 
 
+def case_not_found() -> Refused:
+    return not_found("CASE_NOT_FOUND", "No such case")
+
+
+def case_state_conflict() -> Refused:
+    return precondition("CASE_STATE_CONFLICT", "The case is closed; its answer was given to the customer")
+
+
+def proof_not_found() -> Refused:
+    return not_found("PROOF_NOT_FOUND", "The customer sent no picture with it")
+
+
 def adjustment_invalid(amount: Decimal, original_amount: Decimal) -> Refused:
     message = f"An adjusted amount is above zero and below {fiat_text(original_amount)}"
     return invalid(

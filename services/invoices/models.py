@@ -18,14 +18,20 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db
 from kit.outbox import BusStateColumns, OutboxColumns
-from services.invoices.domain import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
+from services.invoices.domain import (
+    OPEN_DEAL_STATUSES,
+    PICTURE_MAX_BYTES,
+    DealStatus,
+    InvoiceStatus,
+    ProofKind,
+)
 
 FIAT = Numeric(20, 2)
 USDT = Numeric(38, 6)
 PERCENT = Numeric(5, 2)
 
 
-def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus]) -> str:
+def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[ProofKind]) -> str:
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
@@ -191,6 +197,45 @@ class DealTransition(Base):
     sub_status: Mapped[str]
     actor: Mapped[str]
     note: Mapped[str]
+
+
+class Case(Base):
+    """Late money that a customer told of: the invoice had ended without success. One per invoice, kept for ever."""
+
+    __tablename__ = "cases"
+    __table_args__ = (
+        UniqueConstraint("invoice_id"),
+        Index("ix_cases_open", "number", postgresql_where=text("resolved_at IS NULL")),
+        CheckConstraint("(resolved_at IS NULL) = (outcome IS NULL)", name="outcome"),
+        CheckConstraint("(resolved_at IS NULL) = (actor IS NULL)", name="actor"),
+    )
+
+    # What the customer quotes on the telephone: short, and no hint at how many there are.
+    number: Mapped[int] = mapped_column(BigInteger, Identity(always=True, start=1001), primary_key=True)
+    invoice_id: Mapped[UUID] = mapped_column(ForeignKey("invoices.id"))
+    merchant_id: Mapped[UUID]
+    deal_id: Mapped[UUID] = mapped_column(ForeignKey("deals.id"))
+    opened_at: Mapped[datetime]
+    note: Mapped[str]
+    resolved_at: Mapped[datetime | None]
+    outcome: Mapped[str | None]
+    actor: Mapped[str | None]
+
+
+class Proof(Base):
+    """A picture that a customer sent. Here and not in a folder: it's saved, or not, with the step it proves."""
+
+    __tablename__ = "proofs"
+    __table_args__ = (
+        CheckConstraint(_one_of("kind", ProofKind), name="kind"),
+        CheckConstraint(f"octet_length(content) BETWEEN 1 AND {PICTURE_MAX_BYTES}", name="content"),
+    )
+
+    deal_id: Mapped[UUID] = mapped_column(ForeignKey("deals.id"), primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    content_type: Mapped[str]
+    content: Mapped[bytes]
+    at: Mapped[datetime]
 
 
 class Switch(Base):

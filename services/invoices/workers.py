@@ -46,11 +46,13 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     with deps.db.autocommit() as connection:
         waiting, oldest_seconds = store.outbox_lag(connection, deps.clock.now())
         open_deals = store.deal_counts_by_status(connection)
+        open_cases = store.open_case_count(connection)
     return [
         Gauge("outbox_unpublished", waiting),
         Gauge("outbox_oldest_seconds", oldest_seconds, "seconds"),
         Gauge("deals_pending", open_deals.get("pending", 0)),
         Gauge("deals_in_appeal", open_deals.get("appeal", 0)),
+        Gauge("cases_open", open_cases),
     ]
 
 

@@ -89,6 +89,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """-- the HTTP surface itself (docs/spec-notes.md); raised by the gateway only"""
     METHOD_NOT_ALLOWED: _ErrorReason.ValueType  # 71
     PAYLOAD_TOO_LARGE: _ErrorReason.ValueType  # 72
+    RATE_LIMITED: _ErrorReason.ValueType  # 74
+    """The key has made all the requests of this minute. Metadata: limit, window_seconds, retry_after_seconds."""
     INVOICE_FINISHED: _ErrorReason.ValueType  # 100
     """-- operators and the customer's page: never seen on /api/v1
     The invoice is in a terminal status. Metadata: status.
@@ -119,6 +121,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     SIGNING_SECRET_NOT_FOUND: _ErrorReason.ValueType  # 116
     """No active key of the merchant can sign."""
     WEBHOOK_EVENT_NOT_FOUND: _ErrorReason.ValueType  # 117
+    CASE_NOT_FOUND: _ErrorReason.ValueType  # 118
+    CASE_STATE_CONFLICT: _ErrorReason.ValueType  # 119
+    """The case is closed already."""
+    PROOF_NOT_FOUND: _ErrorReason.ValueType  # 120
+    """No picture was sent."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name of the value, without a prefix, is the code merchants see in `error.code`
@@ -195,6 +202,8 @@ NOT_FOUND: ErrorReason.ValueType  # 70
 """-- the HTTP surface itself (docs/spec-notes.md); raised by the gateway only"""
 METHOD_NOT_ALLOWED: ErrorReason.ValueType  # 71
 PAYLOAD_TOO_LARGE: ErrorReason.ValueType  # 72
+RATE_LIMITED: ErrorReason.ValueType  # 74
+"""The key has made all the requests of this minute. Metadata: limit, window_seconds, retry_after_seconds."""
 INVOICE_FINISHED: ErrorReason.ValueType  # 100
 """-- operators and the customer's page: never seen on /api/v1
 The invoice is in a terminal status. Metadata: status.
@@ -225,4 +234,9 @@ WITHDRAWAL_STATE_CONFLICT: ErrorReason.ValueType  # 115
 SIGNING_SECRET_NOT_FOUND: ErrorReason.ValueType  # 116
 """No active key of the merchant can sign."""
 WEBHOOK_EVENT_NOT_FOUND: ErrorReason.ValueType  # 117
+CASE_NOT_FOUND: ErrorReason.ValueType  # 118
+CASE_STATE_CONFLICT: ErrorReason.ValueType  # 119
+"""The case is closed already."""
+PROOF_NOT_FOUND: ErrorReason.ValueType  # 120
+"""No picture was sent."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

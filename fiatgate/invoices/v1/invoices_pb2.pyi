@@ -71,6 +71,28 @@ DEAL_STATUS_APPEAL: DealStatus.ValueType  # 5
 DEAL_STATUS_EXPIRED: DealStatus.ValueType  # 6
 Global___DealStatus: _TypeAlias = DealStatus  # noqa: Y015
 
+class _ProofKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProofKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProofKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROOF_KIND_UNSPECIFIED: _ProofKind.ValueType  # 0
+    PROOF_KIND_APPEAL: _ProofKind.ValueType  # 1
+    """The customer's appeal of an open deal."""
+    PROOF_KIND_CASE: _ProofKind.ValueType  # 2
+    """The case of a finished invoice."""
+
+class ProofKind(_ProofKind, metaclass=_ProofKindEnumTypeWrapper):
+    """What a picture belongs to."""
+
+PROOF_KIND_UNSPECIFIED: ProofKind.ValueType  # 0
+PROOF_KIND_APPEAL: ProofKind.ValueType  # 1
+"""The customer's appeal of an open deal."""
+PROOF_KIND_CASE: ProofKind.ValueType  # 2
+"""The case of a finished invoice."""
+Global___ProofKind: _TypeAlias = ProofKind  # noqa: Y015
+
 class _SortOrder:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -383,6 +405,107 @@ class DealTransition(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DealTransition: _TypeAlias = DealTransition  # noqa: Y015
+
+@_typing.final
+class Proof(_message.Message):
+    """A picture that a customer sent, without its content: GetProof has that."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    deal_id: _builtins.str
+    kind: Global___ProofKind.ValueType
+    content_type: _builtins.str
+    """image/jpeg, image/png or image/webp, as its first bytes say."""
+    size: _builtins.int
+    """Bytes, at most 5 MiB."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        deal_id: _builtins.str = ...,
+        kind: Global___ProofKind.ValueType = ...,
+        content_type: _builtins.str = ...,
+        size: _builtins.int = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "content_type", b"content_type", "deal_id", b"deal_id", "kind", b"kind", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Proof: _TypeAlias = Proof  # noqa: Y015
+
+@_typing.final
+class Case(_message.Message):
+    """Money that came, or is said to have come, after its invoice had ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    OPENED_AT_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    RESOLVED_AT_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """What the customer quotes; counts up from 1001."""
+    invoice_id: _builtins.str
+    merchant_id: _builtins.str
+    deal_id: _builtins.str
+    """The invoice's newest deal."""
+    note: _builtins.str
+    """What the customer wrote; may be empty."""
+    outcome: _builtins.str
+    """The answer that the customer reads, 1 to 2000 characters. Null while open."""
+    actor: _builtins.str
+    """Who resolved it: "operator" or "operator:NAME". Null while open."""
+    @_builtins.property
+    def opened_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def resolved_at(self) -> _timestamp_pb2.Timestamp:
+        """Null while open."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        invoice_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        deal_id: _builtins.str = ...,
+        opened_at: _timestamp_pb2.Timestamp | None = ...,
+        note: _builtins.str = ...,
+        resolved_at: _timestamp_pb2.Timestamp | None = ...,
+        outcome: _builtins.str | None = ...,
+        actor: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_actor", b"_actor", "_outcome", b"_outcome", "_resolved_at", b"_resolved_at", "actor", b"actor", "deal_id", b"deal_id", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "note", b"note", "number", b"number", "opened_at", b"opened_at", "outcome", b"outcome", "resolved_at", b"resolved_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__actor: _TypeAlias = _typing.Literal["actor"]  # noqa: Y015
+    _WhichOneofArgType__actor: _TypeAlias = _typing.Literal["_actor", b"_actor"]  # noqa: Y015
+    _WhichOneofReturnType__outcome: _TypeAlias = _typing.Literal["outcome"]  # noqa: Y015
+    _WhichOneofArgType__outcome: _TypeAlias = _typing.Literal["_outcome", b"_outcome"]  # noqa: Y015
+    _WhichOneofReturnType__resolved_at: _TypeAlias = _typing.Literal["resolved_at"]  # noqa: Y015
+    _WhichOneofArgType__resolved_at: _TypeAlias = _typing.Literal["_resolved_at", b"_resolved_at"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__actor) -> _WhichOneofReturnType__actor | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__outcome) -> _WhichOneofReturnType__outcome | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolved_at) -> _WhichOneofReturnType__resolved_at | None: ...
+
+Global___Case: _TypeAlias = Case  # noqa: Y015
 
 @_typing.final
 class InvoiceFinished(_message.Message):
@@ -905,6 +1028,7 @@ class GetCheckoutResponse(_message.Message):
     REQUISITE_FIELD_NUMBER: _builtins.int
     NOW_FIELD_NUMBER: _builtins.int
     METHODS_REFUSED_FIELD_NUMBER: _builtins.int
+    CASE_FIELD_NUMBER: _builtins.int
     merchant_name: _builtins.str
     methods_refused: _builtins.str
     """Why there is nothing to choose although the invoice is open; a reason's name, null when there is something."""
@@ -922,6 +1046,10 @@ class GetCheckoutResponse(_message.Message):
     def now(self) -> _timestamp_pb2.Timestamp:
         """The server's clock, for countdowns."""
 
+    @_builtins.property
+    def case(self) -> Global___Case:
+        """Null when the customer never told of late money."""
+
     def __init__(
         self,
         *,
@@ -931,15 +1059,20 @@ class GetCheckoutResponse(_message.Message):
         requisite: Global___Requisite | None = ...,
         now: _timestamp_pb2.Timestamp | None = ...,
         methods_refused: _builtins.str | None = ...,
+        case: Global___Case | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "invoice", b"invoice", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "case", b"case", "invoice", b"invoice", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "case", b"case", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__case: _TypeAlias = _typing.Literal["case"]  # noqa: Y015
+    _WhichOneofArgType__case: _TypeAlias = _typing.Literal["_case", b"_case"]  # noqa: Y015
     _WhichOneofReturnType__methods_refused: _TypeAlias = _typing.Literal["methods_refused"]  # noqa: Y015
     _WhichOneofArgType__methods_refused: _TypeAlias = _typing.Literal["_methods_refused", b"_methods_refused"]  # noqa: Y015
     _WhichOneofReturnType__requisite: _TypeAlias = _typing.Literal["requisite"]  # noqa: Y015
     _WhichOneofArgType__requisite: _TypeAlias = _typing.Literal["_requisite", b"_requisite"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__case) -> _WhichOneofReturnType__case | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__methods_refused) -> _WhichOneofReturnType__methods_refused | None: ...
     @_typing.overload
@@ -1105,20 +1238,26 @@ class OpenCustomerAppealRequest(_message.Message):
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     note: _builtins.str
     """At most 2000 characters."""
+    picture: _builtins.bytes
+    """A proof: JPEG, PNG or WebP, 1 byte to 5 MiB. Null: none. VALIDATION_ERROR with field "picture" for anything else."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
         note: _builtins.str = ...,
+        picture: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_picture", b"_picture", "picture", b"picture"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_picture", b"_picture", "invoice_id", b"invoice_id", "note", b"note", "picture", b"picture"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__picture: _TypeAlias = _typing.Literal["picture"]  # noqa: Y015
+    _WhichOneofArgType__picture: _TypeAlias = _typing.Literal["_picture", b"_picture"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__picture) -> _WhichOneofReturnType__picture | None: ...
 
 Global___OpenCustomerAppealRequest: _TypeAlias = OpenCustomerAppealRequest  # noqa: Y015
 
@@ -1141,6 +1280,55 @@ class OpenCustomerAppealResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OpenCustomerAppealResponse: _TypeAlias = OpenCustomerAppealResponse  # noqa: Y015
+
+@_typing.final
+class OpenCaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    note: _builtins.str
+    """At most 2000 characters."""
+    picture: _builtins.bytes
+    """As in OpenCustomerAppealRequest."""
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+        note: _builtins.str = ...,
+        picture: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_picture", b"_picture", "picture", b"picture"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_picture", b"_picture", "invoice_id", b"invoice_id", "note", b"note", "picture", b"picture"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__picture: _TypeAlias = _typing.Literal["picture"]  # noqa: Y015
+    _WhichOneofArgType__picture: _TypeAlias = _typing.Literal["_picture", b"_picture"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__picture) -> _WhichOneofReturnType__picture | None: ...
+
+Global___OpenCaseRequest: _TypeAlias = OpenCaseRequest  # noqa: Y015
+
+@_typing.final
+class OpenCaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def case(self) -> Global___Case: ...
+    def __init__(
+        self,
+        *,
+        case: Global___Case | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpenCaseResponse: _TypeAlias = OpenCaseResponse  # noqa: Y015
 
 @_typing.final
 class ListDealsRequest(_message.Message):
@@ -1212,6 +1400,7 @@ class GetDealResponse(_message.Message):
     DEAL_FIELD_NUMBER: _builtins.int
     REQUISITE_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
+    PROOFS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def deal(self) -> Global___Deal: ...
     @_builtins.property
@@ -1220,16 +1409,21 @@ class GetDealResponse(_message.Message):
     def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealTransition]:
         """Oldest first."""
 
+    @_builtins.property
+    def proofs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Proof]:
+        """At most one per kind."""
+
     def __init__(
         self,
         *,
         deal: Global___Deal | None = ...,
         requisite: Global___Requisite | None = ...,
         history: _abc.Iterable[Global___DealTransition] | None = ...,
+        proofs: _abc.Iterable[Global___Proof] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deal", b"deal", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal", b"deal", "history", b"history", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal", b"deal", "history", b"history", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1426,6 +1620,197 @@ class ResolveAppealResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveAppealResponse: _TypeAlias = ResolveAppealResponse  # noqa: Y015
+
+@_typing.final
+class GetProofRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    deal_id: _builtins.str
+    kind: Global___ProofKind.ValueType
+    def __init__(
+        self,
+        *,
+        deal_id: _builtins.str = ...,
+        kind: Global___ProofKind.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProofRequest: _TypeAlias = GetProofRequest  # noqa: Y015
+
+@_typing.final
+class GetProofResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROOF_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    content: _builtins.bytes
+    @_builtins.property
+    def proof(self) -> Global___Proof: ...
+    def __init__(
+        self,
+        *,
+        proof: Global___Proof | None = ...,
+        content: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proof", b"proof"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "proof", b"proof"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProofResponse: _TypeAlias = GetProofResponse  # noqa: Y015
+
+@_typing.final
+class ListCasesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPEN_ONLY_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    open_only: _builtins.bool
+    """Only those that wait for an answer."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        open_only: _builtins.bool = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "open_only", b"open_only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCasesRequest: _TypeAlias = ListCasesRequest  # noqa: Y015
+
+@_typing.final
+class ListCasesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def cases(self) -> _containers.RepeatedCompositeFieldContainer[Global___Case]: ...
+    def __init__(
+        self,
+        *,
+        cases: _abc.Iterable[Global___Case] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cases", b"cases"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCasesResponse: _TypeAlias = ListCasesResponse  # noqa: Y015
+
+@_typing.final
+class GetCaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCaseRequest: _TypeAlias = GetCaseRequest  # noqa: Y015
+
+@_typing.final
+class GetCaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASE_FIELD_NUMBER: _builtins.int
+    INVOICE_FIELD_NUMBER: _builtins.int
+    REQUISITE_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def case(self) -> Global___Case: ...
+    @_builtins.property
+    def invoice(self) -> Global___Invoice: ...
+    @_builtins.property
+    def requisite(self) -> Global___Requisite:
+        """Where the customer was told to pay."""
+
+    @_builtins.property
+    def proof(self) -> Global___Proof: ...
+    def __init__(
+        self,
+        *,
+        case: Global___Case | None = ...,
+        invoice: Global___Invoice | None = ...,
+        requisite: Global___Requisite | None = ...,
+        proof: Global___Proof | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_proof", b"_proof", "case", b"case", "invoice", b"invoice", "proof", b"proof", "requisite", b"requisite"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_proof", b"_proof", "case", b"case", "invoice", b"invoice", "proof", b"proof", "requisite", b"requisite"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__proof: _TypeAlias = _typing.Literal["proof"]  # noqa: Y015
+    _WhichOneofArgType__proof: _TypeAlias = _typing.Literal["_proof", b"_proof"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__proof) -> _WhichOneofReturnType__proof | None: ...
+
+Global___GetCaseResponse: _TypeAlias = GetCaseResponse  # noqa: Y015
+
+@_typing.final
+class ResolveCaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    outcome: _builtins.str
+    """1 to 2000 characters; the customer reads it."""
+    actor: _builtins.str
+    """Who, for the record; "operator" when empty."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        outcome: _builtins.str = ...,
+        actor: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "number", b"number", "outcome", b"outcome"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveCaseRequest: _TypeAlias = ResolveCaseRequest  # noqa: Y015
+
+@_typing.final
+class ResolveCaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def case(self) -> Global___Case: ...
+    def __init__(
+        self,
+        *,
+        case: Global___Case | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case", b"case"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveCaseResponse: _TypeAlias = ResolveCaseResponse  # noqa: Y015
 
 @_typing.final
 class AddRequisiteRequest(_message.Message):

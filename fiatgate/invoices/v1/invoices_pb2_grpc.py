@@ -367,6 +367,11 @@ class CheckoutServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCustomerAppealRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCustomerAppealResponse.FromString,
                 _registered_method=True)
+        self.OpenCase = channel.unary_unary(
+                '/fiatgate.invoices.v1.CheckoutService/OpenCase',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseResponse.FromString,
+                _registered_method=True)
 
 
 class CheckoutServiceServicer:
@@ -414,6 +419,15 @@ class CheckoutServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenCase(self, request, context):
+        """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+        operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
+        INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CheckoutServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -441,6 +455,11 @@ def add_CheckoutServiceServicer_to_server(servicer, server):
                     servicer.OpenCustomerAppeal,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCustomerAppealRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCustomerAppealResponse.SerializeToString,
+            ),
+            'OpenCase': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenCase,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -589,6 +608,33 @@ class CheckoutService:
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def OpenCase(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.CheckoutService/OpenCase',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.OpenCaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class DealDeskServiceStub:
     """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
@@ -629,6 +675,26 @@ class DealDeskServiceStub:
                 '/fiatgate.invoices.v1.DealDeskService/ResolveAppeal',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.FromString,
+                _registered_method=True)
+        self.GetProof = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/GetProof',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofResponse.FromString,
+                _registered_method=True)
+        self.ListCases = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListCases',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesResponse.FromString,
+                _registered_method=True)
+        self.GetCase = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/GetCase',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.FromString,
+                _registered_method=True)
+        self.ResolveCase = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ResolveCase',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseResponse.FromString,
                 _registered_method=True)
         self.AddRequisite = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/AddRequisite',
@@ -708,6 +774,34 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetProof(self, request, context):
+        """The picture that a customer sent. Reason: PROOF_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCases(self, request, context):
+        """Late money that customers told of, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCase(self, request, context):
+        """Reason: CASE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveCase(self, request, context):
+        """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AddRequisite(self, request, context):
         """An account that customers pay to.
         """
@@ -781,6 +875,26 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.ResolveAppeal,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.SerializeToString,
+            ),
+            'GetProof': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProof,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofResponse.SerializeToString,
+            ),
+            'ListCases': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCases,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesResponse.SerializeToString,
+            ),
+            'GetCase': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCase,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.SerializeToString,
+            ),
+            'ResolveCase': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveCase,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseResponse.SerializeToString,
             ),
             'AddRequisite': grpc.unary_unary_rpc_method_handler(
                     servicer.AddRequisite,
@@ -976,6 +1090,114 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/ResolveAppeal',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveAppealResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProof(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/GetProof',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetProofResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCases(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListCases',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListCasesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCase(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/GetCase',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveCase(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ResolveCase',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ResolveCaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -180,6 +180,11 @@ class CheckoutServiceStub:
     """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
     """
+    OpenCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]
+    """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+    operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
+    INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+    """
 
 @_typing.type_check_only
 class CheckoutServiceAsyncStub(CheckoutServiceStub):
@@ -205,6 +210,11 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     OpenCustomerAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenCustomerAppealRequest, _invoices_pb2.OpenCustomerAppealResponse]  # type: ignore[assignment]
     """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
+    """
+    OpenCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]  # type: ignore[assignment]
+    """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+    operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
+    INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
     """
 
 class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -260,6 +270,17 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
         """
 
+    @_abc_1.abstractmethod
+    def OpenCase(
+        self,
+        request: _invoices_pb2.OpenCaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.OpenCaseResponse, _abc.Awaitable[_invoices_pb2.OpenCaseResponse]]:
+        """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+        operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
+        INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+        """
+
 def add_CheckoutServiceServicer_to_server(servicer: CheckoutServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class DealDeskServiceStub:
@@ -281,6 +302,14 @@ class DealDeskServiceStub:
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]
     """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+    GetProof: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]
+    """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
+    ListCases: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]
+    """Late money that customers told of, newest first."""
+    GetCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]
+    """Reason: CASE_NOT_FOUND."""
+    ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
+    """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
     AddRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]
     """An account that customers pay to."""
     ListRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]
@@ -310,6 +339,14 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]  # type: ignore[assignment]
     """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+    GetProof: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]  # type: ignore[assignment]
+    """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
+    ListCases: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]  # type: ignore[assignment]
+    """Late money that customers told of, newest first."""
+    GetCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]  # type: ignore[assignment]
+    """Reason: CASE_NOT_FOUND."""
+    ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
+    """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
     AddRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]  # type: ignore[assignment]
     """An account that customers pay to."""
     ListRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]  # type: ignore[assignment]
@@ -372,6 +409,38 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ResolveAppealResponse, _abc.Awaitable[_invoices_pb2.ResolveAppealResponse]]:
         """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+
+    @_abc_1.abstractmethod
+    def GetProof(
+        self,
+        request: _invoices_pb2.GetProofRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetProofResponse, _abc.Awaitable[_invoices_pb2.GetProofResponse]]:
+        """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListCases(
+        self,
+        request: _invoices_pb2.ListCasesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListCasesResponse, _abc.Awaitable[_invoices_pb2.ListCasesResponse]]:
+        """Late money that customers told of, newest first."""
+
+    @_abc_1.abstractmethod
+    def GetCase(
+        self,
+        request: _invoices_pb2.GetCaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetCaseResponse, _abc.Awaitable[_invoices_pb2.GetCaseResponse]]:
+        """Reason: CASE_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ResolveCase(
+        self,
+        request: _invoices_pb2.ResolveCaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ResolveCaseResponse, _abc.Awaitable[_invoices_pb2.ResolveCaseResponse]]:
+        """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
 
     @_abc_1.abstractmethod
     def AddRequisite(

@@ -17,9 +17,16 @@ from kit.errors import Refused
 from kit.ids import new_id
 from services.invoices import domain, errors, store
 from services.invoices.clients import Quote
-from services.invoices.domain import AWAITING_PAYMENT, DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices.domain import (
+    AWAITING_PAYMENT,
+    DealState,
+    DealStatus,
+    InvoiceStatus,
+    ProofKind,
+    Trigger,
+)
 from services.invoices.models import Deal, Invoice
-from services.invoices.operations import fields, lifecycle, timers
+from services.invoices.operations import cases, fields, lifecycle, timers
 from services.invoices.store import InvoiceView
 from services.invoices.wiring import Deps
 
@@ -41,6 +48,7 @@ class Checkout:
     offers: Sequence[Offer]
     offers_refused: str | None
     requisite: Row[Any] | None
+    case: Row[Any] | None
     now: datetime
 
 
@@ -61,7 +69,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     if view.deal_status in domain.OPEN_DEAL_STATUSES:
         with deps.db.autocommit() as connection:
             requisite = store.requisite(connection, view.deal_requisite_id)
-    return Checkout(view, merchant.name, offers, refused, requisite, now)
+    return Checkout(view, merchant.name, offers, refused, requisite, _case(deps, view), now)
 
 
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
@@ -96,7 +104,7 @@ def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
 
 
 @retry_conflicts
-def open_appeal(deps: Deps, *, invoice_id: str, note: str) -> InvoiceView:
+def open_appeal(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None = None) -> InvoiceView:
     """The customer asks the operator to look at a deal that is marked paid."""
     return _customer_step(
         deps,
@@ -105,6 +113,7 @@ def open_appeal(deps: Deps, *, invoice_id: str, note: str) -> InvoiceView:
         Trigger.APPEAL_BY_CUSTOMER,
         is_done=lambda deal: deal.status == DealStatus.APPEAL,
         note=fields.note(note),
+        picture=cases.picture_from(picture),
     )
 
 
@@ -142,6 +151,7 @@ def _customer_step(
     *,
     is_done: Callable[[Deal], bool],
     note: str = "",
+    picture: cases.Picture | None = None,
 ) -> InvoiceView:
     now = deps.clock.now()
     with deps.db.transaction() as tx:
@@ -158,6 +168,8 @@ def _customer_step(
                 lifecycle.advance(
                     tx, deps, invoice, deal, trigger, now=now, actor=lifecycle.BY_CUSTOMER, note=note
                 )
+                if picture is not None:
+                    cases.keep_picture(tx, deal, ProofKind.APPEAL, picture, now)
         view = _flushed_view(tx, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -259,6 +271,14 @@ def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
     if view is None:
         raise errors.invoice_not_found()
     return view
+
+
+def _case(deps: Deps, view: InvoiceView) -> Row[Any] | None:
+    """Asked for only where there may be one."""
+    if not domain.late_money_possible(InvoiceStatus(view.status), has_deal=view.deal_id is not None):
+        return None
+    with deps.db.autocommit() as connection:
+        return store.case_of_invoice(connection, view.id)
 
 
 def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, Row[Any]]:

@@ -27,6 +27,7 @@ class DealStory:
     deal: DealRow
     requisite: RequisiteRow | None
     history: Sequence[Row[Any]]
+    proofs: Sequence[Row[Any]]
 
 
 # -- deals
@@ -44,7 +45,10 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
         if deal is None:
             raise errors.deal_not_found()
         return DealStory(
-            deal, store.requisite(connection, deal.requisite_id), store.deal_history(connection, id)
+            deal,
+            store.requisite(connection, deal.requisite_id),
+            store.deal_history(connection, id),
+            store.proofs(connection, id),
         )
 
 

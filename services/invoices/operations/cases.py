@@ -1,0 +1,142 @@
+"""Late money and its proofs: the invoice has ended and stays as it is, but the customer says that money was sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from kit.db import retry_conflicts
+from services.invoices import domain, errors, store
+from services.invoices.domain import PICTURE_MAX_BYTES, InvoiceStatus, ProofKind
+from services.invoices.models import Case, Deal, Proof
+from services.invoices.operations import fields, lifecycle
+from services.invoices.store import InvoiceView
+from services.invoices.wiring import Deps
+
+CaseRow = Row[Any]
+ProofRow = Row[Any]
+
+OUTCOME_MAX_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class CaseStory:
+    """A case with all that an operator needs to find the money."""
+
+    case: CaseRow
+    invoice: InvoiceView
+    requisite: Row[Any]
+    proof: ProofRow | None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a customer sent as proof, of a type that its own bytes tell."""
+
+    content_type: str
+    content: bytes
+
+
+# -- the customer
+
+
+@retry_conflicts
+def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseRow:
+    """Record late money; the invoice's case, which is the one it had when it had one already.
+
+    Raises INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
+    """
+    now = deps.clock.now()
+    written, proof = fields.note(note), picture_from(picture)
+    with deps.db.transaction() as tx:
+        invoice, deal = lifecycle.locked(tx, fields.invoice_id(invoice_id))
+        lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
+        if deal is None or not domain.late_money_possible(InvoiceStatus(invoice.status), has_deal=True):
+            raise errors.deal_state_conflict("No late money is possible here", status=invoice.status)
+        opened = Case(
+            invoice_id=invoice.id,
+            merchant_id=invoice.merchant_id,
+            deal_id=deal.id,
+            opened_at=now,
+            note=written,
+        )
+        row = store.insert_case(tx, opened)
+        if row.opened_at == now and proof is not None:  # of a case that was there, nothing is changed
+            keep_picture(tx, deal, ProofKind.CASE, proof, now)
+    return row
+
+
+def picture_from(content: bytes | None) -> Picture | None:
+    """Raises VALIDATION_ERROR with field "picture" for what is no picture, or too large a one."""
+    if not content:
+        return None
+    if len(content) > PICTURE_MAX_BYTES:
+        raise errors.field_invalid("picture", f"A picture has at most {PICTURE_MAX_BYTES // 1024**2} MiB")
+    content_type = domain.picture_type(content)
+    if content_type is None:
+        raise errors.field_invalid("picture", "A picture is JPEG, PNG or WebP")
+    return Picture(content_type, content)
+
+
+def keep_picture(tx: Session, deal: Deal, kind: ProofKind, picture: Picture, now: datetime) -> None:
+    """Store it with the step that it proves, in the step's own transaction."""
+    tx.add(
+        Proof(
+            deal_id=deal.id,
+            kind=kind,
+            content_type=picture.content_type,
+            content=picture.content,
+            at=now,
+        )
+    )
+
+
+# -- the operator
+
+
+def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseRow]:
+    with deps.db.autocommit() as connection:
+        return store.newest_cases(connection, fields.limit(limit), open_only=open_only)
+
+
+def get_case(deps: Deps, *, number: int) -> CaseStory:
+    """Raises CASE_NOT_FOUND."""
+    with deps.db.autocommit() as connection:
+        row = store.case(connection, number)
+        if row is None:
+            raise errors.case_not_found()
+        invoice = store.invoice_view(connection, row.invoice_id)
+        requisite = store.requisite(connection, invoice.deal_requisite_id) if invoice else None
+        if invoice is None or requisite is None:
+            raise LookupError(f"case {number} has lost its invoice or requisite")  # foreign keys forbid it
+        proofs = store.proofs(connection, row.deal_id)
+    proof = next((each for each in proofs if each.kind == ProofKind.CASE), None)
+    return CaseStory(row, invoice, requisite, proof)
+
+
+@retry_conflicts
+def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRow:
+    """Close it with the answer that the customer reads. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
+    answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
+    with deps.db.transaction() as tx:
+        if store.case(tx, number) is None:
+            raise errors.case_not_found()
+        row = store.resolve_case_if_open(
+            tx, number, outcome=answer, actor=fields.actor(actor), at=deps.clock.now()
+        )
+        if row is None:
+            raise errors.case_state_conflict()
+    return row
+
+
+def get_proof(deps: Deps, *, deal_id: str, kind: ProofKind) -> ProofRow:
+    """With its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
+    id = fields.deal_id(deal_id)
+    with deps.db.autocommit() as connection:
+        row = store.proof(connection, id, kind)
+    if row is None:
+        raise errors.proof_not_found()
+    return row

@@ -1,0 +1,167 @@
+"""Rows and values as messages, and back."""
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.money import fiat_text, percent_text, rate_text, usdt_text
+from kit.proto import timestamp_from
+from services.invoices import errors
+from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
+from services.invoices.store import InvoiceView
+
+
+def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
+    return pb.Invoice(
+        invoice_id=str(view.id),
+        merchant_id=str(view.merchant_id),
+        external_id=view.external_id,
+        amount=fiat_text(view.amount),
+        currency_code=view.currency_code,
+        status=_INVOICE_STATUSES[view.status],
+        customer_id=view.customer_id,
+        purpose=view.purpose,
+        callback_url=view.callback_url,
+        success_url=view.success_url,
+        fail_url=view.fail_url,
+        created_at=timestamp_from(view.created_at),
+        expires_at=timestamp_from(view.expires_at),
+        finished_at=timestamp_from(view.finished_at),
+        deal=None if isinstance(view, NewInvoice) or view.deal_id is None else _deal_of_view(view),
+        key_id=str(view.key_id),
+    )
+
+
+def _deal_of_view(view: InvoiceView) -> pb.Deal:
+    return deal_to_message(_DealOfView(view))
+
+
+class _DealOfView:
+    """The deal inside an invoice's view: its columns carry the prefix `deal_` there."""
+
+    def __init__(self, view: InvoiceView) -> None:
+        self._view = view
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, f"deal_{name}")
+
+
+def deal_to_message(deal: Row[Any] | _DealOfView) -> pb.Deal:
+    return pb.Deal(
+        deal_id=str(deal.id),
+        invoice_id=str(deal.invoice_id),
+        merchant_id=str(deal.merchant_id),
+        status=_DEAL_STATUSES[deal.status],
+        sub_status=deal.sub_status,
+        payment_method_code=deal.method_code,
+        payment_method_name=deal.method_name,
+        currency_code=deal.currency_code,
+        amount_fiat=fiat_text(deal.amount_fiat),
+        conversion_rate=rate_text(deal.conversion_rate),
+        merchant_usdt=None if deal.merchant_usdt is None else usdt_text(deal.merchant_usdt),
+        client_percent=percent_text(deal.client_percent),
+        merchant_percent=percent_text(deal.merchant_percent),
+        created_at=timestamp_from(deal.created_at),
+        expires_at=timestamp_from(deal.expires_at),
+        finished_at=timestamp_from(deal.finished_at),
+        mark_paid_at=timestamp_from(deal.mark_paid_at),
+        requisite_id=str(deal.requisite_id),
+        adjusted_amount=None if deal.adjusted_amount is None else fiat_text(deal.adjusted_amount),
+        invoice_amount=fiat_text(deal.invoice_amount),
+    )
+
+
+def finished_to_message(view: InvoiceView) -> pb.FinishedInvoice:
+    return pb.FinishedInvoice(
+        invoice_id=str(view.id),
+        merchant_id=str(view.merchant_id),
+        status=_INVOICE_STATUSES[view.status],
+        finished_at=timestamp_from(view.finished_at),
+        has_callback=view.callback_url is not None,
+        merchant_usdt=None if view.deal_merchant_usdt is None else usdt_text(view.deal_merchant_usdt),
+        event_id=str(view.event_id),
+    )
+
+
+def requisite_to_message(row: Row[Any]) -> pb.Requisite:
+    return pb.Requisite(
+        requisite_id=str(row.id),
+        method_code=row.method_code,
+        holder=row.holder,
+        account=row.account,
+        bank=row.bank,
+        max_deals=row.max_deals,
+        open_deals=row.open_deals,
+        enabled=row.enabled,
+        created_at=timestamp_from(row.created_at),
+    )
+
+
+def transition_to_message(row: Row[Any]) -> pb.DealTransition:
+    return pb.DealTransition(
+        at=timestamp_from(row.at),
+        status=_DEAL_STATUSES[row.status],
+        sub_status=row.sub_status,
+        actor=row.actor,
+        note=row.note,
+    )
+
+
+def case_to_message(row: Row[Any]) -> pb.Case:
+    return pb.Case(
+        number=row.number,
+        invoice_id=str(row.invoice_id),
+        merchant_id=str(row.merchant_id),
+        deal_id=str(row.deal_id),
+        opened_at=timestamp_from(row.opened_at),
+        note=row.note,
+        resolved_at=timestamp_from(row.resolved_at),
+        outcome=row.outcome,
+        actor=row.actor,
+    )
+
+
+def proof_to_message(row: Row[Any]) -> pb.Proof:
+    return pb.Proof(
+        deal_id=str(row.deal_id),
+        kind=_PROOF_KINDS[row.kind],
+        content_type=row.content_type,
+        size=row.size,
+        at=timestamp_from(row.at),
+    )
+
+
+_INVOICE_STATUSES = {
+    status.value: pb.InvoiceStatus.Value(f"INVOICE_STATUS_{status.name}") for status in InvoiceStatus
+}
+_DEAL_STATUSES = {status.value: pb.DealStatus.Value(f"DEAL_STATUS_{status.name}") for status in DealStatus}
+_PROOF_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for kind in ProofKind}
+
+
+def invoice_status_from_message(value: int) -> InvoiceStatus | None:
+    """None for UNSPECIFIED: all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    if value == pb.INVOICE_STATUS_UNSPECIFIED:
+        return None
+    for status, number in _INVOICE_STATUSES.items():
+        if number == value:
+            return InvoiceStatus(status)
+    raise errors.field_invalid("status", "unknown status")
+
+
+def deal_status_from_message(value: int) -> DealStatus | None:
+    """None for UNSPECIFIED: all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    if value == pb.DEAL_STATUS_UNSPECIFIED:
+        return None
+    for status, number in _DEAL_STATUSES.items():
+        if number == value:
+            return DealStatus(status)
+    raise errors.field_invalid("status", "unknown status")
+
+
+def proof_kind_from_message(value: int) -> ProofKind:
+    """Raises VALIDATION_ERROR for UNSPECIFIED and for a value from a newer proto."""
+    for kind, number in _PROOF_KINDS.items():
+        if number == value:
+            return ProofKind(kind)
+    raise errors.field_invalid("kind", "Say which: the appeal's or the case's")

@@ -1,0 +1,135 @@
+"""DealDeskService: the operator's deals, cases and requisites, and the switch."""
+
+import grpc
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.proto import optional
+from services.invoices import errors
+from services.invoices.operations import cases, desk
+from services.invoices.rpc.converters import (
+    case_to_message,
+    deal_status_from_message,
+    deal_to_message,
+    invoice_to_message,
+    proof_kind_from_message,
+    proof_to_message,
+    requisite_to_message,
+    transition_to_message,
+)
+from services.invoices.wiring import Deps
+
+# ruff: noqa: N802  the methods are named by the proto
+
+Context = grpc.ServicerContext
+
+
+class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
+        rows = desk.list_deals(
+            self._deps, status=deal_status_from_message(request.status), limit=request.limit
+        )
+        return pb.ListDealsResponse(deals=[deal_to_message(row) for row in rows])
+
+    def GetDeal(self, request: pb.GetDealRequest, context: Context) -> pb.GetDealResponse:
+        story = desk.get_deal(self._deps, deal_id=request.deal_id)
+        return pb.GetDealResponse(
+            deal=deal_to_message(story.deal),
+            requisite=requisite_to_message(story.requisite) if story.requisite else None,
+            history=[transition_to_message(row) for row in story.history],
+            proofs=[proof_to_message(row) for row in story.proofs],
+        )
+
+    def ConfirmDeal(self, request: pb.ConfirmDealRequest, context: Context) -> pb.ConfirmDealResponse:
+        row = desk.confirm_deal(self._deps, deal_id=request.deal_id, actor=request.actor)
+        return pb.ConfirmDealResponse(deal=deal_to_message(row))
+
+    def RejectDeal(self, request: pb.RejectDealRequest, context: Context) -> pb.RejectDealResponse:
+        row = desk.reject_deal(self._deps, deal_id=request.deal_id, actor=request.actor, note=request.note)
+        return pb.RejectDealResponse(deal=deal_to_message(row))
+
+    def OpenAppeal(self, request: pb.OpenAppealRequest, context: Context) -> pb.OpenAppealResponse:
+        row = desk.open_appeal(self._deps, deal_id=request.deal_id, actor=request.actor, note=request.note)
+        return pb.OpenAppealResponse(deal=deal_to_message(row))
+
+    def ResolveAppeal(self, request: pb.ResolveAppealRequest, context: Context) -> pb.ResolveAppealResponse:
+        who: dict[str, str] = {
+            "deal_id": request.deal_id,
+            "actor": request.actor,
+            "note": request.note,
+        }
+        if request.WhichOneof("outcome") == "adjusted_amount":
+            row = desk.resolve_adjusted(self._deps, amount=request.adjusted_amount, **who)
+        elif request.paid:
+            row = desk.resolve_as_paid(self._deps, **who)
+        elif request.rejected:
+            row = desk.resolve_as_rejected(self._deps, **who)
+        else:
+            raise errors.field_invalid("outcome", "Say how: paid, adjusted_amount or rejected")
+        return pb.ResolveAppealResponse(deal=deal_to_message(row))
+
+    def GetProof(self, request: pb.GetProofRequest, context: Context) -> pb.GetProofResponse:
+        row = cases.get_proof(self._deps, deal_id=request.deal_id, kind=proof_kind_from_message(request.kind))
+        return pb.GetProofResponse(proof=proof_to_message(row), content=row.content)
+
+    def ListCases(self, request: pb.ListCasesRequest, context: Context) -> pb.ListCasesResponse:
+        rows = cases.list_cases(self._deps, open_only=request.open_only, limit=request.limit)
+        return pb.ListCasesResponse(cases=[case_to_message(row) for row in rows])
+
+    def GetCase(self, request: pb.GetCaseRequest, context: Context) -> pb.GetCaseResponse:
+        story = cases.get_case(self._deps, number=request.number)
+        return pb.GetCaseResponse(
+            case=case_to_message(story.case),
+            invoice=invoice_to_message(story.invoice),
+            requisite=requisite_to_message(story.requisite),
+            proof=proof_to_message(story.proof) if story.proof else None,
+        )
+
+    def ResolveCase(self, request: pb.ResolveCaseRequest, context: Context) -> pb.ResolveCaseResponse:
+        row = cases.resolve_case(
+            self._deps, number=request.number, outcome=request.outcome, actor=request.actor
+        )
+        return pb.ResolveCaseResponse(case=case_to_message(row))
+
+    def AddRequisite(self, request: pb.AddRequisiteRequest, context: Context) -> pb.AddRequisiteResponse:
+        row = desk.add_requisite(
+            self._deps,
+            method_code=request.method_code,
+            holder=request.holder,
+            account=request.account,
+            bank=optional(request, "bank"),
+            max_deals=request.max_deals,
+        )
+        return pb.AddRequisiteResponse(requisite=requisite_to_message(row))
+
+    def ListRequisites(
+        self, request: pb.ListRequisitesRequest, context: Context
+    ) -> pb.ListRequisitesResponse:
+        rows = desk.list_requisites(self._deps, method_code=request.method_code)
+        return pb.ListRequisitesResponse(requisites=[requisite_to_message(row) for row in rows])
+
+    def DisableRequisite(
+        self, request: pb.DisableRequisiteRequest, context: Context
+    ) -> pb.DisableRequisiteResponse:
+        row = desk.set_requisite_enabled(self._deps, requisite_id=request.requisite_id, enabled=False)
+        return pb.DisableRequisiteResponse(requisite=requisite_to_message(row))
+
+    def EnableRequisite(
+        self, request: pb.EnableRequisiteRequest, context: Context
+    ) -> pb.EnableRequisiteResponse:
+        row = desk.set_requisite_enabled(self._deps, requisite_id=request.requisite_id, enabled=True)
+        return pb.EnableRequisiteResponse(requisite=requisite_to_message(row))
+
+    def GetDealsSystem(
+        self, request: pb.GetDealsSystemRequest, context: Context
+    ) -> pb.GetDealsSystemResponse:
+        return pb.GetDealsSystemResponse(enabled=desk.get_deals_system(self._deps))
+
+    def SetDealsSystem(
+        self, request: pb.SetDealsSystemRequest, context: Context
+    ) -> pb.SetDealsSystemResponse:
+        enabled = desk.set_deals_system(self._deps, enabled=request.enabled, actor=request.actor)
+        return pb.SetDealsSystemResponse(enabled=enabled)

@@ -1,0 +1,77 @@
+"""InvoicesService: what merchants do with invoices, and what proofs ask for."""
+
+import grpc
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.proto import optional
+from services.invoices.operations import creating, desk, proofs, reading
+from services.invoices.rpc.converters import (
+    finished_to_message,
+    invoice_status_from_message,
+    invoice_to_message,
+)
+from services.invoices.wiring import Deps
+
+# ruff: noqa: N802  the methods are named by the proto
+
+Context = grpc.ServicerContext
+
+
+class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+
+    def CreateInvoice(self, request: pb.CreateInvoiceRequest, context: Context) -> pb.CreateInvoiceResponse:
+        new = creating.create_invoice(
+            self._deps,
+            merchant=request.merchant,
+            key_id=request.key_id,
+            amount=request.amount,
+            currency_code=request.currency_code,
+            customer_id=request.customer_id,
+            external_id=request.external_id,
+            purpose=optional(request, "purpose"),
+            callback_url=optional(request, "callback_url"),
+            success_url=optional(request, "success_url"),
+            fail_url=optional(request, "fail_url"),
+        )
+        return pb.CreateInvoiceResponse(invoice=invoice_to_message(new))
+
+    def GetInvoice(self, request: pb.GetInvoiceRequest, context: Context) -> pb.GetInvoiceResponse:
+        view = reading.get_invoice(
+            self._deps, merchant_id=request.merchant_id, invoice_ref=request.invoice_ref
+        )
+        return pb.GetInvoiceResponse(invoice=invoice_to_message(view))
+
+    def ListInvoices(self, request: pb.ListInvoicesRequest, context: Context) -> pb.ListInvoicesResponse:
+        page = reading.list_invoices(
+            self._deps,
+            merchant_id=request.merchant_id,
+            page=request.page,
+            per_page=request.per_page,
+            status=invoice_status_from_message(request.status),
+            currency_code=optional(request, "currency_code"),
+            ascending=request.order == pb.SORT_ORDER_ASC,
+        )
+        return pb.ListInvoicesResponse(
+            invoices=[invoice_to_message(view) for view in page.invoices], total=page.total
+        )
+
+    def CancelInvoice(self, request: pb.CancelInvoiceRequest, context: Context) -> pb.CancelInvoiceResponse:
+        view = desk.cancel_invoice(self._deps, invoice_id=request.invoice_id, actor=request.actor)
+        return pb.CancelInvoiceResponse(invoice=invoice_to_message(view))
+
+    def ListFinishedInvoices(
+        self, request: pb.ListFinishedInvoicesRequest, context: Context
+    ) -> pb.ListFinishedInvoicesResponse:
+        views = proofs.list_finished(
+            self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
+        )
+        return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(view) for view in views])
+
+    def ReannounceInvoices(
+        self, request: pb.ReannounceInvoicesRequest, context: Context
+    ) -> pb.ReannounceInvoicesResponse:
+        announced = proofs.reannounce(self._deps, invoice_ids=request.invoice_ids)
+        return pb.ReannounceInvoicesResponse(invoice_ids=[str(id) for id in announced])

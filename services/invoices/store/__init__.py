@@ -1,0 +1,86 @@
+"""Every query of the invoices service, named by what it returns. Nothing here decides.
+
+- `invoices`: invoices with their newest deal, and the outbox
+- `deals`: deals with their history, requisites, the switch
+- `cases`: late money and proofs
+"""
+
+from services.invoices.store.cases import (
+    case,
+    case_of_invoice,
+    insert_case,
+    newest_cases,
+    open_case_count,
+    proof,
+    proofs,
+    resolve_case_if_open,
+)
+from services.invoices.store.deals import (
+    deal,
+    deal_counts_by_status,
+    deal_history,
+    deal_invoice_id,
+    deal_row,
+    deals_enabled,
+    free_requisite,
+    newest_deals,
+    queue_for_requisites,
+    release_requisite,
+    requisite,
+    requisites,
+    set_deals_enabled,
+    set_requisite_enabled,
+)
+from services.invoices.store.invoices import (
+    InvoiceView,
+    create_if_allowed,
+    finished_invoices,
+    finished_invoices_after,
+    invoice_count,
+    invoice_page,
+    invoice_view,
+    invoice_view_by_ref,
+    invoices_with_confirmation_due,
+    invoices_with_unpaid_deal_due,
+    locked_invoice,
+    outbox_lag,
+    waiting_invoices_due,
+)
+
+__all__ = [
+    "InvoiceView",
+    "case",
+    "case_of_invoice",
+    "create_if_allowed",
+    "deal",
+    "deal_counts_by_status",
+    "deal_history",
+    "deal_invoice_id",
+    "deal_row",
+    "deals_enabled",
+    "finished_invoices",
+    "finished_invoices_after",
+    "free_requisite",
+    "insert_case",
+    "invoice_count",
+    "invoice_page",
+    "invoice_view",
+    "invoice_view_by_ref",
+    "invoices_with_confirmation_due",
+    "invoices_with_unpaid_deal_due",
+    "locked_invoice",
+    "newest_cases",
+    "newest_deals",
+    "open_case_count",
+    "outbox_lag",
+    "proof",
+    "proofs",
+    "queue_for_requisites",
+    "release_requisite",
+    "requisite",
+    "requisites",
+    "resolve_case_if_open",
+    "set_deals_enabled",
+    "set_requisite_enabled",
+    "waiting_invoices_due",
+]

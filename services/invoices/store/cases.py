@@ -1,0 +1,65 @@
+"""Late money, and pictures as proof."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, Select, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from services.invoices.domain import ProofKind
+from services.invoices.models import Case, Proof
+
+_CASES: Select[Any] = select(*Case.__table__.columns)
+_PROOFS: Select[Any] = select(
+    *(column for column in Proof.__table__.columns if column.name != "content"),
+    func.octet_length(Proof.content).label("size"),
+)
+
+
+def insert_case(tx: Session, case: Case) -> Row[Any]:
+    """The invoice's case: this one, unless it has one already."""
+    given = {
+        name: getattr(case, name) for name in ("invoice_id", "merchant_id", "deal_id", "opened_at", "note")
+    }
+    tx.execute(insert(Case).values(given).on_conflict_do_nothing(index_elements=["invoice_id"]))
+    return tx.execute(_CASES.where(Case.invoice_id == case.invoice_id)).one()
+
+
+def case_of_invoice(connection: Connection, invoice_id: UUID) -> Row[Any] | None:
+    return connection.execute(_CASES.where(Case.invoice_id == invoice_id)).one_or_none()
+
+
+def case(connection: Connection | Session, number: int) -> Row[Any] | None:
+    return connection.execute(_CASES.where(Case.number == number)).one_or_none()
+
+
+def newest_cases(connection: Connection, limit: int, *, open_only: bool) -> Sequence[Row[Any]]:
+    query = _CASES.where(Case.resolved_at.is_(None)) if open_only else _CASES
+    return connection.execute(query.order_by(Case.number.desc()).limit(limit)).all()
+
+
+def resolve_case_if_open(
+    tx: Session, number: int, *, outcome: str, actor: str, at: datetime
+) -> Row[Any] | None:
+    query = update(Case).where(Case.number == number, Case.resolved_at.is_(None))
+    query = query.values(outcome=outcome, actor=actor, resolved_at=at)
+    return tx.execute(query.returning(*Case.__table__.columns)).one_or_none()
+
+
+def open_case_count(connection: Connection) -> int:
+    query = select(func.count()).select_from(Case).where(Case.resolved_at.is_(None))
+    return connection.execute(query).scalar_one()
+
+
+def proofs(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
+    """Without their content, and with their `size` in bytes."""
+    return connection.execute(_PROOFS.where(Proof.deal_id == deal_id).order_by(Proof.at)).all()
+
+
+def proof(connection: Connection, deal_id: UUID, kind: ProofKind) -> Row[Any] | None:
+    """With its content."""
+    query = _PROOFS.add_columns(Proof.content).where(Proof.deal_id == deal_id, Proof.kind == kind)
+    return connection.execute(query).one_or_none()
