@@ -48,6 +48,10 @@ class Consumer:
     `name` is the durable consumer's name on the stream: replicas with the same name share the events, so it
     must not change. One consumer per event and database, since they share the inbox. Several processes may
     run it.
+
+    `lock_order(event)` sorts the events that take effect together. Name by it the row that the handler locks,
+    where different events lock the same ones: processes that lock them in different orders deadlock at every
+    other batch.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Consumer:
         inbox: type[InboxColumns],
         parked: type[ParkedColumns],
         clock: Clock,
+        lock_order: Callable[[Incoming], str] | None = None,
         park_after_failures: int = PARK_AFTER_FAILURES,
         first_retry_seconds: float = 1.0,
     ) -> None:
@@ -72,6 +77,7 @@ class Consumer:
         self._inbox = inbox
         self._parked = parked
         self._clock = clock
+        self._lock_order = lock_order
         self._park_after_failures = park_after_failures
         self._first_retry_seconds = first_retry_seconds
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
@@ -165,7 +171,7 @@ class Consumer:
         False when one of them fails, whichever it is; nothing has happened then and each gets its own.
         """
         try:
-            self._take_effect(events)
+            self._take_effect(events if self._lock_order is None else sorted(events, key=self._lock_order))
         except DatabaseUnavailable as error:
             if not isinstance(error, DatabaseBusy):
                 raise

@@ -26,9 +26,13 @@ def consumer(deps: Deps) -> Consumer:
         if paid is not None:
             operations.credit_invoice(deps, tx, paid)
 
+    def merchant_of(event: Incoming) -> str:
+        return invoices_pb2.InvoiceFinished.FromString(event.payload).merchant_id
+
     return Consumer(
         CONSUMER,
         handle,
+        lock_order=merchant_of,  # whose balance a credit changes
         subject=INVOICE_FINISHED,
         db=deps.db,
         bus=deps.bus,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -129,6 +130,35 @@ def test_an_invoice_announced_again_under_any_event_id_is_credited_once(deps: De
     message = finished(merchant, "5.000000")
     wait_handled(deps, publish(deps.bus, *[message] * 10))
     assert credited(deps, merchant) == "5.000000"
+
+
+def test_processes_that_credit_the_same_merchants_at_once_do_not_deadlock(processes: list[Deps]) -> None:
+    merchants = [str(uuid.uuid4()) for _ in range(8)]
+    before = deadlocks(processes)
+    messages = [finished(merchant, "1.000000") for _ in range(50) for merchant in merchants]
+    random.Random(7).shuffle(messages)
+    facts = [Outgoing(new_id(), INVOICE_FINISHED, message.SerializeToString()) for message in messages]
+    assert len(processes[0].bus.publish(facts)) == len(facts)
+    wait_handled(processes[0], [fact.event_id for fact in facts])
+    assert {credited(processes[0], merchant) for merchant in merchants} == {"50.000000"}
+    assert deadlocks(processes) == before
+
+
+def deadlocks(processes: list[Deps]) -> int:
+    """How many the database has resolved so far. Its processes tell what they counted when they end."""
+
+    def ask(query: str) -> int:
+        with processes[0].db.autocommit() as connection:
+            answer: int = connection.execute(text(query)).scalar_one()
+        return answer
+
+    for each in processes:
+        each.db.dispose()
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    wait_until(lambda: ask(others) == 0, "the connections to close", timeout_seconds=20)
+    return ask("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 
 
 def test_one_event_consumed_by_many_at_once_is_credited_once(deps: Deps) -> None:
