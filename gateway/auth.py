@@ -11,6 +11,7 @@ from gateway.wiring import Deps
 from kit.errors import unauthenticated
 
 MERCHANTS_PATHS: Final = "/api/"
+OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # what describes them; the same for everyone
 
 
 class Authentication:
@@ -22,6 +23,7 @@ class Authentication:
 
     def __init__(self, deps: Deps) -> None:
         self._merchants = deps.merchants
+        self._rate_limit = deps.rate_limit
 
     async def process_request(self, req: Request, resp: falcon.asgi.Response) -> None:
         exchange = req.exchange
@@ -34,7 +36,7 @@ class Authentication:
     async def process_resource(
         self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
     ) -> None:
-        if not req.path.startswith(MERCHANTS_PATHS):
+        if not req.path.startswith(MERCHANTS_PATHS) or req.path in OPEN_PATHS:
             return
         key = req.get_header("X-Api-Key")
         if not key:
@@ -42,3 +44,8 @@ class Authentication:
         answer = await self._merchants.Authenticate(AuthenticateRequest(api_key=key))
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
+        if self._rate_limit is not None:
+            allowance = self._rate_limit.take(answer.key_id)
+            resp.set_headers(allowance.headers())
+            if not allowance.granted:
+                raise allowance.refusal()

@@ -34,6 +34,12 @@ class GatewaySettings(Settings):
         le=3600,
         description="idle time of a client's connection; longer than the proxy's in front",
     )
+    rate_limit_per_minute: int = Field(
+        default=6000,
+        ge=0,
+        le=100_000_000,
+        description="requests one API key may make in a minute, over all replicas; 0: no limit, no headers",
+    )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
     )

@@ -15,7 +15,10 @@ from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from gateway.config import GatewaySettings
+from gateway.hints import Hints
+from gateway.limits import RateLimit, shared
 from gateway.links import Links
+from kit.clock import SystemClock
 from kit.rpc.client import aio_channel
 
 if TYPE_CHECKING:
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 class Deps:
     """What the resources are made of.
 
-    health  one stub of the standard health service per service of ours
+    health      one stub of the standard health service per service of ours
+    hints       loss-tolerant messages from and to other processes
+    rate_limit  of requests per key; None when there is none
     """
 
     settings: GatewaySettings
@@ -42,6 +47,8 @@ class Deps:
     withdrawals: WithdrawalsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
     health: Mapping[str, Any]
+    hints: Hints
+    rate_limit: RateLimit | None
 
 
 @asynccontextmanager
@@ -54,11 +61,16 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
         "withdrawals": settings.withdrawals_address,
         "webhooks": settings.webhooks_address,
     }
-    async with AsyncExitStack() as open_channels:
+    async with AsyncExitStack() as opened:
         channels = {
-            name: await open_channels.enter_async_context(aio_channel(address, name=name))
+            name: await opened.enter_async_context(aio_channel(address, name=name))
             for name, address in addresses.items()
         }
+        hints = await opened.enter_async_context(Hints(settings.nats_url, name="gateway"))
+        rate_limit = None
+        if settings.rate_limit_per_minute:
+            rate_limit = RateLimit(settings.rate_limit_per_minute, clock=SystemClock())
+            await opened.enter_async_context(shared(rate_limit, hints))
         yield Deps(
             settings=settings,
             links=Links(settings.public_url),
@@ -69,4 +81,6 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),
             health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
+            hints=hints,
+            rate_limit=rate_limit,
         )

@@ -1,0 +1,149 @@
+"""Hints over core NATS: what may get lost, come late or come twice, and nobody waits for (DESIGN section 3).
+
+One connection per worker process, on the worker's own loop (kit.bus, which services use, is for threads). NATS may be
+away at any time: then hints are neither sent nor heard, everything else goes on, and they flow again once it is back.
+Never put a fact here: those go through the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from kit.bus.messages import NATS_ERRORS, error_text
+from kit.log import get_logger
+
+RECONNECT_SECONDS: Final = 1
+CLOSE_SECONDS: Final = 2.0
+
+Listener = Callable[[str, bytes], None]
+
+_log = get_logger()
+
+
+@dataclass(eq=False)
+class _Heard:
+    """What somebody listens to; `subscription` is None while NATS is away from the start."""
+
+    subject: str
+    listener: Listener
+    subscription: Subscription | None = None
+
+    async def hear(self, message: Msg) -> None:
+        self.listener(message.subject, message.data)
+
+
+class Hints:
+    """Use as an asynchronous context manager inside the worker's loop; entering does not wait for NATS."""
+
+    def __init__(self, url: str, *, name: str) -> None:
+        self._url = url
+        self._name = name
+        self._client = Client()
+        self._heard: list[_Heard] = []
+        self._stays: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._stays = asyncio.create_task(self._stay_connected())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._stays:
+            self._stays.cancel()
+        with suppress(*NATS_ERRORS):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._client.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether hints are sent and heard right now."""
+        return bool(self._client.is_connected)
+
+    async def hint(self, subject: str, data: bytes = b"") -> None:
+        """Tell whoever listens just now. Lost when nobody does or NATS is away; raises nothing."""
+        if self.connected:
+            with suppress(*NATS_ERRORS):
+                await self._client.publish(subject, data)
+
+    def on_hint(self, subject: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
+
+        It should ring a bell and do no work. Returns what ends it; whoever listens for one request only must call that.
+        """
+        heard = _Heard(subject, listener)
+        self._heard.append(heard)
+        if self.connected:
+            self._start(self._subscribe(heard))
+
+        def stop() -> None:
+            if heard in self._heard:
+                self._heard.remove(heard)
+                self._start(self._unsubscribe(heard))
+
+        return stop
+
+    def _start(self, step: Any) -> None:
+        task = asyncio.get_running_loop().create_task(step)
+        self._tasks.add(task)  # the loop holds tasks weakly
+        task.add_done_callback(self._tasks.discard)
+
+    async def _subscribe(self, heard: _Heard) -> None:
+        with suppress(*NATS_ERRORS):
+            heard.subscription = await self._client.subscribe(heard.subject, cb=heard.hear)
+            if heard not in self._heard:  # it was stopped meanwhile
+                await heard.subscription.unsubscribe()
+
+    async def _unsubscribe(self, heard: _Heard) -> None:
+        if heard.subscription is not None:
+            with suppress(*NATS_ERRORS):
+                await heard.subscription.unsubscribe()
+
+    async def _stay_connected(self) -> None:
+        """nats-py reconnects by itself and keeps subscriptions; after what it takes for final we begin anew."""
+        while True:
+            over = asyncio.Event()
+            try:
+                await self._connect(over)
+                _log.info("hints_connected")
+                for heard in list(self._heard):
+                    await self._subscribe(heard)
+                await over.wait()
+            except NATS_ERRORS as error:
+                _log.warning("hints_lost", error=error_text(error))
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _connect(self, over: asyncio.Event) -> None:
+        async def closed() -> None:
+            over.set()
+
+        async def disconnected() -> None:
+            _log.warning("hints_lost")
+
+        async def reconnected() -> None:
+            _log.info("hints_connected")
+
+        async def quiet(error: Exception) -> None:
+            """It comes at every attempt to reconnect; the loss itself was told."""
+
+        self._client = Client()
+        await self._client.connect(
+            self._url,
+            name=self._name,
+            max_reconnect_attempts=-1,  # the default gives up after 60, silently
+            reconnect_time_wait=RECONNECT_SECONDS,
+            connect_timeout=2,
+            ping_interval=10,
+            max_outstanding_pings=2,
+            error_cb=quiet,
+            disconnected_cb=disconnected,
+            reconnected_cb=reconnected,
+            closed_cb=closed,
+        )

@@ -1,0 +1,139 @@
+"""How many requests a key may make in a minute, over all workers of all replicas, and what is told of it.
+
+Windows are the minutes of the clock. Each worker counts its own requests and tells the others, several times a second,
+how far it is; so a request costs a few dictionary look-ups and no call. What the others have taken since they last told
+is what the limit may be overstepped by. Counts are told whole, never as differences: a hint that got lost is made up
+for by the next. While NATS is away each worker counts alone.
+
+Headers: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit-Policy` and `RateLimit`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Final
+
+from gateway.hints import Hints
+from kit.clock import Clock
+from kit.errors import Refused, exhausted
+from kit.ids import new_id
+
+WINDOW_SECONDS: Final = 60
+POLICY: Final = "key"
+
+SUBJECT: Final = "fiatgate-hint.requests-counted"
+TELL_SECONDS: Final = 0.2
+# Everything again, for workers that have just started and for hints that got lost; otherwise what has changed.
+TELL_ALL_EVERY: Final = 10
+KEYS_PER_HINT: Final = 2000  # about 50 bytes each; NATS takes a megabyte
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a key has after a request.
+
+    granted    whether the request itself was within the limit; one that wasn't is not counted
+    remaining  requests until the window ends
+    """
+
+    granted: bool
+    limit: int
+    remaining: int
+    reset_seconds: int
+
+    def headers(self) -> dict[str, str]:
+        return {
+            "RateLimit-Policy": f'"{POLICY}";q={self.limit};w={WINDOW_SECONDS}',
+            "RateLimit": f'"{POLICY}";r={self.remaining};t={self.reset_seconds}',
+        }
+
+    def refusal(self) -> Refused:
+        """RATE_LIMITED, for one that was not granted."""
+        return exhausted(
+            "RATE_LIMITED",
+            f"More than {self.limit} requests with this key within {WINDOW_SECONDS} seconds",
+            limit=str(self.limit),
+            window_seconds=str(WINDOW_SECONDS),
+            retry_after_seconds=str(self.reset_seconds),
+        )
+
+
+class RateLimit:
+    """The counts of one worker and what it knows of the others', for the current window only."""
+
+    def __init__(self, limit: int, *, clock: Clock) -> None:
+        self.limit = limit
+        self._clock = clock
+        self._worker = new_id().hex
+        self._window = -1
+        self._begin(0)
+
+    def take(self, key_id: str) -> Allowance:
+        """Counts one request of this key, if it may still be made."""
+        reset_seconds = self._turn()
+        own = self._own.get(key_id, 0)
+        left = self.limit - own - self._foreign.get(key_id, 0)
+        if left > 0:
+            self._own[key_id] = own + 1
+            self._untold.add(key_id)
+        return Allowance(left > 0, self.limit, max(left - 1, 0), reset_seconds)
+
+    def news(self, *, everything: bool = False) -> Iterator[bytes]:
+        """What to tell the other workers: the keys that changed since the last time, or all of them."""
+        self._turn()
+        keys = iter(list(self._own if everything else self._untold))
+        self._untold.clear()
+        while piece := list(islice(keys, KEYS_PER_HINT)):
+            counts = {key_id: self._own[key_id] for key_id in piece}
+            yield json.dumps({"worker": self._worker, "window": self._window, "counts": counts}).encode()
+
+    def learn(self, data: bytes) -> None:
+        """What another worker has told. Of another window, whether its clock is ahead or behind: ignored."""
+        self._turn()
+        told = json.loads(data)
+        if told["worker"] == self._worker or told["window"] != self._window:
+            return
+        known = self._others.setdefault(told["worker"], {})
+        for key_id, taken in told["counts"].items():
+            grown = taken - known.get(key_id, 0)
+            if grown > 0:  # hints may overtake each other; counts only grow
+                known[key_id] = taken
+                self._foreign[key_id] = self._foreign.get(key_id, 0) + grown
+
+    def _turn(self) -> int:
+        """Starts a new window when it is time; returns the seconds until the next."""
+        window, gone_seconds = divmod(int(self._clock.now().timestamp()), WINDOW_SECONDS)
+        if window != self._window:
+            self._begin(window)
+        return WINDOW_SECONDS - gone_seconds
+
+    def _begin(self, window: int) -> None:
+        self._window = window
+        self._own: dict[str, int] = {}
+        self._untold: set[str] = set()
+        self._others: dict[str, dict[str, int]] = {}
+        self._foreign: dict[str, int] = {}  # sums of _others
+
+
+@asynccontextmanager
+async def shared(limit: RateLimit, hints: Hints) -> AsyncIterator[None]:
+    """Tells and learns until the block ends."""
+    stop_listening = hints.on_hint(SUBJECT, lambda _, data: limit.learn(data))
+    telling = asyncio.create_task(_tell(limit, hints))
+    try:
+        yield
+    finally:
+        telling.cancel()
+        stop_listening()
+
+
+async def _tell(limit: RateLimit, hints: Hints) -> None:
+    for turn in count(1):
+        await asyncio.sleep(TELL_SECONDS)
+        for data in limit.news(everything=turn % TELL_ALL_EVERY == 0):
+            await hints.hint(SUBJECT, data)

@@ -1,0 +1,252 @@
+"""The limit of requests per key: the counting, what workers tell each other, and the headers over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+
+from deploy.local.waiting import wait_until
+from gateway.hints import Hints
+from gateway.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
+from tests.gateway.desk import Desk, Shop, code_of
+from tests.gateway.process import gateway_process
+from tests.support.clock import ManualClock
+from tests.support.servers import NatsServer
+from tests.support.stack import Stack
+
+PATH = "/api/v1/invoices"
+
+# -- the counting
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """At the beginning of a minute."""
+    return ManualClock()
+
+
+def test_the_limit_is_granted_and_no_more(clock: ManualClock) -> None:
+    limit = RateLimit(3, clock=clock)
+    taken = [limit.take("a") for _ in range(5)]
+    assert [each.granted for each in taken] == [True, True, True, False, False]
+    assert [each.remaining for each in taken] == [2, 1, 0, 0, 0]
+
+
+def test_each_key_has_its_own(clock: ManualClock) -> None:
+    limit = RateLimit(1, clock=clock)
+    assert limit.take("a").granted
+    assert not limit.take("a").granted
+    assert limit.take("b").granted
+
+
+def test_the_next_minute_begins_anew(clock: ManualClock) -> None:
+    limit = RateLimit(1, clock=clock)
+    clock.advance(seconds=WINDOW_SECONDS - 1)
+    assert limit.take("a").reset_seconds == 1
+    assert not limit.take("a").granted
+    clock.advance(seconds=1)
+    fresh = limit.take("a")
+    assert (fresh.granted, fresh.reset_seconds) == (True, WINDOW_SECONDS)
+
+
+def test_the_headers_are_those_of_the_draft(clock: ManualClock) -> None:
+    limit = RateLimit(100, clock=clock)
+    clock.advance(seconds=18)
+    assert limit.take("a").headers() == {
+        "RateLimit-Policy": '"key";q=100;w=60',
+        "RateLimit": '"key";r=99;t=42',
+    }
+
+
+# -- what workers tell each other
+
+
+def tell(teller: RateLimit, *learners: RateLimit, everything: bool = False) -> None:
+    for data in teller.news(everything=everything):
+        for learner in learners:
+            learner.learn(data)
+
+
+def test_what_one_worker_took_is_gone_for_the_other(clock: ManualClock) -> None:
+    here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
+    for _ in range(7):
+        here.take("a")
+    tell(here, there)
+    assert [there.take("a").granted for _ in range(4)] == [True, True, True, False]
+    tell(there, here)
+    assert not here.take("a").granted
+
+
+def test_hints_that_get_lost_or_come_twice_or_late_change_nothing(clock: ManualClock) -> None:
+    here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
+    here.take("a")
+    lost = list(here.news())
+    here.take("a")
+    for data in [*here.news(), *lost, *lost]:
+        there.learn(data)
+    assert there.take("a").remaining == 10 - 2 - 1
+
+
+def test_a_worker_does_not_learn_from_itself(clock: ManualClock) -> None:
+    limit = RateLimit(10, clock=clock)
+    limit.take("a")
+    tell(limit, limit)
+    assert limit.take("a").remaining == 8
+
+
+def test_only_what_changed_is_told_unless_everything_is_asked_for(clock: ManualClock) -> None:
+    limit = RateLimit(10, clock=clock)
+    limit.take("a")
+    assert [json.loads(data)["counts"] for data in limit.news()] == [{"a": 1}]
+    assert list(limit.news()) == []
+    assert [json.loads(data)["counts"] for data in limit.news(everything=True)] == [{"a": 1}]
+
+
+def test_many_keys_are_told_in_pieces(clock: ManualClock) -> None:
+    here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
+    for number in range(KEYS_PER_HINT + 1):
+        here.take(f"key-{number}")
+    pieces = list(here.news())
+    assert len(pieces) == 2
+    for piece in pieces:
+        assert len(piece) < 500_000
+        there.learn(piece)
+    assert there.take("key-0").remaining == there.take(f"key-{KEYS_PER_HINT}").remaining == 8
+
+
+def test_counts_of_another_minute_are_ignored(clock: ManualClock) -> None:
+    late = ManualClock()
+    here, there = RateLimit(10, clock=late), RateLimit(10, clock=clock)
+    here.take("a")
+    clock.advance(minutes=1)
+    tell(here, there)
+    assert there.take("a").remaining == 9
+
+
+def test_workers_share_the_limit_over_nats_and_go_on_without_it(nats_server: NatsServer) -> None:
+    async def story() -> None:
+        clock = ManualClock()
+        here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
+        async with (
+            Hints(nats_server.url, name="here") as hints_here,
+            Hints(nats_server.url, name="there") as hints_there,
+            shared(here, hints_here),
+            shared(there, hints_there),
+        ):
+            await _until(lambda: hints_here.connected and hints_there.connected)
+            here.take("a")
+            await _until(lambda: there._foreign == {"a": 1})
+            nats_server.kill()
+            await _until(lambda: not hints_here.connected)
+            assert here.take("a").remaining == 8
+            nats_server.start()
+            await _until(lambda: there._foreign == {"a": 2})
+
+    asyncio.run(story())
+
+
+def test_a_listener_that_has_stopped_hears_no_more(nats_server: NatsServer) -> None:
+    async def story() -> None:
+        subject, left, stays = "fiatgate-hint.x", list[bytes](), list[bytes]()
+        async with Hints(nats_server.url, name="one") as hints:
+            stop = hints.on_hint(subject, lambda _, data: left.append(data))
+            hints.on_hint("fiatgate-hint.*", lambda _, data: stays.append(data))
+            await _until(lambda: hints.connected)
+            await hints.hint(subject, b"1")
+            await _until(lambda: (left, stays) == ([b"1"], [b"1"]))
+            stop()
+            await _until(lambda: not hints._tasks)
+            await hints.hint(subject, b"2")
+            await _until(lambda: stays == [b"1", b"2"])
+            assert left == [b"1"]
+
+    asyncio.run(story())
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  nothing rings when a counter in another object moves
+            await asyncio.sleep(0.02)
+
+
+# -- over HTTP
+
+LIMIT = 40
+
+
+def remaining(response: requests.Response) -> tuple[int, int]:
+    """Requests and seconds that the answer says are left."""
+    left, seconds = re.fullmatch(r'"key";r=(\d+);t=(\d+)', response.headers["RateLimit"]).groups()  # type: ignore[union-attr]
+    return int(left), int(seconds)
+
+
+def asked(url: str, shop: Shop) -> requests.Response:
+    return requests.get(url + PATH, headers={"X-Api-Key": shop.api_key}, timeout=10)
+
+
+def test_two_gateways_grant_the_limit_once(stack: Stack, desk: Desk, shop: Shop, tmp_path: Path) -> None:
+    """40 requests in all: 25 here, and when the news has come, what is left of them there; then nothing anywhere."""
+    own = desk.shop(shop.currency)
+    settings = {
+        "FIATGATE_RATE_LIMIT_PER_MINUTE": str(LIMIT),
+        "FIATGATE_NATS_URL": stack.home.running_stack()["nats_url"],
+    }
+    with (
+        gateway_process(stack.addresses, tmp_path / "here.log", **settings) as here,
+        gateway_process(stack.addresses, tmp_path / "there.log", **settings) as there,
+    ):
+        clock_says = desk.shop(shop.currency)  # whose requests tell how long the minute still is
+        wait_until(
+            lambda: remaining(asked(here, clock_says))[1] > 20,
+            "a minute with time in it",
+            timeout_seconds=30,
+            every_seconds=1,
+        )
+        granted = [asked(here, own).status_code for _ in range(25)].count(404)
+        assert granted == 25
+
+        def has_heard() -> bool:
+            nonlocal granted
+            left, _ = remaining(asked(there, own))
+            granted += 1
+            return left == LIMIT - granted
+
+        wait_until(has_heard, "the other gateway to hear of them", timeout_seconds=5, every_seconds=0.4)
+        while asked(there, own).status_code != 429:
+            granted += 1
+        assert granted == LIMIT
+        wait_until(lambda: asked(here, own).status_code == 429, "the first to hear of it", timeout_seconds=5)
+        refused = asked(here, own)
+        assert code_of(refused) == "RATE_LIMITED"
+        left, seconds = remaining(refused)
+        assert (left, refused.headers["Retry-After"]) == (0, str(seconds))
+        assert refused.headers["RateLimit-Policy"] == f'"key";q={LIMIT};w=60'
+        assert refused.json()["error"]["details"] == {
+            "limit": LIMIT,
+            "window_seconds": 60,
+            "retry_after_seconds": seconds,
+        }
+        assert asked(here, clock_says).status_code == 404, "another key has its own limit"
+
+
+def test_without_a_limit_there_is_no_word_of_one(stack: Stack, shop: Shop, tmp_path: Path) -> None:
+    settings = {"FIATGATE_RATE_LIMIT_PER_MINUTE": "0"}
+    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
+        response = asked(url, shop)
+    assert response.status_code == 200
+    assert not {"RateLimit", "RateLimit-Policy"} & set(response.headers)
+
+
+def test_it_goes_on_while_nats_is_away(stack: Stack, desk: Desk, shop: Shop, tmp_path: Path) -> None:
+    settings = {"FIATGATE_RATE_LIMIT_PER_MINUTE": "1000000", "FIATGATE_NATS_URL": "nats://127.0.0.1:1"}
+    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
+        assert "RateLimit" in asked(url, shop).headers
+        assert "RateLimit" not in requests.get(url + PATH, timeout=10).headers, (
+            "nothing is counted without a key"
+        )
