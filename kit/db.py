@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import psycopg2
 from sqlalchemy import (
@@ -36,7 +36,7 @@ from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from kit.prepared import Prepared, PreparedConnections
-from kit.worker import Outage, Signal
+from kit.worker import Outage
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -170,9 +170,15 @@ class Database:
         self._prepared.close()
 
 
-def wake_after_commit(tx: Session, signal: Signal) -> None:
+class Bell(Protocol):
+    """What can be rung: `kit.worker.Signal`, or anything of a service's own. Equal ones ring once per commit."""
+
+    def set(self) -> None: ...
+
+
+def wake_after_commit(tx: Session, signal: Bell) -> None:
     """Ring `signal` once the transaction is committed; never if it rolls back."""
-    signals: list[Signal] = tx.info.setdefault("signals", [])
+    signals: list[Bell] = tx.info.setdefault("signals", [])
     if signal not in signals:
         signals.append(signal)
 

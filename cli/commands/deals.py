@@ -1,10 +1,12 @@
 """`fiatgate deals …`: the operator's desk."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli import connection, output
+from cli.commands import cases
 from cli.output import Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
@@ -39,13 +41,22 @@ def list_all(
     output.records(answer.deals, columns, as_json=as_json, empty="No such deals")
 
 
-@app.command("show", epilog="Example: fiatgate deals show 0197…")
-def show(deal_id: Id, *, as_json: Json = False) -> None:
-    """A deal with its requisite and all that happened to it."""
+@app.command("show", epilog="Example: fiatgate deals show 0197… --save-proof receipt.jpg")
+def show(
+    deal_id: Id,
+    *,
+    save_proof: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the picture of the customer's appeal here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """A deal with its requisite, all that happened to it, and what the customer sent as proof."""
     answer = connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id))
     whole = output.plain(answer)
+    if save_proof is not None:
+        cases.save(save_proof, deal_id, pb.PROOF_KIND_APPEAL)
     output.record(
-        whole["deal"] | {"requisite": whole["requisite"], "history": whole["history"]}, as_json=as_json
+        whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")}, as_json=as_json
     )
 
 

@@ -1,8 +1,12 @@
-"""The one fact that invoices announces: a finished invoice."""
+"""The one fact that invoices announces: a finished invoice. And the hint that one has changed, for whoever shows it."""
+
+from dataclasses import dataclass
+from uuid import UUID
 
 from google.protobuf.message import Message
 
 from fiatgate.invoices.v1 import invoices_pb2
+from kit.bus import Bus
 from kit.money import fiat_text, rate_text, usdt_text
 from kit.proto import timestamp_from
 from services.invoices.domain import (
@@ -14,6 +18,19 @@ from services.invoices.domain import (
 from services.invoices.models import Deal, Invoice
 
 FINISHED = "fiatgate.invoices.finished"
+CHANGED_HINT = "fiatgate-hint.invoice"
+"""With the invoice's id after a point. It may get lost: the page looks again by itself, only later."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Rung after a commit, it tells who shows the invoice that there is something new."""
+
+    bus: Bus
+    invoice_id: UUID
+
+    def set(self) -> None:
+        self.bus.hint(f"{CHANGED_HINT}.{self.invoice_id}")
 
 
 def invoice_finished(invoice: Invoice, deal: Deal | None) -> Message:

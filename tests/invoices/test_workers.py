@@ -95,7 +95,13 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
     world.with_deal()
     gauges = {gauge.name: gauge.value for gauge in workers.gauges(world.deps)}
     assert gauges["deals_pending"] == 1
-    assert set(gauges) == {"outbox_unpublished", "outbox_oldest_seconds", "deals_pending", "deals_in_appeal"}
+    assert set(gauges) == {
+        "outbox_unpublished",
+        "outbox_oldest_seconds",
+        "deals_pending",
+        "deals_in_appeal",
+        "cases_open",
+    }
 
 
 def test_a_catalog_that_is_away_is_waited_out() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from kit.db import retry_conflicts
-from services.invoices import domain, errors, store
+from kit.db import retry_conflicts, wake_after_commit
+from services.invoices import domain, errors, events, store
 from services.invoices.domain import PICTURE_MAX_BYTES, InvoiceStatus, ProofKind
 from services.invoices.models import Case, Deal, Proof
 from services.invoices.operations import fields, lifecycle
@@ -66,6 +66,7 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
         row = store.insert_case(tx, opened)
         if row.opened_at == now and proof is not None:  # of a case that was there, nothing is changed
             keep_picture(tx, deal, ProofKind.CASE, proof, now)
+        lifecycle.tell(tx, deps, invoice)
     return row
 
 
@@ -122,13 +123,15 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRo
     """Close it with the answer that the customer reads. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
-        if store.case(tx, number) is None:
+        known = store.case(tx, number)
+        if known is None:
             raise errors.case_not_found()
         row = store.resolve_case_if_open(
             tx, number, outcome=answer, actor=fields.actor(actor), at=deps.clock.now()
         )
         if row is None:
             raise errors.case_state_conflict()
+        wake_after_commit(tx, events.Changed(deps.bus, known.invoice_id))
     return row
 
 

@@ -195,6 +195,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                     )
                     tx.flush()  # the old deal must be closed before the new one takes the invoice's only place
                 _insert_deal(tx, invoice, quote, now)
+                lifecycle.tell(tx, deps, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
 

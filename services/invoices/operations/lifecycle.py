@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.db import wake_after_commit
 from kit.ids import new_id
 from kit.outbox import announce
 from services.invoices import domain, errors, events, store
@@ -113,8 +114,14 @@ def advance(
         deal.finished_at = now
         store.release_requisite(tx, deal.requisite_id)
     remember(tx, deal, now=now, actor=actor, note=note)
+    tell(tx, deps, invoice)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now)
+
+
+def tell(tx: Session, deps: Deps, invoice: Invoice) -> None:
+    """Let the customer's page know, once it is committed."""
+    wake_after_commit(tx, events.Changed(deps.bus, invoice.id))
 
 
 def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str = "") -> None:
@@ -134,6 +141,7 @@ def finish(
     invoice.status = status
     invoice.finished_at = now
     invoice.event_id = new_id()
+    tell(tx, deps, invoice)
     tx.flush()
     announce(
         tx,

@@ -1,0 +1,71 @@
+"""`fiatgate cases …`: late money that customers told of."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+
+NAME = "cases"
+app = typer.Typer(
+    help="Late money: the invoice had ended, the customer says that it was paid.", no_args_is_help=True
+)
+Number = Annotated[int, typer.Argument(metavar="NUMBER", help="What the customer quotes.", min=1)]
+COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outcome")
+
+
+@app.command("list", epilog="Example: fiatgate cases list --open")
+def list_all(
+    *,
+    open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for an answer.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    as_json: Json = False,
+) -> None:
+    """Cases, newest first."""
+    answer = connection.desk().ListCases(pb.ListCasesRequest(open_only=open_only, limit=limit))
+    output.records(answer.cases, COLUMNS, as_json=as_json, empty="No such cases")
+
+
+@app.command("show", epilog="Example: fiatgate cases show 1001 --save-proof receipt.jpg")
+def show(
+    number: Number,
+    *,
+    save_proof: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the picture that the customer sent here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """A case with its invoice, the account that was shown, and whether a picture came with it."""
+    whole = output.plain(connection.desk().GetCase(pb.GetCaseRequest(number=number)))
+    if save_proof is not None:
+        save(save_proof, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)
+    output.record(
+        whole["case"] | {name: whole[name] for name in ("invoice", "requisite", "proof")}, as_json=as_json
+    )
+
+
+@app.command("resolve", epilog='Example: fiatgate cases resolve 1001 --outcome "Sent back to your account"')
+def resolve(
+    number: Number,
+    *,
+    outcome: Annotated[str, typer.Option(metavar="TEXT", help="The answer; the customer reads it.")],
+    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the record.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Close it with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
+    request = pb.ResolveCaseRequest(number=number, outcome=outcome, actor=actor)
+    output.record(connection.desk().ResolveCase(request).case, as_json=as_json)
+
+
+def save(file: Path, deal_id: str, kind: pb.ProofKind.ValueType) -> None:
+    """Write a proof to a file that is not there yet."""
+    answer = connection.desk().GetProof(pb.GetProofRequest(deal_id=deal_id, kind=kind))
+    try:
+        with file.open("xb") as out:
+            out.write(answer.content)
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}") from None
+    output.note(f"[dim]{file}: {answer.proof.content_type}, {answer.proof.size} bytes[/dim]")
