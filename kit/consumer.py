@@ -193,8 +193,10 @@ class Consumer:
                 with request_id.bind(event.request_id or request_id.new()):
                     if first_time(tx, self._inbox, event.event_id, self._clock.now()):
                         self._handler(tx, event)
-            ids = [event.event_id for event in events]
-            tx.execute(delete(self._parked).where(self._parked.event_id.in_(ids)))
+            # Of the same words, too: what was parked and is announced again comes under another id, and is done now.
+            same_id = self._parked.event_id.in_([event.event_id for event in events])
+            same_words = self._parked.payload.in_([event.payload for event in events])
+            tx.execute(delete(self._parked).where(same_id | same_words))
 
     def _acknowledge(self, events: Sequence[Incoming]) -> None:
         for event in events:

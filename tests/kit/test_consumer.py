@@ -194,6 +194,26 @@ def test_an_event_that_keeps_failing_is_parked_and_the_ones_behind_it_go_on(
     assert _parked(db) == []
 
 
+def test_a_parked_event_that_is_announced_again_in_the_same_words_is_parked_no_more(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    broken = threading.Event()
+    broken.set()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if broken.is_set():
+            raise ValueError("a bug")
+        _note(tx, event)
+
+    start(handle, park_after_failures=1)
+    _publish(bus, subject, "mended")
+    wait_until(lambda: len(_parked(db)) == 1, "the event to be parked", timeout_seconds=20)
+    broken.clear()
+    _publish(bus, subject, "mended")
+    _wait_for_notes(db, "mended")
+    assert _parked(db) == []
+
+
 def test_the_database_being_away_counts_as_nobodys_failure(
     db: Database, bus: Bus, subject: str, start: Start, postgres: PostgresServer
 ) -> None:
