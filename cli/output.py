@@ -63,6 +63,7 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
     console.print(_card({name: value for name, value in values.items() if name not in lists}, title=title))
     for name, rows in lists.items():
         filled = [column for column in rows[0] if any(row[column] not in (None, "", [], {}) for row in rows)]
+        console.print()
         _print_rows(rows, filled, title=_label(name))
 
 
@@ -159,12 +160,14 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, ti
         console.print(grid)
         return
     for number, row in enumerate(rows, 1):
+        if number > 1:
+            console.print()
         values = {column: _inside(row, column) for column in columns}
         console.print(_card(values, title=f"{title} {number}" if title else ""))
 
 
 def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str) -> Table:
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = _table(title, box=box.SIMPLE_HEAD)
     for column in columns:
         table.add_column(_label(column), no_wrap=True)
     for row in rows:
@@ -173,15 +176,18 @@ def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: s
 
 
 def _card(values: Mapping[str, Any], *, title: str) -> Table:
-    table = Table(
-        title=title or None, title_justify="left", title_style="bold", show_header=False, box=box.SIMPLE
-    )
+    table = _table(title, box=box.SIMPLE, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in values.items():
         for label, text in _lines(name, value):
             table.add_row(_label(label), _coloured(text))
     return table
+
+
+def _table(title: str, **options: Any) -> Table:
+    # Without edges: no empty lines and columns around it, which would only be in the way of grep, head and cut.
+    return Table(title=title or None, title_justify="left", title_style="bold", show_edge=False, **options)
 
 
 def _label(name: str) -> str:

@@ -81,7 +81,7 @@ def _ask(name: str) -> dict[str, Any]:
 
 
 def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, caption=caption)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, caption=caption)
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
     table.add_column("workers and numbers")

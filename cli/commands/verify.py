@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cli import output, verifying
@@ -53,7 +53,7 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
         "stuck events": verifying.check_stuck_events,
         "parked events": verifying.check_parked,
     }
-    columns = (SpinnerColumn(), TextColumn("{task.description:15}"), BarColumn(), MofNCompleteColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description:15}"), TextColumn("{task.completed:,} read"))
     silent = quiet or not output.console.is_terminal
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         for name, check in checks.items():
