@@ -1,0 +1,184 @@
+"""A whole stack with a proxy in each of its connections, and the hand that makes things go wrong in it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit, urlunsplit
+
+import psutil
+
+from deploy.local import databases
+from deploy.local.home import Home
+from deploy.local.ports import free_ports
+from deploy.local.postgres import Postgres
+from deploy.local.waiting import wait_until
+from tests.faults import triggers
+from tests.faults.plan import ROWS, SERVICES, Fault, Kind
+from tests.faults.proxy import Proxies
+from tests.support.stack import Stack
+
+INVOICE_TTL_SECONDS: Final = 5
+DELIVERY_SECONDS: Final = 2
+# The documented eight attempts, sooner one after the other; a claim of a killed worker is free after 34 s.
+SETTINGS: Final = {
+    "FIATGATE_INVOICE_TTL_SECONDS": str(INVOICE_TTL_SECONDS),
+    "FIATGATE_WEBHOOK_TIMEOUT_SECONDS": str(DELIVERY_SECONDS),
+    "FIATGATE_WEBHOOK_RETRY_DELAYS": "1,1,1,2,2,3,3",
+}
+_POSTGRES_SECONDS: Final = 60
+
+
+class Arena:
+    """Use as a context manager: started when the block begins, every fault healed and everything stopped at its end."""
+
+    def __init__(self, folder: Path, *, durable: bool) -> None:
+        self._home = Home(folder / "home")
+        self._home.prepare()
+        self._prepared = threading.Lock()
+        self._postgres_port = 0
+        self._opened = ExitStack()
+        inner = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
+        self._proxies = Proxies(
+            {
+                **{service: _always(port) for service, port in inner.items()},
+                "postgres": self._postgres_upstream,
+                "nats": self._nats_upstream,
+            }
+        )
+        self.services = {service: f"127.0.0.1:{port}" for service, port in inner.items()}
+        self.stack = Stack(self._home.folder, settings=SETTINGS | self._addresses(), durable=durable)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            opened.enter_context(self._proxies)
+            opened.callback(self.stack.stop)
+            self.stack.start()
+            for service, table, operation in ROWS:
+                triggers.install(self.admin_url(service), table, operation)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def admin_url(self, database: str) -> str:
+        """A superuser's URL, past the proxy: the checker sees all and changes nothing."""
+        parts = urlsplit(str(self._home.running_stack()["postgres_url"]))
+        return urlunsplit(parts._replace(path=f"/{database}"))
+
+    def do(self, fault: Fault) -> None:
+        """Do it; returns when it is over, which does not mean that the stack has recovered."""
+        if fault.kind is Kind.KILL:
+            self._kill(fault.target)
+        elif fault.kind is Kind.PAUSE:
+            with self._paused(fault.target):
+                threading.Event().wait(fault.seconds)
+        elif fault.kind is Kind.CUT:
+            self._proxies.cut(fault.target)
+        elif fault.kind is Kind.HOLD:
+            with self.held(fault.target):
+                threading.Event().wait(fault.seconds)
+        else:
+            service, table, operation = fault.target.split()
+            triggers.arm(self._answering_admin_url(service), table, operation)
+
+    @contextmanager
+    def held(self, link: str) -> Iterator[None]:
+        """Inside the block nothing moves on a link."""
+        self._proxies.hold(link)
+        try:
+            yield
+        finally:
+            self._proxies.flow(link)
+
+    def lose_jetstream(self) -> None:
+        """Delete all that NATS has stored; it must be stopped."""
+        (folder,) = self._home.nats.glob("jetstream")
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+    def _kill(self, target: str) -> None:
+        with suppress(psutil.NoSuchProcess):
+            processes = self._processes(target)
+            processes[0].kill()
+
+    @contextmanager
+    def _paused(self, target: str) -> Iterator[None]:
+        with suppress(psutil.NoSuchProcess):
+            processes = self._processes(target)
+            try:
+                for process in processes:
+                    process.send_signal(signal.SIGSTOP)
+                yield
+            finally:
+                for process in processes:
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGCONT)
+
+    def _processes(self, target: str) -> list[psutil.Process]:
+        """The one to kill first; PostgreSQL's children work for it, the gateway's are what is meant."""
+        name = "gateway" if target == "gateway worker" else target
+        wait_until(lambda: self._process_id(name) is not None, f"{name} to run", timeout_seconds=60)
+        process_id = self._process_id(name)
+        assert process_id is not None
+        main = psutil.Process(process_id)
+        children = main.children(recursive=True)
+        if target == "gateway worker":
+            return children[:1] or [main]
+        return [main, *children]
+
+    def _process_id(self, name: str) -> int | None:
+        state = self.stack.programs().get(name)
+        return None if state is None else state.process_id
+
+    def _answering_admin_url(self, database: str) -> str:
+        wait_until(self._postgres.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
+        return self.admin_url(database)
+
+    @cached_property
+    def _postgres(self) -> Postgres:
+        parts = urlsplit(str(self._home.running_stack()["postgres_url"]))
+        assert parts.port is not None
+        return Postgres(
+            data=self._home.postgres / "data", port=parts.port, password=self._home.secrets()["postgres"]
+        )
+
+    def _postgres_upstream(self) -> int:
+        """The port, once PostgreSQL answers and has the roles and databases.
+
+        `deploy.local.schema` makes those only in a server that it knows for the stack's own.
+        """
+        with self._prepared:
+            if not self._postgres_port:
+                wait_until(self._postgres.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
+                for service, password in self._home.secrets()["databases"].items():
+                    databases.ensure_role(self._postgres.url(), service, password=password)
+                    databases.ensure_database(self._postgres.url(), service, owner=service)
+                self._postgres_port = self._postgres.port
+        return self._postgres_port
+
+    def _nats_upstream(self) -> int:
+        port: int = json.loads((self._home.nats / "nats.json").read_text())["port"]
+        return port
+
+    def _addresses(self) -> dict[str, str]:
+        """Settings that lead every connection through its proxy."""
+        settings = {"FIATGATE_NATS_URL": f"nats://127.0.0.1:{self._proxies.port('nats')}"}
+        for service, password in self._home.secrets()["databases"].items():
+            name = f"FIATGATE_{service.upper()}"
+            database = f"127.0.0.1:{self._proxies.port('postgres')}/{service}"
+            settings[f"{name}_DATABASE_URL"] = f"postgresql://{service}:{password}@{database}"
+            settings[f"{name}_ADDRESS"] = f"127.0.0.1:{self._proxies.port(service)}"
+            settings[f"{name}_BIND"] = self.services[service]
+        return settings
+
+
+def _always(port: int) -> Callable[[], int]:
+    return lambda: port

@@ -1,0 +1,77 @@
+"""The faults of one round, all drawn from its seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+PROCESSES: Final = (*SERVICES, "gateway worker", "postgres", "nats")
+LINKS: Final = (*SERVICES, "postgres", "nats")
+ROWS: Final = (
+    ("invoices", "outbox", "INSERT"),
+    ("invoices", "outbox", "UPDATE"),  # published, and not known to be: the relay's lost acknowledgement
+    ("invoices", "deal_transitions", "INSERT"),
+    ("invoices", "invoices", "UPDATE"),
+    ("withdrawals", "transfers", "INSERT"),
+    ("withdrawals", "inbox", "INSERT"),
+    ("webhooks", "events", "INSERT"),
+    ("webhooks", "events", "UPDATE"),
+    ("webhooks", "attempts", "INSERT"),
+)
+
+
+class Kind(StrEnum):
+    KILL = "kill"
+    """kill -9; whatever it had committed and not acknowledged is done twice or not at all."""
+    PAUSE = "pause"
+    """SIGSTOP, later SIGCONT: it believes that no time has passed."""
+    CUT = "cut"
+    """Every connection through a link is reset."""
+    HOLD = "hold"
+    """Nothing moves on a link, nothing is closed: what a firewall does that forgot us."""
+    ROW = "row"
+    """PostgreSQL refuses the next row of a table, once."""
+
+
+WEIGHTS: Final = {Kind.KILL: 5, Kind.PAUSE: 2, Kind.CUT: 3, Kind.HOLD: 2, Kind.ROW: 4}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong: `wait_seconds` after the one before it, for `seconds` where it lasts."""
+
+    kind: Kind
+    target: str
+    wait_seconds: float
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        lasting = f" for {self.seconds:.1f} s" if self.seconds else ""
+        return f"{self.kind} {self.target}{lasting}"
+
+
+def plan(seed: int, *, seconds: float) -> Sequence[Fault]:
+    """Faults for so many seconds: at least one of each kind, the rest by weight."""
+    chance = random.Random(seed)
+    faults: list[Fault] = []
+    first = chance.sample(list(Kind), len(Kind))
+    spent_seconds = 0.0
+    while spent_seconds < seconds:
+        kind = first.pop() if first else chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        fault = _fault(chance, kind)
+        faults.append(fault)
+        spent_seconds += fault.wait_seconds + fault.seconds
+    return faults
+
+
+def _fault(chance: random.Random, kind: Kind) -> Fault:
+    wait_seconds = chance.uniform(0.3, 2.0)
+    if kind is Kind.ROW:
+        return Fault(kind, " ".join(chance.choice(ROWS)), wait_seconds)
+    target = chance.choice(PROCESSES if kind in (Kind.KILL, Kind.PAUSE) else LINKS)
+    lasts = kind in (Kind.PAUSE, Kind.HOLD)
+    return Fault(kind, target, wait_seconds, chance.uniform(0.5, 3.0) if lasts else 0.0)

@@ -1,0 +1,203 @@
+"""The load: merchants, customers and operators who go through purchases of every kind and never give up a step.
+
+A step that is answered with "later", or not at all, is done again: nobody knows whether it was done.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Final, Self, TypeVar
+
+import requests
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.rpc.client import channel
+from tests.e2e.market import Shop
+from tests.faults.journal import Journal
+
+T = TypeVar("T")
+
+HTTP_SECONDS: Final = 20
+STEP_SECONDS: Final = 60
+AGAIN_SECONDS: Final = 0.2
+PAUSE_SECONDS: Final = 0.15
+METHODS: Final = ("eur-card", "sepa")
+LATER: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR", "RATES_UNAVAILABLE")
+# A step that was done though nobody said so, or that time was quicker than.
+OVERTAKEN: Final = ("DEAL_STATE_CONFLICT", "INVOICE_FINISHED", "NO_AVAILABLE_REQUISITES")
+STORIES: Final = {
+    "confirm": 8,
+    "forget": 3,
+    "cancel": 2,
+    "cancel a deal": 2,
+    "reject": 2,
+    "appeal, paid": 1,
+    "appeal, less": 2,
+    "appeal, rejected": 1,
+    "another method, confirm": 2,
+}
+
+
+class GaveUp(Exception):
+    """A step that nobody answered for a minute."""
+
+
+class Shoppers:
+    """Threads that buy until the block ends, each from its own part of the seed. Use as a context manager."""
+
+    def __init__(
+        self, shops: Sequence[Shop], *, services: dict[str, str], callback: str, journal: Journal
+    ) -> None:
+        self._shops = shops
+        self._callback = callback
+        self._journal = journal
+        self._opened = ExitStack()
+        invoices = self._opened.enter_context(channel(services["invoices"], name="invoices"))
+        self._checkout = CheckoutServiceStub(invoices)
+        self._desk = DealDeskServiceStub(invoices)
+        self._closing = threading.Event()
+        self._seen_terminal: list[tuple[Shop, str]] = []
+        self.phase = "faults"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._opened.close()
+
+    def shop_until(self, stop: threading.Event, *, seed: int, count: int) -> list[threading.Thread]:
+        """Start so many shoppers; each finishes its purchase after the stop."""
+
+        def shop(chance: random.Random) -> None:
+            while not stop.is_set():
+                try:
+                    self.purchase(chance)
+                except GaveUp:
+                    self._journal.note(what="gave up")
+                except Exception as error:  # noqa: BLE001  the checker tells of it
+                    self._journal.note(what="broke", error=repr(error))
+                stop.wait(chance.uniform(0, 2 * PAUSE_SECONDS))
+
+        threads = [
+            threading.Thread(target=shop, args=(random.Random(f"{seed}/{number}"),), daemon=True)
+            for number in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def purchase(self, chance: random.Random) -> str:
+        """One purchase from its creation to wherever its story ends; the invoice's id."""
+        shop = chance.choice(self._shops)
+        story = chance.choices(list(STORIES), list(STORIES.values()))[0]
+        invoice_id = self._create(shop)
+        self._tell(story, invoice_id, chance.choice(METHODS), chance)
+        self.read(shop, invoice_id)
+        if self._seen_terminal:
+            self.read(*chance.choice(self._seen_terminal))
+        return invoice_id
+
+    def read(self, shop: Shop, invoice_id: str) -> str:
+        """Its status, as its shop sees it now."""
+        answer = self._http("read", shop, "GET", f"/api/v1/invoices/{invoice_id}", invoice_id=invoice_id)
+        status: str = answer["data"]["status"]
+        if status != "pending":
+            self._seen_terminal.append((shop, invoice_id))
+        return status
+
+    def _create(self, shop: Shop) -> str:
+        body = shop.body(callback_url=self._callback)
+        created = self._http("create", shop, "POST", "/api/v1/create-invoice", json=body, sent=body)
+        # A lost answer: the next one says that it exists, and where (DESIGN section 4).
+        found: str = created.get("invoice_id") or created["error"]["details"]["invoice_id"]
+        return found
+
+    def _http(self, what: str, shop: Shop, method: str, path: str, **rest: Any) -> dict[str, Any]:
+        """Asked until there is an answer that is not "later"; every answer is noted."""
+        noted = {name: value for name, value in rest.items() if name != "json"}
+        sending = {name: value for name, value in rest.items() if name == "json"}
+        until = monotonic_seconds() + STEP_SECONDS
+        while monotonic_seconds() < until and not self._closing.is_set():
+            fields = {"what": what, "phase": self.phase, "merchant_id": shop.merchant_id, **noted}
+            began = monotonic_seconds()
+            try:
+                answer = requests.request(
+                    method,
+                    shop.url + path,
+                    headers={"X-Api-Key": shop.api_key},
+                    timeout=HTTP_SECONDS,
+                    **sending,
+                )
+            except requests.RequestException as error:
+                self._journal.note(**fields, http=None, error=type(error).__name__, began=began)
+            else:
+                self._journal.note(
+                    **fields,
+                    http=answer.status_code,
+                    body=answer.text,
+                    began=began,
+                    ended=monotonic_seconds(),
+                )
+                if answer.status_code < 500:
+                    value: dict[str, Any] = answer.json()
+                    return value
+            self._closing.wait(AGAIN_SECONDS)
+        raise GaveUp
+
+    def _tell(self, story: str, invoice_id: str, method: str, chance: random.Random) -> None:
+        checkout, desk = self._checkout, self._desk
+        if story == "forget":
+            return
+        if story == "cancel":
+            self._step(lambda: checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id)))
+            return
+        deal_id = self._choose(invoice_id, method)
+        if story == "another method, confirm":
+            other = next(each for each in METHODS if each != method)
+            deal_id = self._choose(invoice_id, other) or deal_id
+        if not deal_id:
+            return  # expired before anybody could choose
+        if story == "cancel a deal":
+            self._step(lambda: checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id)))
+            return
+        self._step(lambda: checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=invoice_id)))
+        if story == "reject":
+            self._step(lambda: desk.RejectDeal(pb.RejectDealRequest(deal_id=deal_id, actor="faults")))
+        elif story.startswith("appeal"):
+            self._step(lambda: desk.OpenAppeal(pb.OpenAppealRequest(deal_id=deal_id, actor="faults")))
+            outcomes: dict[str, dict[str, Any]] = {
+                "appeal, paid": {"paid": True},
+                "appeal, less": {"adjusted_amount": f"{chance.randint(1, 99)}.50"},
+                "appeal, rejected": {"rejected": True},
+            }
+            request = pb.ResolveAppealRequest(deal_id=deal_id, actor="faults", **outcomes[story])
+            self._step(lambda: desk.ResolveAppeal(request))
+        else:
+            self._step(lambda: desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal_id, actor="faults")))
+
+    def _choose(self, invoice_id: str, method: str) -> str:
+        """The open deal's id; empty when it was too late for one."""
+        request = pb.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=method)
+        chosen = self._step(lambda: self._checkout.SelectPaymentMethod(request))
+        return "" if chosen is None else chosen.invoice.deal.deal_id
+
+    def _step(self, call: Callable[[], T]) -> T | None:
+        """Its answer; None when it was overtaken."""
+        until = monotonic_seconds() + STEP_SECONDS
+        while monotonic_seconds() < until and not self._closing.is_set():
+            try:
+                return call()
+            except Refused as refused:
+                if refused.reason in OVERTAKEN:
+                    return None
+                if refused.reason not in LATER:
+                    raise
+            self._closing.wait(AGAIN_SECONDS)
+        raise GaveUp
