@@ -125,6 +125,14 @@ class Stack:
         os.kill(before, signal.SIGINT if program == "postgres" else signal.SIGTERM)
         self._wait_for_another(program, before)
 
+    def stop_program(self, program: str) -> None:
+        """Stop one of them in good order; it stays stopped."""
+        self._supervisor.stop_program(program)
+
+    def start_program(self, program: str) -> None:
+        """Start one that was stopped; returns at once."""
+        self._supervisor.start_program(program)
+
     @contextmanager
     def without(self, program: str) -> Iterator[None]:
         """One of them is stopped inside the block and ready again after it."""
