@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 import psycopg2
+from psycopg2.errors import InvalidSqlStatementName
 from psycopg2.extensions import connection as Connection  # noqa: N812  a class, whatever its spelling
 from psycopg2.extras import register_uuid
 
@@ -89,19 +90,27 @@ class _Own:
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         cursor = self._cursor
-        calls = self._calls.get(statement.name)
-        if calls == CALLS_PER_PLAN:
-            del self._calls[statement.name]
-            cursor.execute(f"DEALLOCATE {statement.name}")
-            calls = None
-        if calls is None:
-            cursor.execute(statement.prepare)
-            calls = 0
-        self._calls[statement.name] = calls + 1
-        cursor.execute(statement.execute, values)
+        calls = self._calls.get(statement.name, CALLS_PER_PLAN)
+        planned = calls < CALLS_PER_PLAN
+        try:
+            if not planned:
+                self._plan(statement)
+                calls, planned = 0, True
+            self._calls[statement.name] = calls + 1
+            cursor.execute(statement.execute, values)
+        except psycopg2.Error as error:
+            if not planned or isinstance(error, InvalidSqlStatementName):
+                # What is prepared here nobody knows any more, and guessing wrong would fail every later call.
+                self.connection.close()
+            raise
         columns = cursor.fetchone()
         if columns is None:
             return None
         if cursor.rowcount > 1:
             raise psycopg2.ProgrammingError(f"{statement.name}: more than one row")
         return statement.row(*columns)
+
+    def _plan(self, statement: Prepared[R]) -> None:
+        if statement.name in self._calls:
+            self._cursor.execute(f"DEALLOCATE {statement.name}")
+        self._cursor.execute(statement.prepare)

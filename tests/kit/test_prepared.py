@@ -70,6 +70,27 @@ def test_a_statement_is_planned_once_and_anew_after_so_many_calls(db: Database) 
     assert calls() == 1
 
 
+def test_a_connection_that_lost_its_statements_fails_once_and_is_replaced(db: Database) -> None:
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+    forget = Prepared("forget", "SELECT 1", {}, int)
+    forget.prepare, forget.execute = "DEALLOCATE ALL", "SELECT 1"  # as a pooler in between would
+    db.one_or_none(forget, {})
+    with pytest.raises(psycopg2.Error):
+        db.one_or_none(_DOUBLE, {"number": 1})
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+
+
+def test_a_statement_that_could_not_be_planned_anew_is_planned_on_a_new_connection(db: Database) -> None:
+    for _ in range(CALLS_PER_PLAN):
+        db.one_or_none(_DOUBLE, {"number": 1})
+    broken = Prepared("double", "SELECT :number * 2 FROM no_such_table", {"number": "bigint"}, int)
+    with pytest.raises(
+        psycopg2.Error
+    ):  # its turn to be planned: the old plan is gone, the new one is refused
+        db.one_or_none(broken, {"number": 1})
+    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+
+
 def test_each_thread_has_a_connection_of_its_own_and_keeps_it(db: Database) -> None:
     both = threading.Barrier(2)
 
