@@ -18,6 +18,7 @@ calls and workers in progress end. A second signal ends the process at once.
 """
 
 import argparse
+import gc
 import os
 import signal
 import subprocess
@@ -159,6 +160,15 @@ def _once_the_database_answers(do: Callable[[], None], settings: config.ServiceS
     return False
 
 
+def settle_memory() -> None:
+    """Take what start-up made out of the garbage collector's sight: it lives as long as the process.
+
+    Walking over those half a million objects again and again was a fifth of the delivery engine's time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 class _Process:
     """One process of a service."""
 
@@ -189,6 +199,7 @@ class _Process:
         if bus is not None:
             bus.start()
         server.start()
+        settle_memory()
         _log.info("started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers])
         return self._until_stopped(stop, server, workers, deps, bus)
 

@@ -8,6 +8,7 @@ TLS, write and the answer's head.
 """
 
 import asyncio
+import functools
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -135,7 +136,7 @@ class Egress:
         """Sends one request and returns whatever status came; raises EgressError when none did."""
         assert self._session is not None, "use it as a context manager"
         try:
-            target = check_url(url, allow_private=self._allow_private)
+            target = _checked(url, allow_private=self._allow_private)
         except ValueError as error:
             raise Forbidden(str(error)) from None
         started = monotonic_seconds()
@@ -166,6 +167,10 @@ class Egress:
         if not self._allow_private and not is_public(str(address[0])):
             raise _ForbiddenAddress
         return socket.socket(family, kind, protocol)
+
+
+# The same few endpoints come again and again; a refusal is not kept.
+_checked = functools.lru_cache(maxsize=1024)(check_url)
 
 
 class _ForbiddenAddress(OSError):
@@ -216,6 +221,12 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float
     """The body as far as it came within limit and time, and whether that is all; ends the response either
     way.
     """
+    if (
+        response.content.is_eof() and response.content.exception() is None
+    ):  # it came with the head, as most do
+        content = bytearray(response.content.read_nowait())
+        response.release()
+        return bytes(content[:max_bytes]), len(content) <= max_bytes
     content = bytearray()
     complete = False
     with suppress(TimeoutError, aiohttp.ClientError, OSError, ValueError):

@@ -1,6 +1,5 @@
 """What a webhook says, when it is sent again, and who may ask for it: SPEC, Events, as data and pure functions."""
 
-import hashlib
 import hmac
 import json
 import math
@@ -91,11 +90,11 @@ def payload_of(invoice: FinishedInvoice) -> bytes:
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
     """SPEC, Signature: hexadecimal HMAC-SHA256 over timestamp, period and the raw body."""
-    return hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), timestamp.encode() + b"." + body, "sha256").hex()
 
 
 def destination_of(url: str) -> str:
-    """host:port, lower-case: who shares slots with whom, so that one endpoint that hangs delays only itself."""
+    """host:port, lower-case: what of a merchant shares slots, so that one endpoint that hangs delays only itself."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)

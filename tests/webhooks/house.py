@@ -23,6 +23,7 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
 from services.webhooks import operations, workers
 from services.webhooks.config import WebhooksSettings
+from services.webhooks.delivery.lanes import Rooms
 from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import FinishedInvoice
 from services.webhooks.models import Attempt, Event
@@ -128,7 +129,7 @@ class House:
         until = now + timedelta(seconds=self.deps.settings.lease_seconds)
         lease = claims.Lease(token=new_id(), worker=worker, now=now, until=until)
         with self.deps.db.autocommit() as connection:
-            return claims.claim_due(connection, lease, limit=limit, rooms={}, default_room=limit)
+            return claims.claim_due(connection, lease, Rooms(limit, {}, {}), limit=limit)
 
     def resend(self, invoice_id: UUID) -> operations.Resent:
         return operations.resend_latest(

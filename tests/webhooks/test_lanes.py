@@ -1,22 +1,31 @@
-"""Bounds and turns between destinations."""
+"""Bounds and turns between destinations and merchants."""
 
+from collections.abc import Iterable
 from datetime import timedelta
+from uuid import UUID
 
 from kit.ids import new_id
-from services.webhooks.delivery.lanes import FEWEST_SLOTS, FIRST_SLOTS, MOST_SLOTS, Lanes
+from services.webhooks.delivery.lanes import LANE, MERCHANT, LaneKey, Lanes
 from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
 from services.webhooks.domain import EventStatus, Trigger
 from tests.support.clock import START
 
+MERCHANT_ID, OTHER_ID = UUID(int=1), UUID(int=2)
+A = LaneKey(MERCHANT_ID, "a")
 
-def _shipment(destination: str, number: int = 0) -> Shipment:
+
+def _lanes(*, most_sending: int = 512, most_claimed: int = 2000) -> Lanes:
+    return Lanes(most_sending=most_sending, most_claimed=most_claimed)
+
+
+def _shipment(destination: str, number: int = 0, *, merchant_id: UUID = MERCHANT_ID) -> Shipment:
     claimed = Claimed(
         event_id=number,
         lease_token=new_id(),
         lease_until=START + timedelta(seconds=60),
         trigger=Trigger.AUTO,
         payload_event_id=new_id(),
-        merchant_id=new_id(),
+        merchant_id=merchant_id,
         key_id=new_id(),
         callback_url="https://shop.example.com/",
         destination=destination,
@@ -46,78 +55,161 @@ def _take_all(lanes: Lanes) -> list[Shipment]:
     return taken
 
 
+def _end(lanes: Lanes, shipments: Iterable[Shipment], *, answered: bool, duration_ms: int) -> list[Shipment]:
+    """All of them end alike; what is given back."""
+    return [
+        back
+        for each in shipments
+        for back in lanes.finish(each, _outcome(each, answered=answered, duration_ms=duration_ms)).given_back
+    ]
+
+
 def test_a_destination_sends_no_more_than_its_slots_at_a_time() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
+    lanes = _lanes()
     lanes.add(_shipment("a", number) for number in range(100))
-    assert len(_take_all(lanes)) == FIRST_SLOTS
+    assert len(_take_all(lanes)) == LANE.first
 
 
 def test_destinations_take_turns() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
+    lanes = _lanes()
     lanes.add(_shipment("a") for _ in range(3))
     lanes.add(_shipment("b") for _ in range(2))
     assert [each.claimed.destination for each in _take_all(lanes)] == ["a", "b", "a", "b", "a"]
 
 
+def test_merchants_take_turns_however_many_destinations_one_has() -> None:
+    lanes = _lanes(most_sending=6)
+    lanes.add(_shipment(str(number)) for number in range(20))
+    lanes.add(_shipment("b", merchant_id=OTHER_ID) for _ in range(3))
+    assert [each.claimed.destination for each in _take_all(lanes)] == ["0", "b", "1", "b", "2", "b"]
+
+
+def test_a_merchant_sends_no_more_than_its_slots_at_a_time_to_all_its_destinations() -> None:
+    lanes = _lanes()
+    lanes.add(_shipment(str(number)) for number in range(300))
+    first = _take_all(lanes)
+    assert len(first) == MERCHANT.first
+    assert lanes.rooms().merchants == {MERCHANT_ID: 0}
+    _end(lanes, first, answered=False, duration_ms=15_000)
+    assert len(_take_all(lanes)) == MERCHANT.fewest
+    lanes.add([_shipment("b", merchant_id=OTHER_ID)])
+    assert [each.claimed.destination for each in _take_all(lanes)] == ["b"]
+
+
+def test_merchants_that_share_a_host_share_no_slots() -> None:
+    lanes = _lanes()
+    lanes.add(_shipment("a") for _ in range(100))
+    lanes.add(_shipment("a", merchant_id=OTHER_ID) for _ in range(5))
+    taken = _take_all(lanes)
+    assert [each.claimed.merchant_id for each in taken].count(OTHER_ID) == 5
+
+
 def test_all_together_send_no_more_than_the_total() -> None:
-    lanes = Lanes(most_sending=20, most_claimed=2000)
+    lanes = _lanes(most_sending=20)
     for destination in "abcdef":
         lanes.add(_shipment(destination) for _ in range(10))
     assert len(_take_all(lanes)) == 20
 
 
 def test_quick_answers_earn_slots_up_to_the_most() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
+    lanes = _lanes()
     for _ in range(200):
         lanes.add([_shipment("a")])
-        [shipment] = _take_all(lanes)
-        lanes.finish(shipment, _outcome(shipment, answered=True, duration_ms=5))
+        _end(lanes, _take_all(lanes), answered=True, duration_ms=5)
     lanes.add(_shipment("a") for _ in range(300))
-    assert len(_take_all(lanes)) == MOST_SLOTS
+    assert len(_take_all(lanes)) == LANE.most
 
 
 def test_silence_costs_slots_down_to_the_fewest_and_claims_with_them() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
-    lanes.add(_shipment("a") for _ in range(FIRST_SLOTS))
-    for shipment in _take_all(lanes):
-        lanes.finish(shipment, _outcome(shipment, answered=False, duration_ms=15_000))
-    assert lanes.rooms() == {"a": FEWEST_SLOTS}
+    lanes = _lanes()
+    lanes.add(_shipment("a") for _ in range(LANE.first))
+    _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
+    assert lanes.rooms().lanes == {A: LANE.fewest}
     lanes.add(_shipment("a") for _ in range(100))
-    assert len(_take_all(lanes)) == FEWEST_SLOTS
+    assert len(_take_all(lanes)) == LANE.fewest
+
+
+def test_an_answer_that_takes_as_long_as_silence_costs_as_much() -> None:
+    lanes = _lanes()
+    lanes.add(_shipment("a") for _ in range(LANE.first))
+    _end(lanes, _take_all(lanes), answered=True, duration_ms=14_000)
+    assert lanes.rooms().lanes == {A: LANE.fewest}
 
 
 def test_a_slow_answer_is_an_answer_and_a_refused_connection_holds_no_slot() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
-    for answered, duration_ms in ((True, 9000), (False, 3)):
+    lanes = _lanes()
+    for answered, duration_ms in ((True, 3000), (False, 3)):
         lanes.add([_shipment("a")])
-        [shipment] = _take_all(lanes)
-        lanes.finish(shipment, _outcome(shipment, answered=answered, duration_ms=duration_ms))
-    assert lanes.rooms() == {}  # as at the start
+        _end(lanes, _take_all(lanes), answered=answered, duration_ms=duration_ms)
+    assert lanes.rooms().lanes == {}  # as at the start
+
+
+def test_what_was_claimed_for_a_quick_destination_is_given_back_when_it_falls_silent() -> None:
+    lanes = _lanes()
+    for _ in range(200):
+        lanes.add([_shipment("a")])
+        _end(lanes, _take_all(lanes), answered=True, duration_ms=5)
+    lanes.add(_shipment("a", number) for number in range(200))
+    begun = _take_all(lanes)
+    given_back = _end(lanes, begun, answered=False, duration_ms=15_000)
+    assert {each.claimed.event_id for each in [*begun, *given_back]} == set(range(200))
+    assert lanes.claimed == 0
+    assert lanes.rooms().lanes == {A: LANE.fewest}
+
+
+def test_silent_destinations_together_hold_half_of_all_slots_at_most() -> None:
+    lanes = _lanes(most_sending=40)
+    merchants = [UUID(int=number) for number in range(10, 30)]
+    for merchant_id in merchants:
+        lanes.add(_shipment("a", merchant_id=merchant_id) for _ in range(LANE.first))
+        while taken := _take_all(lanes):
+            _end(lanes, taken, answered=False, duration_ms=15_000)
+    open_lanes = {key: room for key, room in lanes.rooms().lanes.items() if room}
+    assert sum(open_lanes.values()) == 20
+    lanes.add(
+        _shipment("a", merchant_id=key.merchant_id) for key, room in open_lanes.items() for _ in range(room)
+    )
+    assert not any(lanes.rooms().lanes.values())
+    assert len(_take_all(lanes)) == 20
 
 
 def test_a_destination_with_more_than_half_its_window_in_hand_gets_no_claims() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=2000)
-    lanes.add(_shipment("a") for _ in range(FIRST_SLOTS))
-    assert lanes.rooms() == {"a": 0}
-    opened = []
-    for shipment in _take_all(lanes):
-        opened.append(lanes.finish(shipment, _outcome(shipment, answered=True, duration_ms=2000)))
+    lanes = _lanes()
+    lanes.add(_shipment("a") for _ in range(LANE.first))
+    assert lanes.rooms().lanes == {A: 0}
+    opened = [
+        lanes.finish(each, _outcome(each, answered=True, duration_ms=2000)).opened
+        for each in _take_all(lanes)
+    ]
     assert opened.count(True) == 1  # the engine is woken once, not at every answer
-    assert lanes.rooms() == {}
+    assert lanes.rooms().lanes == {}
 
 
 def test_what_is_in_hand_is_bounded_over_all_destinations() -> None:
-    lanes = Lanes(most_sending=512, most_claimed=10)
+    lanes = _lanes(most_claimed=10)
     lanes.add(_shipment(str(number)) for number in range(6))
-    assert lanes.room == 0
+    assert lanes.rooms().total == 0
     shipment = lanes.take()
     assert shipment is not None
-    assert lanes.finish(shipment, None)
-    assert lanes.room == 5
+    assert lanes.finish(shipment, None).opened
+    assert lanes.rooms().total == 5
+
+
+def test_the_idle_are_forgotten_and_whoever_has_something_in_hand_is_not() -> None:
+    lanes = _lanes(most_claimed=10_000)
+    lanes.add([_shipment("held", merchant_id=OTHER_ID)])
+    [held] = _take_all(lanes)
+    for number in range(3000):
+        lanes.add([_shipment("a", merchant_id=UUID(int=100 + number))])
+        _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
+    rooms = lanes.rooms()
+    assert len(rooms.lanes) == len(rooms.merchants) <= 1000
+    _end(lanes, [held], answered=True, duration_ms=5)
+    assert lanes.claimed == lanes.sending == 0
 
 
 def test_drained_lanes_hand_everything_back_that_was_not_begun() -> None:
-    lanes = Lanes(most_sending=2, most_claimed=100)
+    lanes = _lanes(most_sending=2)
     lanes.add(_shipment("a", number) for number in range(5))
     begun = _take_all(lanes)
     assert [each.claimed.event_id for each in lanes.drain()] == [2, 3, 4]

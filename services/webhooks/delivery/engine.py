@@ -23,7 +23,7 @@ from kit.ids import new_id
 from kit.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import Merchants
 from services.webhooks.delivery.courier import Courier
-from services.webhooks.delivery.lanes import FIRST_SLOTS, Lanes
+from services.webhooks.delivery.lanes import Lanes, Rooms
 from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.sender import Sender
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
@@ -37,6 +37,8 @@ MOST_SENDING = 512
 MOST_CLAIMED = 2000
 CLAIM_ROWS = 500
 RECORD_ROWS = 500
+RECORD_GATHER_SECONDS = 0.02
+"""How long results gather before they are written together: a statement costs as much as some thirty rows."""
 POLL_SECONDS = 2.0
 """How late an event may be noticed that another process added or freed."""
 
@@ -131,6 +133,7 @@ class _Run:
         self._lanes = Lanes(most_sending=MOST_SENDING, most_claimed=MOST_CLAIMED)
         self._ended: asyncio.Queue[Outcome] = asyncio.Queue()
         self._sending: set[asyncio.Task[None]] = set()
+        self._giving_back: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
         self._worker = worker_name()
 
@@ -167,21 +170,21 @@ class _Run:
 
     async def _claim(self) -> int:
         """Claim one batch and hand it to the lanes; how many that were."""
-        room = self._lanes.room
-        if not room:
+        rooms = self._lanes.rooms()
+        if not rooms.total:
             return 0
-        claimed = await self._in_thread(lambda: self._claim_batch(min(room, CLAIM_ROWS), self._lanes.rooms()))
+        claimed = await self._in_thread(lambda: self._claim_batch(rooms))
         if claimed:
             self._lanes.add(await self._with_secrets(claimed))
             self._send_what_may_be_sent()
         return len(claimed)
 
-    def _claim_batch(self, limit: int, rooms: dict[str, int]) -> list[Claimed]:
+    def _claim_batch(self, rooms: Rooms) -> list[Claimed]:
         now = self._parts.clock.now()
         until = now + timedelta(seconds=self._parts.lease_seconds)
         lease = claims.Lease(token=new_id(), worker=self._worker, now=now, until=until)
         with self._parts.db.autocommit() as connection:
-            return claims.claim_due(connection, lease, limit=limit, rooms=rooms, default_room=FIRST_SLOTS)
+            return claims.claim_due(connection, lease, rooms, limit=CLAIM_ROWS)
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
         """The secrets of this moment. When merchants is away that is no receiver's failure: all are given back."""
@@ -194,15 +197,15 @@ class _Run:
         return [Shipment(each, secrets.get((each.merchant_id, each.key_id))) for each in claimed]
 
     async def _seconds_until_due(self) -> float:
-        if not self._lanes.room:
+        rooms = self._lanes.rooms()
+        if not rooms.total:
             return POLL_SECONDS
-        full = [destination for destination, room in self._lanes.rooms().items() if room <= 0]
         now = self._parts.clock.now()
         horizon = now + timedelta(seconds=POLL_SECONDS)
 
         def ask() -> float:
             with self._parts.db.autocommit() as connection:
-                at = claims.next_due_at(connection, horizon=horizon, full=full)
+                at = claims.next_due_at(connection, rooms, horizon=horizon)
             return POLL_SECONDS if at is None else (at - now).total_seconds()
 
         return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, await self._in_thread(ask)))
@@ -226,9 +229,24 @@ class _Run:
                 outcome = await self._sender.send(shipment)
                 self._ended.put_nowait(outcome)
         finally:
-            if self._lanes.finish(shipment, outcome):
+            finished = self._lanes.finish(shipment, outcome)
+            if finished.given_back:
+                self._give_back(finished.given_back)
+            if finished.opened:
                 self._parts.wake.ring()
             self._send_what_may_be_sent()
+
+    def _give_back(self, shipments: list[Shipment]) -> None:
+        """Not waited for; where it fails, the leases run out."""
+        claimed = [each.claimed for each in shipments]
+        task = asyncio.create_task(self._in_thread(lambda: self._release(claimed)))
+        self._giving_back.add(task)
+        task.add_done_callback(self._given_back)
+
+    def _given_back(self, task: asyncio.Task[None]) -> None:
+        self._giving_back.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log_failure(Engine.name, error if isinstance(error, Outage) else Outage(str(error)))
 
     # -- record
 
@@ -236,6 +254,8 @@ class _Run:
         """While one batch is being written the next one gathers."""
         while True:
             batch = [await self._ended.get()]
+            if not self._stop.is_set():
+                await asyncio.sleep(RECORD_GATHER_SECONDS)
             while len(batch) < RECORD_ROWS and not self._ended.empty():
                 batch.append(self._ended.get_nowait())
             recorded = await self._recorded(batch)

@@ -1,68 +1,143 @@
-"""Who may send next: a bound in all, a bound per destination, and turns. Pure bookkeeping, no waiting, no network.
+"""Who may send next: a bound in all, one per merchant, one per destination, and turns. Pure bookkeeping, no waiting.
 
-Each destination has a lane. A lane starts with few slots and earns more by answering quickly, as TCP's slow start
-does; silence costs half of them. So an endpoint that hangs holds a handful of slots at most, whatever its backlog,
-and takes nothing from the others (DESIGN section 11: "one failing webhook delays others").
+Each destination of a merchant has a lane. Lanes and merchants start with few slots and earn more by answering quickly,
+as TCP's slow start does; silence costs half of them. So an endpoint that hangs holds a handful of slots at most,
+whatever its backlog; a merchant with a thousand such endpoints holds few more; and all that hang together hold half of
+everything at most: the rest is for those that answer (DESIGN section 11: "one failing webhook delays others").
+
+This is the breaker as well: it delays attempts that are due and drops none. Where nothing hangs, nothing waits.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
 
-from services.webhooks.delivery.stages import Outcome, Shipment
+from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 
-QUICK_MS = 1000
-FEWEST_SLOTS = 4
-FIRST_SLOTS = 16
-MOST_SLOTS = 64
-MOST_CLAIMED_PER_LANE = 500
-"""Claimed ahead for a lane that is quick, so that its slots never wait for the database."""
+QUICK_MS: Final = 1000
+SLOW_MS: Final = 5000
+"""An answer that took longer holds a slot as silence does, and costs the same."""
 
-KEPT_LANES = 1000
-"""Idle lanes remembered, so that an endpoint that hung is met with care when its retries come."""
+KEPT: Final = 1000
+"""Idle lanes and merchants remembered, so that an endpoint that hung is met with care when its retries come."""
 
 
-@dataclass
-class Lane:
-    """One destination: `slots` requests at a time, `window` events claimed at a time."""
+@dataclass(frozen=True)
+class Limits:
+    """Slots at the start, the fewest and the most; `most_claimed` ahead for somebody quick, so that its slots never
+    wait for the database."""
 
+    fewest: int
+    first: int
+    most: int
+    most_claimed: int
+
+
+LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=500)
+MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=1000)
+
+
+class LaneKey(NamedTuple):
+    """Merchants that share a host share no lane: one's endpoint may hang while the other's doesn't."""
+
+    merchant_id: UUID
     destination: str
-    queue: deque[Shipment] = field(default_factory=deque)
-    sending: int = 0
-    slots: int = FIRST_SLOTS
-    window: int = FIRST_SLOTS
-    waits_for_turn: bool = False
 
-    @property
-    def claimed(self) -> int:
-        return len(self.queue) + self.sending
+
+def lane_of(claimed: Claimed) -> LaneKey:
+    return LaneKey(claimed.merchant_id, claimed.destination)
+
+
+class Bound:
+    """`slots` requests at a time, `window` events claimed at a time; both learn from what comes of requests."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.slots = limits.first
+        self.window = limits.first
+        self.sending = 0
+        self.claimed = 0
+        self.is_silent = False
+        self.waits_for_turn = False
 
     @property
     def room(self) -> int:
         """How many more may be claimed: none until half of the window is free, so that claims stay batches."""
         return self.window - self.claimed if self.claimed * 2 <= self.window else 0
 
+    def learn(self, outcome: Outcome) -> None:
+        limits, took_ms = self._limits, outcome.duration_ms
+        if took_ms >= (QUICK_MS if outcome.answer is None else SLOW_MS):
+            self.slots = max(limits.fewest, self.slots // 2)
+            self.window = self.slots
+            self.is_silent = True
+        elif took_ms >= QUICK_MS:
+            self.window = self.slots  # what waits behind a slow one must not outlive its lease
+        elif outcome.answer is not None:
+            self.slots = min(limits.most, self.slots + 1)
+            self.window = min(limits.most_claimed, self.window + 1)
+            self.is_silent = False
+
+
+class Merchant(Bound):
+    """All destinations of one merchant; those that may send take turns."""
+
+    def __init__(self) -> None:
+        super().__init__(MERCHANT)
+        self.turns: deque[Lane] = deque()
+
+    @property
+    def may_send(self) -> bool:
+        return bool(self.turns) and self.sending < self.slots
+
+
+class Lane(Bound):
+    """One destination of one merchant."""
+
+    def __init__(self, key: LaneKey, merchant: Merchant) -> None:
+        super().__init__(LANE)
+        self.key = key
+        self.merchant = merchant
+        self.queue: deque[Shipment] = deque()
+
     @property
     def may_send(self) -> bool:
         return bool(self.queue) and self.sending < self.slots
 
-    def learn(self, outcome: Outcome) -> None:
-        if outcome.answer is None and outcome.duration_ms >= QUICK_MS:
-            self.slots = max(FEWEST_SLOTS, self.slots // 2)
-            self.window = self.slots
-        elif outcome.answer is not None and outcome.duration_ms < QUICK_MS:
-            self.slots = min(MOST_SLOTS, self.slots + 1)
-            self.window = min(MOST_CLAIMED_PER_LANE, self.window + 1)
+
+@dataclass(frozen=True)
+class Rooms:
+    """What may be claimed now: `total` in all, and by lane and merchant; strangers have their `Limits.first`."""
+
+    total: int
+    lanes: dict[LaneKey, int]
+    merchants: dict[UUID, int]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What the end of a request changes.
+
+    opened      events may be claimed that could not be before
+    given_back  claimed for a destination that has become too slow for them; they are due again
+    """
+
+    opened: bool
+    given_back: list[Shipment]
 
 
 class Lanes:
-    """All destinations together: at most `most_sending` requests at a time, at most `most_claimed` events in hand."""
+    """At most `most_sending` requests at a time, at most `most_claimed` events in hand."""
 
     def __init__(self, *, most_sending: int, most_claimed: int) -> None:
         self._most_sending = most_sending
         self._most_claimed = most_claimed
-        self._lanes: OrderedDict[str, Lane] = OrderedDict()  # the least recently used first
-        self._turns: deque[Lane] = deque()
+        # Both with the least recently used first.
+        self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
+        self._merchants: OrderedDict[UUID, Merchant] = OrderedDict()
+        self._turns: deque[Merchant] = deque()
         self.sending = 0
         self.claimed = 0
 
@@ -71,67 +146,116 @@ class Lanes:
         """How many events may be claimed now; none until half of all is free."""
         return self._most_claimed - self.claimed if self.claimed * 2 <= self._most_claimed else 0
 
-    def rooms(self) -> dict[str, int]:
-        """The room of each destination that has another than `FIRST_SLOTS`."""
-        return {lane.destination: lane.room for lane in self._lanes.values() if lane.room != FIRST_SLOTS}
+    def rooms(self) -> Rooms:
+        """For the claim. Silent lanes share half of all slots, those that waited longest first."""
+        silent_room = self._most_sending // 2 - sum(
+            lane.claimed for lane in self._lanes.values() if lane.is_silent
+        )
+        lanes = {}
+        for lane in self._lanes.values():
+            room = lane.room
+            if lane.is_silent:
+                room = max(0, min(room, silent_room))
+                silent_room -= room
+            if room != LANE.first:
+                lanes[lane.key] = room
+        merchants = {key: one.room for key, one in self._merchants.items() if one.room != MERCHANT.first}
+        return Rooms(self.room, lanes, merchants)
 
     def add(self, shipments: Iterable[Shipment]) -> None:
         """Queue what was claimed."""
         for shipment in shipments:
-            lane = self._lane(shipment.claimed.destination)
+            lane = self._lane(lane_of(shipment.claimed))
             lane.queue.append(shipment)
-            self.claimed += 1
+            self._count_claimed(lane, 1)
             self._give_turn(lane)
 
     def take(self) -> Shipment | None:
-        """The next to send, one lane after the other; None when every lane or all of them are at their bound."""
-        if self.sending >= self._most_sending or not self._turns:
-            return None
-        lane = self._turns.popleft()
-        lane.waits_for_turn = False
-        shipment = lane.queue.popleft()
-        lane.sending += 1
-        self.sending += 1
-        self._give_turn(lane)
-        return shipment
+        """The next to send, merchants and their lanes in turn; None when all who wait are at a bound."""
+        while self._turns and self.sending < self._most_sending:
+            merchant = self._turns.popleft()
+            merchant.waits_for_turn = False
+            if not merchant.may_send:  # it lost slots meanwhile
+                continue
+            lane = merchant.turns.popleft()
+            lane.waits_for_turn = False
+            shipment = lane.queue.popleft() if lane.may_send else None
+            if shipment is not None:
+                self._count_sending(lane, 1)
+            self._give_turn(lane)
+            if shipment is not None:
+                return shipment
+        return None
 
-    def finish(self, shipment: Shipment, outcome: Outcome | None) -> bool:
-        """A shipment that was taken is done, or was not sent at all (None); true when claiming became possible."""
-        lane = self._lanes[shipment.claimed.destination]
-        lane_had_room, had_room = lane.room > 0, self.room > 0
-        lane.sending -= 1
-        self.sending -= 1
-        self.claimed -= 1
+    def finish(self, shipment: Shipment, outcome: Outcome | None) -> Finished:
+        """A shipment that was taken is done, or was not sent at all (None)."""
+        lane = self._lanes[lane_of(shipment.claimed)]
+        was_open = self._is_open(lane)
+        self._count_sending(lane, -1)
+        self._count_claimed(lane, -1)
+        given_back: list[Shipment] = []
         if outcome is not None:
             lane.learn(outcome)
+            lane.merchant.learn(outcome)
+            while lane.queue and lane.claimed > lane.window:
+                given_back.append(lane.queue.pop())
+                self._count_claimed(lane, -1)
         self._give_turn(lane)
-        return (lane.room > 0 and not lane_had_room) or (self.room > 0 and not had_room)
+        return Finished(opened=self._is_open(lane) and not was_open, given_back=given_back)
 
     def drain(self) -> list[Shipment]:
         """Everything that waits in a queue, taken out to be given back."""
-        waiting = [shipment for lane in self._lanes.values() for shipment in lane.queue]
+        waiting: list[Shipment] = []
         for lane in self._lanes.values():
+            waiting += lane.queue
+            self._count_claimed(lane, -len(lane.queue))
             lane.queue.clear()
-            lane.waits_for_turn = False
-        self._turns.clear()
-        self.claimed -= len(waiting)
         return waiting
 
-    def _lane(self, destination: str) -> Lane:
-        lane = self._lanes.get(destination)
+    def _is_open(self, lane: Lane) -> bool:
+        return lane.room > 0 and lane.merchant.room > 0 and self.room > 0
+
+    def _lane(self, key: LaneKey) -> Lane:
+        merchant = self._merchants.get(key.merchant_id)
+        if merchant is None:
+            _forget_idle(self._merchants)
+            merchant = self._merchants[key.merchant_id] = Merchant()
+        lane = self._lanes.get(key)
         if lane is None:
-            self._forget_idle()
-            lane = self._lanes[destination] = Lane(destination)
-        self._lanes.move_to_end(destination)
+            _forget_idle(self._lanes)
+            lane = self._lanes[key] = Lane(key, merchant)
+        lane.merchant = merchant  # another one only after all was idle and the merchant forgotten
+        self._lanes.move_to_end(key)
+        self._merchants.move_to_end(key.merchant_id)
         return lane
 
-    def _forget_idle(self) -> None:
-        if len(self._lanes) >= KEPT_LANES:
-            idle = next((lane.destination for lane in self._lanes.values() if not lane.claimed), None)
-            if idle is not None:
-                del self._lanes[idle]
-
     def _give_turn(self, lane: Lane) -> None:
+        merchant = lane.merchant
         if lane.may_send and not lane.waits_for_turn:
             lane.waits_for_turn = True
-            self._turns.append(lane)
+            merchant.turns.append(lane)
+        if merchant.may_send and not merchant.waits_for_turn:
+            merchant.waits_for_turn = True
+            self._turns.append(merchant)
+
+    def _count_claimed(self, lane: Lane, by: int) -> None:
+        lane.claimed += by
+        lane.merchant.claimed += by
+        self.claimed += by
+
+    def _count_sending(self, lane: Lane, by: int) -> None:
+        lane.sending += by
+        lane.merchant.sending += by
+        self.sending += by
+
+
+K = TypeVar("K", bound=Hashable)
+B = TypeVar("B", bound=Bound)
+
+
+def _forget_idle(bounds: OrderedDict[K, B]) -> None:
+    """Make place for one more; whoever has something in hand stays."""
+    if len(bounds) >= KEPT:
+        idle = next((key for key, each in bounds.items() if not each.claimed), None)
+        if idle is not None:
+            del bounds[idle]

@@ -1,7 +1,7 @@
 """The engine's statements: claim, release, record. Each is one round trip and its own transaction."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from services.webhooks.delivery.lanes import LANE, MERCHANT, Rooms
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus, RetryAt, Trigger, Verdict
 
@@ -23,87 +24,115 @@ class Lease:
     until: datetime
 
 
-# The scan locks what it reads, so that engines running side by side take different events; rows beyond a
-# destination's room are let go when the statement ends. A lease that ran out counts as none: that is the rescue.
-_CLAIM = text("""
-WITH rooms AS (
-    SELECT * FROM json_to_recordset(:rooms) AS room (destination text, room int)
-), due AS MATERIALIZED (
-    SELECT id, destination, next_retry_at
+# Lanes and merchants without room: passed over while the index is read, whatever their backlog.
+_OPEN = """
+      (merchant_id, destination) NOT IN (
+          SELECT merchant_id, destination
+          FROM json_to_recordset(:lanes) AS lane (merchant_id uuid, destination text, room int)
+          WHERE room = 0
+      )
+      AND merchant_id NOT IN (
+          SELECT merchant_id FROM json_to_recordset(:merchants) AS one (merchant_id uuid, room int) WHERE room = 0
+      )
+"""
+
+# The scan locks what it reads, so that engines running side by side take different events; rows beyond a lane's or a
+# merchant's room are let go when the statement ends. A lease that ran out counts as none: that is the rescue.
+_CLAIM = text(f"""
+WITH due AS MATERIALIZED (
+    SELECT id, merchant_id, destination, next_retry_at
     FROM events
     WHERE status = 'pending'
       AND next_retry_at <= :now
       AND (lease_until IS NULL OR lease_until <= :now)
-      AND destination <> ALL (:full)
+      AND {_OPEN}
     ORDER BY next_retry_at
     LIMIT :limit
     FOR UPDATE SKIP LOCKED
+), placed AS (
+    SELECT id,
+        row_number() OVER (PARTITION BY merchant_id, destination ORDER BY next_retry_at) AS place_in_lane,
+        row_number() OVER (PARTITION BY merchant_id ORDER BY next_retry_at) AS place_of_merchant,
+        merchant_id, destination
+    FROM due
 ), picked AS (
     SELECT id
-    FROM (
-        SELECT id, destination, row_number() OVER (PARTITION BY destination ORDER BY next_retry_at) AS place FROM due
-    ) AS placed
-    LEFT JOIN rooms USING (destination)
-    WHERE place <= coalesce(room, :default_room)
+    FROM placed
+    LEFT JOIN json_to_recordset(:lanes) AS lane (merchant_id uuid, destination text, room int)
+        USING (merchant_id, destination)
+    LEFT JOIN json_to_recordset(:merchants) AS one (merchant_id uuid, room int) USING (merchant_id)
+    WHERE place_in_lane <= coalesce(lane.room, :lane_room)
+      AND place_of_merchant <= coalesce(one.room, :merchant_room)
 )
 UPDATE events
 SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now
 FROM picked
 WHERE events.id = picked.id
-RETURNING events.id AS event_id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status,
+RETURNING events.id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status,
     next_retry_at, auto_attempts
-""")
+""")  # noqa: S608  its parts are constants of this module
 
 
-def claim_due(
-    connection: Connection, lease: Lease, *, limit: int, rooms: Mapping[str, int], default_room: int
-) -> list[Claimed]:
-    """At most `limit` due events, oldest first, and of each destination at most its room (`default_room` if unnamed).
+def claim_due(connection: Connection, lease: Lease, rooms: Rooms, *, limit: int) -> list[Claimed]:
+    """At most `limit` due events, oldest first, and of each lane and merchant at most its room.
 
     Empty only when nothing is due that has room and that nobody else holds.
     """
     rows = connection.execute(
         _CLAIM,
         {
-            "rooms": json.dumps(
-                [{"destination": key, "room": room} for key, room in rooms.items() if room > 0]
-            ),
-            "full": [key for key, room in rooms.items() if room <= 0],
-            "default_room": default_room,
-            "limit": limit,
+            **_room_parameters(rooms),
+            "lane_room": LANE.first,
+            "merchant_room": MERCHANT.first,
+            "limit": min(limit, rooms.total),
             "token": lease.token,
             "worker": lease.worker,
             "now": lease.now,
             "until": lease.until,
         },
     )
-    claimed = [claimed_from_row(row._asdict(), lease, Trigger.AUTO) for row in rows]
-    return sorted(claimed, key=lambda each: (each.next_retry_at is None, each.next_retry_at, each.event_id))
+    claimed = [claimed_from_row(row, lease, Trigger.AUTO) for row in rows]
+    return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
-def claimed_from_row(row: dict[str, Any], lease: Lease, trigger: Trigger) -> Claimed:
+def _room_parameters(rooms: Rooms) -> dict[str, str]:
+    lanes = [
+        {"merchant_id": str(key.merchant_id), "destination": key.destination, "room": room}
+        for key, room in rooms.lanes.items()
+    ]
+    merchants = [{"merchant_id": str(id), "room": room} for id, room in rooms.merchants.items()]
+    return {"lanes": json.dumps(lanes), "merchants": json.dumps(merchants)}
+
+
+def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
+    """From a row of the claim, or from an `Event`."""
     return Claimed(
-        **{
-            **row,
-            "payload": bytes(row["payload"]),
-            "status": EventStatus(row["status"]),
-            "lease_token": lease.token,
-            "lease_until": lease.until,
-            "trigger": trigger,
-        }
+        event_id=row.id,
+        lease_token=lease.token,
+        lease_until=lease.until,
+        trigger=trigger,
+        payload_event_id=row.payload_event_id,
+        merchant_id=row.merchant_id,
+        key_id=row.key_id,
+        callback_url=row.callback_url,
+        destination=row.destination,
+        payload=bytes(row.payload),
+        status=EventStatus(row.status),
+        next_retry_at=row.next_retry_at,
+        auto_attempts=row.auto_attempts,
     )
 
 
-_NEXT_DUE = text("""
+_NEXT_DUE = text(f"""
 SELECT min(greatest(next_retry_at, lease_until))
 FROM events
-WHERE status = 'pending' AND next_retry_at <= :horizon AND destination <> ALL (:full)
-""")
+WHERE status = 'pending' AND next_retry_at <= :horizon AND {_OPEN}
+""")  # noqa: S608
 
 
-def next_due_at(connection: Connection, *, horizon: datetime, full: Sequence[str]) -> datetime | None:
-    """When the next event of a destination with room is due, leases counted; None when not before `horizon`."""
-    at: datetime | None = connection.scalar(_NEXT_DUE, {"horizon": horizon, "full": list(full)})
+def next_due_at(connection: Connection, rooms: Rooms, *, horizon: datetime) -> datetime | None:
+    """When the next event that has room is due, leases counted; None when not before `horizon`."""
+    at: datetime | None = connection.scalar(_NEXT_DUE, {"horizon": horizon, **_room_parameters(rooms)})
     return at
 
 

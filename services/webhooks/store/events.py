@@ -90,19 +90,7 @@ def claim_for_resend(event: Event, lease: Lease) -> Claimed:
     event.locked_at, event.locked_by = lease.now, lease.worker
     event.lease_token, event.lease_until = lease.token, lease.until
     event.updated_at = lease.now
-    row = {
-        "event_id": event.id,
-        "payload_event_id": event.payload_event_id,
-        "merchant_id": event.merchant_id,
-        "key_id": event.key_id,
-        "callback_url": event.callback_url,
-        "destination": event.destination,
-        "payload": event.payload,
-        "status": event.status,
-        "next_retry_at": event.next_retry_at,
-        "auto_attempts": event.auto_attempts,
-    }
-    return claimed_from_row(row, lease, Trigger.MANUAL)
+    return claimed_from_row(event, lease, Trigger.MANUAL)
 
 
 # -- proofs
