@@ -105,7 +105,8 @@ class Postgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
             "fsync": on_off,
-            "synchronous_commit": on_off,
+            # Always: a commit that is not even written when it is answered is lost with the process already.
+            "synchronous_commit": "on",
             "full_page_writes": on_off,
             "max_connections": "300",
             "shared_buffers": "64MB",

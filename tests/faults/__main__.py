@@ -41,7 +41,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first round; the next ones count on (default: any)")
     parser.add_argument("--rounds", type=int, default=5, help="how many seeds (default 5)")
     parser.add_argument("--seconds", type=float, default=20, help="of faults per round (default 20)")
-    parser.add_argument("--volatile", action="store_true", help="don't wait for the disk: quicker")
     parser.add_argument("--keep", type=Path, help="folder for the stack and the journals, kept in any case")
     given = parser.parse_args()
     structlog.configure(
@@ -54,7 +53,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     figures: list[Figures] = []
     try:
-        with Arena(folder, durable=not given.volatile) as arena:
+        with Arena(folder) as arena:
             for number in range(seed, seed + given.rounds):
                 figures.append(_round(arena, folder, number, given.seconds, console))
     finally:

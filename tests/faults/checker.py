@@ -238,8 +238,11 @@ def no_terminal_state_changed(seen: Evidence) -> Iterator[str]:
             yield f"invoice {id} was read as {told[id]}, later as {status}"
         told[id] = status
     for id, status in told.items():
-        if status != "pending" and seen.invoices[id]["status"] != status:
-            yield f"invoice {id} was read as {status} and is {seen.invoices[id]['status']}"
+        row = seen.invoices.get(id)
+        if row is None:
+            yield f"invoice {id} was read as {status} and is not in the database"
+        elif status not in ("pending", row["status"]):
+            yield f"invoice {id} was read as {status} and is {row['status']}"
 
 
 def failures_have_the_documented_shape_and_end_with_the_faults(seen: Evidence) -> Iterator[str]:

@@ -36,8 +36,11 @@ class Kind(StrEnum):
     ROW = "row"
     """PostgreSQL refuses the next row of a table, once."""
 
+    LOSE = "lose"
+    """NATS is stopped, everything that it has stored is deleted, and it starts with nothing."""
 
-WEIGHTS: Final = {Kind.KILL: 5, Kind.PAUSE: 2, Kind.CUT: 3, Kind.HOLD: 2, Kind.ROW: 4}
+
+WEIGHTS: Final = {Kind.KILL: 10, Kind.PAUSE: 4, Kind.CUT: 6, Kind.HOLD: 4, Kind.ROW: 8, Kind.LOSE: 1}
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ def _fault(chance: random.Random, kind: Kind) -> Fault:
     wait_seconds = chance.uniform(0.3, 2.0)
     if kind is Kind.ROW:
         return Fault(kind, " ".join(chance.choice(ROWS)), wait_seconds)
+    if kind is Kind.LOSE:
+        return Fault(kind, "jetstream", wait_seconds)
     target = chance.choice(PROCESSES if kind in (Kind.KILL, Kind.PAUSE) else LINKS)
     lasts = kind in (Kind.PAUSE, Kind.HOLD)
     return Fault(kind, target, wait_seconds, chance.uniform(0.5, 3.0) if lasts else 0.0)

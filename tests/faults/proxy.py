@@ -76,12 +76,13 @@ class Proxies:
     def __init__(self, upstreams: dict[str, Callable[[], int]]) -> None:
         self._loop = asyncio.new_event_loop()
         self._proxies = {name: Proxy(upstream) for name, upstream in upstreams.items()}
+        self._servers: list[asyncio.Server] = []
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         for proxy in self._proxies.values():
-            asyncio.run_coroutine_threadsafe(proxy.listen(), self._loop).result(10)
+            self._servers.append(asyncio.run_coroutine_threadsafe(proxy.listen(), self._loop).result(10))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,6 +104,10 @@ class Proxies:
         self._loop.call_soon_threadsafe(self._proxies[name].flow)
 
     async def _end(self) -> None:
+        for server in self._servers:
+            server.close()
+        for proxy in self._proxies.values():
+            proxy.cut()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()

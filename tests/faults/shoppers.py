@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, Final, Self, TypeVar
 
@@ -26,13 +27,15 @@ T = TypeVar("T")
 HTTP_SECONDS: Final = 20
 STEP_SECONDS: Final = 60
 AGAIN_SECONDS: Final = 0.2
-PAUSE_SECONDS: Final = 0.15
+PAUSE_SECONDS: Final = 0.1
+IMPATIENT: Final = 0.1
 METHODS: Final = ("eur-card", "sepa")
 LATER: Final = ("DB_UNAVAILABLE", "INTERNAL_ERROR", "RATES_UNAVAILABLE")
 # A step that was done though nobody said so, or that time was quicker than.
 OVERTAKEN: Final = ("DEAL_STATE_CONFLICT", "INVOICE_FINISHED", "NO_AVAILABLE_REQUISITES")
 STORIES: Final = {
     "confirm": 8,
+    "confirm and reject at once": 2,
     "forget": 3,
     "cancel": 2,
     "cancel a deal": 2,
@@ -97,7 +100,7 @@ class Shoppers:
         """One purchase from its creation to wherever its story ends; the invoice's id."""
         shop = chance.choice(self._shops)
         story = chance.choices(list(STORIES), list(STORIES.values()))[0]
-        invoice_id = self._create(shop)
+        invoice_id = self._create(shop, chance)
         self._tell(story, invoice_id, chance.choice(METHODS), chance)
         self.read(shop, invoice_id)
         if self._seen_terminal:
@@ -112,12 +115,17 @@ class Shoppers:
             self._seen_terminal.append((shop, invoice_id))
         return status
 
-    def _create(self, shop: Shop) -> str:
+    def _create(self, shop: Shop, chance: random.Random) -> str:
         body = shop.body(callback_url=self._callback)
-        created = self._http("create", shop, "POST", "/api/v1/create-invoice", json=body, sent=body)
-        # A lost answer: the next one says that it exists, and where (DESIGN section 4).
-        found: str = created.get("invoice_id") or created["error"]["details"]["invoice_id"]
-        return found
+
+        def create() -> str:
+            created = self._http("create", shop, "POST", "/api/v1/create-invoice", json=body, sent=body)
+            # A lost answer: the next one says that it exists, and where (DESIGN section 4).
+            found: str = created.get("invoice_id") or created["error"]["details"]["invoice_id"]
+            return found
+
+        # An impatient shop asks twice at once; both are told of the same invoice, or the checker tells of it.
+        return _at_once(create, create)[0] if chance.random() < IMPATIENT else create()
 
     def _http(self, what: str, shop: Shop, method: str, path: str, **rest: Any) -> dict[str, Any]:
         """Asked until there is an answer that is not "later"; every answer is noted."""
@@ -168,19 +176,25 @@ class Shoppers:
             self._step(lambda: checkout.CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id)))
             return
         self._step(lambda: checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=invoice_id)))
+        confirm, reject = pb.ConfirmDealRequest(deal_id=deal_id), pb.RejectDealRequest(deal_id=deal_id)
         if story == "reject":
-            self._step(lambda: desk.RejectDeal(pb.RejectDealRequest(deal_id=deal_id, actor="faults")))
+            self._step(lambda: desk.RejectDeal(reject))
+        elif story == "confirm and reject at once":
+            _at_once(
+                lambda: self._step(lambda: desk.ConfirmDeal(confirm)),
+                lambda: self._step(lambda: desk.RejectDeal(reject)),
+            )
         elif story.startswith("appeal"):
-            self._step(lambda: desk.OpenAppeal(pb.OpenAppealRequest(deal_id=deal_id, actor="faults")))
+            self._step(lambda: desk.OpenAppeal(pb.OpenAppealRequest(deal_id=deal_id)))
             outcomes: dict[str, dict[str, Any]] = {
                 "appeal, paid": {"paid": True},
                 "appeal, less": {"adjusted_amount": f"{chance.randint(1, 99)}.50"},
                 "appeal, rejected": {"rejected": True},
             }
-            request = pb.ResolveAppealRequest(deal_id=deal_id, actor="faults", **outcomes[story])
+            request = pb.ResolveAppealRequest(deal_id=deal_id, **outcomes[story])
             self._step(lambda: desk.ResolveAppeal(request))
         else:
-            self._step(lambda: desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal_id, actor="faults")))
+            self._step(lambda: desk.ConfirmDeal(confirm))
 
     def _choose(self, invoice_id: str, method: str) -> str:
         """The open deal's id; empty when it was too late for one."""
@@ -201,3 +215,9 @@ class Shoppers:
                     raise
             self._closing.wait(AGAIN_SECONDS)
         raise GaveUp
+
+
+def _at_once(*calls: Callable[[], T]) -> list[T]:
+    """What they return, in their order; raises what the first of them raised."""
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [each.result() for each in [threads.submit(call) for call in calls]]

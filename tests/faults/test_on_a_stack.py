@@ -32,7 +32,7 @@ pytestmark = pytest.mark.timeout(400)
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    with Arena(tmp_path_factory.mktemp("faults"), durable=False) as started:
+    with Arena(tmp_path_factory.mktemp("faults")) as started:
         yield started
 
 
