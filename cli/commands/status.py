@@ -115,7 +115,12 @@ def _details(service: dict[str, Any]) -> Iterator[str]:
     if well:
         yield ", ".join(f"[green]{escape(worker['name'])}[/green] {_round_of(worker)}" for worker in well)
     if service["gauges"]:
-        yield ", ".join(f"{gauge['name']}=[bold]{gauge['value']:g}[/bold]" for gauge in service["gauges"])
+        yield ", ".join(_number(gauge) for gauge in service["gauges"])
+
+
+def _number(gauge: dict[str, Any]) -> str:
+    value = f"{gauge['value']:.0f}" if gauge["unit"] == "seconds" else f"{gauge['value']:g}"
+    return f"{gauge['name']}=[bold]{value}[/bold]"
 
 
 def _round_of(worker: dict[str, Any]) -> str:
