@@ -15,6 +15,7 @@ from gateway.config import GatewaySettings
 from gateway.edge import Edge
 from gateway.exchange import Request
 from gateway.health import AliveResource, IndexResource, ReadyResource
+from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
 from gateway.pay.page import PageResource, StylesheetResource
 from gateway.refusals import Refusals
 from gateway.wiring import Deps, wired
@@ -39,6 +40,9 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/", IndexResource())
     app.add_route("/healthz", AliveResource())
     app.add_route("/readyz", ReadyResource(deps))
+    app.add_route("/docs", DocsResource(deps))
+    app.add_route("/docs-static/{name}", DocsStyleResource())
+    app.add_route("/api/v1/openapi.json", DocumentResource(deps))
 
     invoices = InvoiceResource(deps)
     webhooks = WebhookResource(deps)

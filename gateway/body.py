@@ -10,7 +10,15 @@ from email.message import EmailMessage
 from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from gateway.exchange import Request
@@ -150,22 +158,55 @@ Text128 = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterV
 Text512 = Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul)]
 Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url)]
+Url = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS),
+    AfterValidator(_web_url),
+    Field(json_schema_extra={"format": "uri"}),
+]
+
+
+# What clients are told to send; one with more decimals gets a 422 of its own (`create_invoice_from`).
+_AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
 
 
 class CreateInvoice(BaseModel):
-    """SPEC endpoint 1, request body. Lengths in characters; unknown members are ignored; null is absent."""
+    """SPEC endpoint 1, request body. Lengths in characters; unknown members are ignored; null is absent.
+
+    Its JSON schema, with the descriptions, is the one in the OpenAPI document.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
-    amount: Amount
-    currency_code: CurrencyCode
-    customer_id: Text128
-    external_id: Annotated[Text128, AfterValidator(_addressable)]
-    purpose: Text512 | None = None
-    callback_url: Url | None = None
-    success_url: Url | None = None
-    fail_url: Url | None = None
+    amount: Annotated[Amount, WithJsonSchema(_AMOUNT_SCHEMA)] = Field(
+        description="Fiat amount, a string with at most 2 decimal places.", examples=["100.50"]
+    )
+    currency_code: CurrencyCode = Field(description="ISO 4217, upper-case.", examples=["EUR"])
+    customer_id: Text128 = Field(
+        description="Your customer's id: one pending invoice at a time, and a limit of unpaid ones, per customer.",
+        examples=["alice"],
+    )
+    external_id: Annotated[Text128, AfterValidator(_addressable)] = Field(
+        description="Your order id, unique among your invoices.", examples=["order-1"]
+    )
+    purpose: Text512 | None = Field(
+        default=None, description="What the customer reads on the payment page.", examples=["Two tickets"]
+    )
+    callback_url: Url | None = Field(
+        default=None,
+        description="https URL for the webhook. Default: the merchant's.",
+        examples=["https://shop.example/webhooks"],
+    )
+    success_url: Url | None = Field(
+        default=None,
+        description="Where the customer goes after success. Default: the merchant's.",
+        examples=["https://shop.example/thanks"],
+    )
+    fail_url: Url | None = Field(
+        default=None,
+        description="Where the customer goes after fail, expiry or cancel. Default: the merchant's.",
+        examples=["https://shop.example/sorry"],
+    )
 
 
 def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:

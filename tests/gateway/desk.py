@@ -29,6 +29,7 @@ from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.errors import Refused
 from kit.ids import new_id
 from kit.rpc.client import channel
+from tests.gateway.conformance import assert_documented
 from tests.support.stack import Stack
 
 SETTLE_SECONDS = 15.0
@@ -46,7 +47,7 @@ def unique(prefix: str = "t") -> str:
 
 @dataclass(frozen=True)
 class Shop:
-    """A merchant with a key, and the currency it sells in."""
+    """A merchant with a key, and the currency it sells in. Every answer it gets must be a documented one."""
 
     url: str
     merchant_id: str
@@ -57,7 +58,9 @@ class Shop:
 
     def request(self, method: str, path: str, **options: Any) -> requests.Response:
         headers = {"X-Api-Key": self.api_key, **options.pop("headers", {})}
-        return requests.request(method, self.url + path, headers=headers, timeout=HTTP_SECONDS, **options)
+        response = requests.request(method, self.url + path, headers=headers, timeout=HTTP_SECONDS, **options)
+        assert_documented(response)
+        return response
 
     def get(self, path: str, **options: Any) -> requests.Response:
         return self.request("GET", path, **options)

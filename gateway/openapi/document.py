@@ -1,0 +1,172 @@
+"""The OpenAPI document of /api/v1, put together."""
+
+from typing import Any, Final
+
+from gateway.body import CreateInvoice
+from gateway.config import GatewaySettings
+from gateway.limits import POLICY, WINDOW_SECONDS
+from gateway.openapi import answers, errors
+from gateway.openapi.operations import OPERATIONS, Operation
+from gateway.openapi.schemas import example_of, ref
+from gateway.openapi.webhook import webhooks
+from gateway.problems import Json
+
+VERSION: Final = "1.0.0"
+
+ABOUT: Final = (
+    "Accept fiat money through a hosted page and be settled in USDT.\n\n"
+    "Create an invoice, send your customer to its `payment_link`, and wait for the signed webhook that says how it "
+    "ended.\n\n"
+    "- Every request carries `X-Api-Key`. The key is the whole account: keep it on your servers.\n"
+    "- Money and rates are decimal strings, never JSON numbers. Times are ISO 8601 with a UTC offset.\n"
+    "- All members are always there; those that may be empty are null then. New members may come: ignore what you "
+    "don't know.\n"
+    "- A trailing slash makes no difference."
+)
+ABOUT_ERRORS: Final = (
+    "Decide by `error.code`: several errors share a status. `request_id`, also in the header `X-Request-Id`, is what "
+    "your operator finds the request by. 429 and 503 pass by themselves and say in `Retry-After` when to try again; "
+    "other errors come again until something is corrected.\n\n"
+    "An address that doesn't exist is 404 `NOT_FOUND`, one that doesn't take the method 405 `METHOD_NOT_ALLOWED`. "
+    "What can't even be read as HTTP is 400 or 501 with `VALIDATION_ERROR`."
+)
+
+TAGS: Final = {
+    "Invoices": "Create them, and see what became of them.",
+    "Webhooks": "What we tell you, and how it was delivered.",
+    "Currencies and payment methods": "What your customers can pay with.",
+    "Withdrawals": "Your USDT on its way to you.",
+}
+
+
+def document(settings: GatewaySettings) -> Json:
+    """For this installation: its address, and its limit of requests."""
+    components = dict(answers.COMPONENTS)
+    codes = dict.fromkeys(
+        [*errors.ALWAYS, *(code for each in OPERATIONS for code in each.reasons), *errors.ELSEWHERE]
+    )
+    components |= errors.components(codes)
+    components["CreateInvoice"] = _without_titles(CreateInvoice.model_json_schema())
+    components["CreateInvoice"]["description"] = "What create-invoice takes. Unknown members are ignored."
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Fiatgate",
+            "version": VERSION,
+            "summary": "Merchant payment API",
+            "description": f"{ABOUT}\n\n{ABOUT_ERRORS}{_about_limit(settings.rate_limit_per_minute)}",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": settings.public_url}],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "security": [{"ApiKey": []}],
+        "paths": _paths(components, is_limited=settings.rate_limit_per_minute > 0),
+        "webhooks": webhooks(components),
+        "components": {
+            "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"}},
+            "headers": HEADERS,
+            "examples": {name: {"value": value} for name, value in errors.examples(codes).items()},
+            "schemas": components,
+        },
+    }
+
+
+def _about_limit(per_minute: int) -> str:
+    if not per_minute:
+        return ""
+    return (
+        f"\n\nA key may make {per_minute} requests in each minute of the clock. Every answer to a valid key says how "
+        "many are left, in `RateLimit-Policy` and `RateLimit` "
+        '(draft-ietf-httpapi-ratelimit-headers): `"key";r=5990;t=17` is 5990 requests within the next 17 seconds. '
+        "After the last one comes 429 `RATE_LIMITED` until the minute is over."
+    )
+
+
+HEADERS: Final[Json] = {
+    "X-Request-Id": {
+        "description": "Ours, unique per request.",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1},
+    },
+    "Retry-After": {
+        "description": "Seconds until it is worth trying again.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "Location": {
+        "description": "The path of the new invoice.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "RateLimit-Policy": {
+        "description": "The limit: `q` requests in `w` seconds.",
+        "required": True,
+        "schema": {"type": "string", "pattern": rf'^"{POLICY}";q=[0-9]+;w={WINDOW_SECONDS}$'},
+        "example": f'"{POLICY}";q=6000;w={WINDOW_SECONDS}',
+    },
+    "RateLimit": {
+        "description": "What is left: `r` requests in the next `t` seconds.",
+        "required": True,
+        "schema": {"type": "string", "pattern": rf'^"{POLICY}";r=[0-9]+;t=[0-9]+$'},
+        "example": f'"{POLICY}";r=5990;t=17',
+    },
+}
+
+
+def _paths(components: dict[str, Json], *, is_limited: bool) -> Json:
+    paths: Json = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(
+            operation, components, is_limited=is_limited
+        )
+    return paths
+
+
+def _operation(operation: Operation, components: dict[str, Json], *, is_limited: bool) -> Json:
+    body = {"requestBody": _request_body(components)} if operation.has_body else {}
+    parameters = {"parameters": list(operation.parameters)} if operation.parameters else {}
+    return {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        **parameters,
+        **body,
+        "responses": {
+            str(operation.status): _success(operation, components, is_limited=is_limited),
+            **errors.responses((*operation.reasons, *errors.ALWAYS), invalid_fields=operation.invalid_fields),
+        },
+    }
+
+
+def _request_body(components: dict[str, Json]) -> Json:
+    schema = ref("CreateInvoice")
+    return {
+        "required": True,
+        "content": {"application/json": {"schema": schema, "example": example_of(schema, components)}},
+    }
+
+
+def _success(operation: Operation, components: dict[str, Json], *, is_limited: bool) -> Json:
+    names = ["X-Request-Id"]
+    if operation.status == 201:
+        names.append("Location")
+    if is_limited:
+        names += ["RateLimit-Policy", "RateLimit"]
+    example = example_of(operation.answer, components)
+    return {
+        "description": operation.answered,
+        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
+        "content": {"application/json": {"schema": operation.answer, "example": example}},
+    }
+
+
+def _without_titles(schema: Any) -> Any:
+    """pydantic's titles say the members' names once more."""
+    if isinstance(schema, dict):
+        return {
+            name: _without_titles(each)
+            for name, each in schema.items()
+            if not (name == "title" and isinstance(each, str))
+        }
+    return [_without_titles(each) for each in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,233 @@
+"""The nine endpoints (SPEC, Endpoints): what each takes, and each code it can refuse with."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.api import invoices, withdrawals
+from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
+from gateway.api.references import MAX_CHARACTERS
+from gateway.openapi.answers import (
+    HISTORY,
+    INVOICE_ID,
+    RESENT,
+    WITHDRAWAL_ID,
+    all_of,
+    one,
+    page_of,
+)
+from gateway.openapi.schemas import ref
+from gateway.problems import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """reasons         what it can refuse with, besides what any request can
+    invalid_fields  whether it has the 422 shape of a validation error too
+    """
+
+    method: str
+    path: str
+    id: str
+    tag: str
+    summary: str
+    description: str
+    answer: Json
+    answered: str
+    reasons: tuple[str, ...]
+    parameters: tuple[Json, ...] = ()
+    status: int = 200
+    has_body: bool = False
+    invalid_fields: bool = False
+
+
+def _query(name: str, description: str, schema: Json, example: object) -> Json:
+    return {"name": name, "in": "query", "description": description, "schema": schema, "example": example}
+
+
+_INVOICE_REF: Final[Json] = {
+    "name": "invoice_ref",
+    "in": "path",
+    "required": True,
+    "description": "The invoice's id, or your `external_id`, percent-encoded.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS},
+    "example": INVOICE_ID,
+}
+_PAGING: Final = (
+    _query("page", "Counts from 1.", {"type": "integer", "minimum": 1, "default": 1}, 1),
+    _query(
+        "per_page",
+        "How many on a page.",
+        {"type": "integer", "minimum": 1, "maximum": PER_PAGE_MAX, "default": PER_PAGE_DEFAULT},
+        PER_PAGE_DEFAULT,
+    ),
+)
+_CURRENCY_CODE: Final[Json] = {"type": "string", "pattern": "^[A-Za-z]{3}$"}
+
+
+def _one_of(name: str, description: str, names: Iterable[str], example: str, **more: str) -> Json:
+    return _query(name, description, {"type": "string", "enum": list(names), **more}, example)
+
+
+def _order(orders: Iterable[str]) -> Json:
+    return _one_of("order", "By `created_at`, newest or oldest first.", orders, "desc", default="desc")
+
+
+OPERATIONS: Final = (
+    Operation(
+        method="post",
+        path="/api/v1/create-invoice",
+        id="createInvoice",
+        tag="Invoices",
+        summary="Create an invoice",
+        description="Makes a pending invoice; send the customer to its `payment_link`.\n\n"
+        "`external_id` makes it safe to repeat: a second request with the same one creates nothing and is answered "
+        "with `DUPLICATE_EXTERNAL_ID`, which names the first invoice. So when an answer is lost, ask again.\n\n"
+        "Each of the three URLs may be left out when the merchant has a default for it.",
+        has_body=True,
+        status=201,
+        answered="The invoice itself, without a wrapper.",
+        answer=ref("CreatedInvoice"),
+        invalid_fields=True,
+        reasons=(
+            "DUPLICATE_EXTERNAL_ID",
+            "PENDING_INVOICE_EXISTS",
+            "CUSTOMER_RATE_LIMIT",
+            "CURRENCY_INVALID",
+            "PAYMENT_METHOD_NOT_FOUND",
+            "AMOUNT_BELOW_MIN",
+            "AMOUNT_ABOVE_MAX",
+            "MISSING_REQUIRED_URLS",
+            "NO_AVAILABLE_REQUISITES",
+            "DEALS_SYSTEM_DISABLED",
+        ),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/invoices/{invoice_ref}",
+        id="getInvoice",
+        tag="Invoices",
+        summary="Get an invoice",
+        description="By its id or by your `external_id`.",
+        parameters=(_INVOICE_REF,),
+        answered="The invoice.",
+        answer=one("Invoice"),
+        reasons=("INVOICE_NOT_FOUND",),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/invoices",
+        id="listInvoices",
+        tag="Invoices",
+        summary="List invoices",
+        description="Page by page.",
+        parameters=(
+            *_PAGING,
+            _one_of("status", "Only these.", invoices.STATUSES, "success"),
+            _query("currency", "Only in this currency, in either case.", _CURRENCY_CODE, "EUR"),
+            _order(invoices.ORDERS),
+        ),
+        answered="One page.",
+        answer=page_of("Invoice"),
+        invalid_fields=True,
+        reasons=("INVOICES_NOT_FOUND",),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/invoices/{invoice_ref}/webhooks",
+        id="listInvoiceWebhooks",
+        tag="Webhooks",
+        summary="Webhook history of an invoice",
+        description="Every webhook of the invoice with every attempt to deliver it.",
+        parameters=(_INVOICE_REF,),
+        answered="The events; none while the invoice is pending.",
+        answer=HISTORY,
+        reasons=("INVOICE_NOT_FOUND",),
+    ),
+    Operation(
+        method="post",
+        path="/api/v1/invoices/{invoice_ref}/webhooks/resend",
+        id="resendInvoiceWebhook",
+        tag="Webhooks",
+        summary="Resend the latest webhook",
+        description="Sends the latest event of the invoice once more, now, whatever its status, and waits for your "
+        "endpoint's answer, 15 seconds at most. No request body. When it succeeds the event is a `success`; when it "
+        "fails nothing changes, and the automatic retries go on.",
+        parameters=(_INVOICE_REF,),
+        answered="It was sent; `resend.ok` says whether your endpoint took it.",
+        answer=RESENT,
+        reasons=(
+            "INVOICE_NOT_FOUND",
+            "WEBHOOK_NOT_FOUND",
+            "WEBHOOK_RESEND_COOLDOWN",
+            "WEBHOOK_RESEND_CONFLICT",
+        ),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/currencies",
+        id="listCurrencies",
+        tag="Currencies and payment methods",
+        summary="List currencies",
+        description="The currencies you can create invoices in, with their rates.",
+        answered="All of them.",
+        answer=all_of("Currency"),
+        reasons=("RATES_UNAVAILABLE", "RATES_INVALID", "RATE_INVALID", "RATE_NOT_FOUND"),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/payment-methods",
+        id="listPaymentMethods",
+        tag="Currencies and payment methods",
+        summary="List payment methods",
+        description="The ways to pay that your customers are offered, with amounts and commissions.",
+        parameters=(_query("currency", "Only in this currency, in either case.", _CURRENCY_CODE, "EUR"),),
+        answered="All of them.",
+        answer=all_of("PaymentMethod"),
+        invalid_fields=True,
+        reasons=(
+            "CURRENCY_NOT_FOUND",
+            "MERCHANT_CATEGORY_MISSING",
+            "MERCHANT_CATEGORY_NOT_FOUND",
+            "MERCHANT_CATEGORY_RATE_INVALID",
+        ),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/withdrawals",
+        id="listWithdrawals",
+        tag="Withdrawals",
+        summary="List withdrawals",
+        description="Page by page.",
+        parameters=(
+            *_PAGING,
+            _one_of("status", "Only these.", withdrawals.STATUSES, "success"),
+            _order(withdrawals.ORDERS),
+        ),
+        answered="One page.",
+        answer=page_of("Withdrawal"),
+        invalid_fields=True,
+        reasons=("WITHDRAWALS_NOT_FOUND",),
+    ),
+    Operation(
+        method="get",
+        path="/api/v1/withdrawals/{withdraw_uuid}",
+        id="getWithdrawal",
+        tag="Withdrawals",
+        summary="Get a withdrawal",
+        description="By its id.",
+        parameters=(
+            {
+                "name": "withdraw_uuid",
+                "in": "path",
+                "required": True,
+                "description": "The withdrawal's id.",
+                "schema": {"type": "string", "format": "uuid"},
+                "example": WITHDRAWAL_ID,
+            },
+        ),
+        answered="The withdrawal.",
+        answer=one("Withdrawal"),
+        reasons=("WITHDRAWAL_NOT_FOUND",),
+    ),
+)

@@ -1,0 +1,97 @@
+"""Is an answer one that the OpenAPI document promises? Asked at every request of the gateway's tests (desk.Shop).
+
+Stricter than the document: there, objects are open, so that clients bear new members; here, a member that is not
+documented is a fault.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from jsonschema_rs import Draft202012Validator
+
+from gateway.config import GatewaySettings
+from gateway.openapi.document import document
+from tests.gateway.process import NOWHERE
+
+
+@cache
+def documented() -> dict[str, Any]:
+    """The document of an installation with a limit of requests, as the tests' stack is one."""
+    return document(
+        GatewaySettings(
+            merchants_address=NOWHERE,
+            catalog_address=NOWHERE,
+            invoices_address=NOWHERE,
+            withdrawals_address=NOWHERE,
+            webhooks_address=NOWHERE,
+        )
+    )
+
+
+def assert_documented(response: requests.Response) -> None:
+    """AssertionError when the answer is not one of those the document has for its endpoint."""
+    method, target = response.request.method or "", urlsplit(response.request.url or "")
+    path = template_of(target.path)
+    if path is None or method.lower() not in documented()["paths"][path]:
+        assert response.status_code in (404, 405), f"{method} {target.path} is not documented"
+        return
+    where = f"{method} {path} {response.status_code}"
+    responses = documented()["paths"][path][method.lower()]["responses"]
+    described = responses.get(str(response.status_code))
+    assert described, f"{where} is not documented: {response.text[:500]}"
+    _assert_headers(where, described, response)
+    assert response.headers["Content-Type"] in described["content"], where
+    faults = [
+        error.message for error in _validator(path, method, response.status_code).iter_errors(response.json())
+    ]
+    assert not faults, f"{where}: {faults[:3]} in {response.text[:500]}"
+
+
+def template_of(path: str) -> str | None:
+    """The documented path that a path is one of."""
+    path = path.rstrip("/")
+    templates = documented()["paths"]
+    if path in templates:
+        return path
+    return next(
+        (each for each in templates if re.fullmatch(re.sub(r"\\?\{[^}]*\}", "[^/]+", each), path)), None
+    )
+
+
+def _assert_headers(where: str, described: Any, response: requests.Response) -> None:
+    for name in described.get("headers", {}):
+        header = documented()["components"]["headers"][name]
+        assert not header["required"] or name in response.headers, f"{where}: no {name}"
+        value: Any = response.headers[name]
+        if header["schema"]["type"] == "integer":
+            value = int(value)
+        assert Draft202012Validator(header["schema"]).is_valid(value), f"{where}: {name}: {value}"
+
+
+@cache
+def _validator(path: str, method: str, status: int) -> Draft202012Validator:
+    described = documented()["paths"][path][method.lower()]["responses"][str(status)]
+    schema = described["content"]["application/json"]["schema"]
+    return validator(schema)
+
+
+def validator(schema: Any) -> Draft202012Validator:
+    """Of a schema of the document, with all objects closed."""
+    components = {"schemas": documented()["components"]["schemas"]}
+    return Draft202012Validator(closed({**schema, "components": components}), validate_formats=True)
+
+
+def closed(schema: Any) -> Any:
+    """The same with no room for members that are not named."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: closed(each) for name, each in schema.items()}
+    is_object = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
+    return {"additionalProperties": False, **inner} if is_object else inner

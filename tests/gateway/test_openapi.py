@@ -1,0 +1,316 @@
+"""The OpenAPI document says what the gateway does: against the routes, the converters, the tables and real answers.
+
+Besides, every request of these tests is compared with it: tests/gateway/conformance.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+import pytest
+import requests
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from gateway.api import catalog, invoices, webhooks, withdrawals
+from gateway.body import CreateInvoice
+from gateway.links import Links
+from gateway.openapi import answers, errors
+from gateway.openapi.operations import OPERATIONS, Operation
+from gateway.openapi.page import inline, prose, render
+from gateway.openapi.schemas import example_of
+from gateway.problems import PROBLEMS
+from services.webhooks.domain import FinishedInvoice, payload_of
+from tests.gateway.conformance import assert_documented, documented, validator
+from tests.gateway.desk import Desk, Shop, code_of, settled, unique
+from tests.gateway.test_problems import SPECIFIED
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+
+BY_ID = {each.id: each for each in OPERATIONS}
+
+# SPEC, Endpoints: the nine, and the errors of each.
+ENDPOINTS = {
+    ("post", "/api/v1/create-invoice"): {
+        "DUPLICATE_EXTERNAL_ID",
+        "PENDING_INVOICE_EXISTS",
+        "CUSTOMER_RATE_LIMIT",
+        "CURRENCY_INVALID",
+        "PAYMENT_METHOD_NOT_FOUND",
+        "AMOUNT_BELOW_MIN",
+        "AMOUNT_ABOVE_MAX",
+        "MISSING_REQUIRED_URLS",
+        "NO_AVAILABLE_REQUISITES",
+        "DEALS_SYSTEM_DISABLED",
+    },
+    ("get", "/api/v1/invoices/{invoice_ref}"): {"INVOICE_NOT_FOUND"},
+    ("get", "/api/v1/invoices"): {"INVOICES_NOT_FOUND"},
+    ("get", "/api/v1/invoices/{invoice_ref}/webhooks"): {"INVOICE_NOT_FOUND"},
+    ("post", "/api/v1/invoices/{invoice_ref}/webhooks/resend"): {
+        "INVOICE_NOT_FOUND",
+        "WEBHOOK_NOT_FOUND",
+        "WEBHOOK_RESEND_COOLDOWN",
+        "WEBHOOK_RESEND_CONFLICT",
+    },
+    ("get", "/api/v1/currencies"): {"RATES_UNAVAILABLE", "RATES_INVALID", "RATE_INVALID", "RATE_NOT_FOUND"},
+    ("get", "/api/v1/payment-methods"): {
+        "CURRENCY_NOT_FOUND",
+        "MERCHANT_CATEGORY_MISSING",
+        "MERCHANT_CATEGORY_NOT_FOUND",
+        "MERCHANT_CATEGORY_RATE_INVALID",
+    },
+    ("get", "/api/v1/withdrawals"): {"WITHDRAWALS_NOT_FOUND"},
+    ("get", "/api/v1/withdrawals/{withdraw_uuid}"): {"WITHDRAWAL_NOT_FOUND"},
+}
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in documented()["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def codes_in(response: dict[str, Any]) -> set[str]:
+    """The codes of an error response: those of its examples."""
+    examples = documented()["components"]["examples"]
+    values = [
+        examples[each["$ref"].rpartition("/")[2]]["value"]
+        for each in response["content"]["application/json"]["examples"].values()
+    ]
+    return {value["error"] if isinstance(value["error"], str) else value["error"]["code"] for value in values}
+
+
+# -- the document by itself
+
+
+def test_the_document_is_valid_openapi() -> None:
+    OpenAPIV31SpecValidator(documented()).validate()
+
+
+def test_the_nine_endpoints_are_there_with_the_errors_of_the_specification() -> None:
+    assert {(each.method, each.path): set(each.reasons) for each in OPERATIONS} == ENDPOINTS
+    assert {(method, path) for method, path, _ in operations()} == set(ENDPOINTS)
+
+
+def test_every_documented_code_is_there_under_its_status() -> None:
+    found = {
+        (code, int(status))
+        for _, _, operation in operations()
+        for status, response in operation["responses"].items()
+        if int(status) >= 400
+        for code in codes_in(response)
+    }
+    assert set(SPECIFIED.items()) <= found
+    extra = {("VALIDATION_ERROR", 422), ("RATE_LIMITED", 429)} | {
+        ("PAYLOAD_TOO_LARGE", each) for each in (413, 414, 431)
+    }
+    assert found - set(SPECIFIED.items()) == extra
+
+
+def test_every_code_says_what_to_do() -> None:
+    documented_codes = {code for each in OPERATIONS for code in each.reasons} | set(errors.ALWAYS)
+    assert set(errors.ADVICE) == documented_codes | set(errors.ELSEWHERE) | {"VALIDATION_ERROR"}
+    assert set(errors.ADVICE) <= set(PROBLEMS)
+
+
+def test_every_example_of_an_error_is_what_its_schema_says() -> None:
+    for name, example in documented()["components"]["examples"].items():
+        schema = {"$ref": f"#/components/schemas/{name}"}
+        assert not list(validator(schema).iter_errors(example["value"])), name
+
+
+@pytest.mark.parametrize("name", [*answers.COMPONENTS, "CreateInvoice"])
+def test_the_example_of_an_object_is_valid(name: str) -> None:
+    schemas = documented()["components"]["schemas"]
+    assert not list(
+        validator({"$ref": f"#/components/schemas/{name}"}).iter_errors(example_of(schemas[name], schemas))
+    )
+
+
+def test_the_example_of_create_invoice_passes_the_gateways_own_check() -> None:
+    body = documented()["paths"]["/api/v1/create-invoice"]["post"]["requestBody"]
+    CreateInvoice.model_validate(body["content"]["application/json"]["example"])
+
+
+# -- members of answers, against what writes them
+
+LINKS = Links("https://pay.example.com")
+INVOICE = invoices_pb2.Invoice(
+    status=invoices_pb2.INVOICE_STATUS_PENDING,
+    deal=invoices_pb2.Deal(status=invoices_pb2.DEAL_STATUS_PENDING),
+)
+EVENT = webhooks_pb2.WebhookEvent(status=webhooks_pb2.EVENT_STATUS_PENDING, request_payload=b"{}")
+ATTEMPT = webhooks_pb2.Attempt(
+    trigger=webhooks_pb2.ATTEMPT_TRIGGER_AUTO, status=webhooks_pb2.ATTEMPT_STATUS_SUCCESS
+)
+WITHDRAWAL = withdrawals_pb2.Withdrawal(status=withdrawals_pb2.WITHDRAWAL_STATUS_PENDING)
+FINISHED = FinishedInvoice(
+    event_id=UUID(int=1),
+    event_type="invoice.expired",
+    invoice_id=UUID(int=2),
+    merchant_id=UUID(int=3),
+    key_id=UUID(int=4),
+    external_id="order-1",
+    status="expired",
+    sub_status=None,
+    finished_at=datetime(2026, 1, 15, tzinfo=UTC),
+    expires_at=datetime(2026, 1, 15, tzinfo=UTC),
+    amount="100.50",
+    currency="EUR",
+    rate_usd=None,
+    callback_url=None,
+    success_url=None,
+    fail_url=None,
+    is_adjusted=False,
+    original_amount=None,
+    adjusted_amount=None,
+    reason="ttl_expired",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("CreatedInvoice", invoices.created_invoice_to_json(INVOICE, LINKS)),
+        ("Invoice", invoices.invoice_to_json(INVOICE, LINKS)),
+        ("Deal", invoices.deal_to_json(INVOICE.deal)),
+        ("Currency", catalog.currency_offer_to_json(catalog_pb2.CurrencyOffer())),
+        ("PaymentMethod", catalog.method_offer_to_json(catalog_pb2.MethodOffer())),
+        ("Withdrawal", withdrawals.withdrawal_to_json(WITHDRAWAL)),
+        ("WebhookEvent", webhooks.event_to_json(EVENT)),
+        ("WebhookAttempt", webhooks.attempt_to_json(ATTEMPT)),
+        ("WebhookPayload", json.loads(payload_of(FINISHED))),
+    ],
+)
+def test_an_object_has_the_members_that_are_written(name: str, written: dict[str, Any]) -> None:
+    schema = documented()["components"]["schemas"][name]
+    assert list(schema["properties"]) == schema["required"] == list(written)
+
+
+def test_the_payload_of_a_webhook_is_as_documented() -> None:
+    schema = {"$ref": "#/components/schemas/WebhookPayload"}
+    assert not list(validator(schema).iter_errors(json.loads(payload_of(FINISHED))))
+
+
+# -- real answers; many more are compared by every other test of the gateway
+
+
+def test_a_purchase_and_its_webhook_are_as_documented(
+    desk: Desk, shop: Shop, method: str, receiver: Receiver
+) -> None:
+    invoice = shop.create(callback_url=receiver.url(), external_id=f"{unique('order')}/ü?%")
+    desk.confirm(invoice["invoice_id"], method)
+    path = f"/api/v1/invoices/{quote(invoice['external_id'], safe='')}"
+    (received,) = receiver.wait_for(1)
+    schema = {"$ref": "#/components/schemas/WebhookPayload"}
+    assert not list(validator(schema).iter_errors(json.loads(received.body)))
+    for header in documented()["webhooks"]["invoice-finished"]["post"]["parameters"]:
+        assert re.search(header["schema"].get("pattern", "."), received.headers[header["name"].lower()])
+    settled(lambda: shop.get(f"{path}/webhooks").json()["events"][0]["status"] == "success", "the delivery")
+    assert shop.get(path).json()["data"]["deal"]["status"] == "completed"
+    assert shop.post(f"{path}/webhooks/resend").json()["resend"]["ok"] is True
+    assert shop.get("/api/v1/invoices").json()["total"] >= 1
+    assert shop.get("/api/v1/currencies/").status_code == 200
+    assert shop.get(f"/api/v1/payment-methods?currency={shop.currency}").status_code == 200
+
+
+BOUNDED = [
+    (each.path, parameter["name"], parameter["schema"])
+    for each in OPERATIONS
+    for parameter in each.parameters
+    if parameter["in"] == "query"
+]
+
+
+def values_of(schema: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What the schema takes, and what lies just outside of it."""
+    if "enum" in schema:
+        return schema["enum"], [schema["enum"][0].upper(), "x"]
+    if schema["type"] == "integer":
+        low, high = schema["minimum"], schema.get("maximum")
+        return [str(low), str(high or 10**30)], [str(low - 1), "1.0", "x", *([str(high + 1)] if high else [])]
+    return ["EUR", "eur"], ["EU", "EURO", "E1R"]
+
+
+@pytest.mark.parametrize(("path", "name", "schema"), BOUNDED, ids=lambda value: str(value)[:40])
+def test_a_query_parameter_has_its_documented_bounds(
+    shop: Shop, path: str, name: str, schema: dict[str, Any]
+) -> None:
+    """Nothing matching is 404: the value was understood. payment-methods says 404 for what is no code, too."""
+    good, bad = values_of(schema)
+    assert all(shop.get(f"{path}?{name}={value}").status_code in (200, 404) for value in good)
+    refused = 404 if path.endswith("payment-methods") else 422
+    assert all(shop.get(f"{path}?{name}={value}").status_code == refused for value in bad)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
+def test_only_the_documented_methods_are_taken(shop: Shop, operation: Operation) -> None:
+    path = re.sub(r"\{.*?\}", answers.INVOICE_ID, operation.path)
+    documented_methods = {method.upper() for method in documented()["paths"][operation.path]}
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented_methods:
+        response = shop.request(method, path)
+        assert code_of(response) == "METHOD_NOT_ALLOWED"
+        assert set(response.headers["Allow"].split(", ")) - {"OPTIONS"} == documented_methods
+
+
+# -- how it is served
+
+
+def test_it_is_served_without_a_key_for_tools_anywhere(stack: Stack) -> None:
+    response = requests.get(f"{stack.url}/api/v1/openapi.json", timeout=10)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    served = response.json()
+    assert served["servers"] == [{"url": stack.url}]
+    assert served["paths"] == documented()["paths"]
+    again = requests.get(response.url, headers={"If-None-Match": response.headers["ETag"]}, timeout=10)
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_key_is_needed_everywhere_else_below_api(stack: Stack) -> None:
+    for each in OPERATIONS:
+        path = re.sub(r"\{.*?\}", answers.INVOICE_ID, each.path)
+        response = requests.request(each.method, stack.url + path, timeout=10)
+        assert code_of(response) == "API_KEY_MISSING"
+        assert_documented(response)
+
+
+def test_the_page_has_every_endpoint_code_and_recipe_and_nothing_from_elsewhere(stack: Stack) -> None:
+    response = requests.get(f"{stack.url}/docs/", timeout=10)
+    html = response.text
+    assert response.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    assert "script" not in response.headers["Content-Security-Policy"]
+    assert "<script" not in html
+    loaded = re.findall(r'<(?:link|img|iframe)[^>]*(?:href|src)="([^"]+)"', html)
+    assert [each for each in loaded if not each.startswith(("/docs-static/", "data:,"))] == []
+    for each in loaded:
+        if each.startswith("/"):
+            style = requests.get(stack.url + each, timeout=10)
+            assert (style.status_code, style.headers["Content-Type"]) == (200, "text/css; charset=utf-8")
+    anchors = set(re.findall(r'id="([^"]+)"', html))
+    assert set(BY_ID) | set(errors.ADVICE) <= anchors
+    assert set(re.findall(r'href="#([^"]+)"', html)) <= anchors
+    assert "hash_equals" in html and "timingSafeEqual" in html and "hmac.Equal" in html
+
+
+def test_a_page_behind_a_prefix_finds_its_files() -> None:
+    html = render(documented(), prefix="/pay-by-fiat")
+    assert 'href="/pay-by-fiat/docs-static/' in html
+    assert 'href="/pay-by-fiat/api/v1/openapi.json"' in html
+
+
+def test_descriptions_become_paragraphs_lists_and_code_and_never_tags() -> None:
+    assert prose("One `a<b`.\n\n- x\n- `y`") == (
+        "<p>One <code>a&lt;b</code>.</p>\n<ul><li>x</li><li><code>y</code></li></ul>"
+    )
+    assert inline("<script>") == "&lt;script&gt;"
