@@ -35,3 +35,22 @@ def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_jso
     """An event with what was sent and all attempts."""
     answer = connection.webhooks().GetEvent(pb.GetEventRequest(event_id=event_id))
     output.record(answer.event, as_json=as_json)
+
+
+@app.command("prune", epilog="Example: fiatgate webhooks prune --older-than-days 30")
+def prune(
+    *,
+    older_than_days: Annotated[
+        int, typer.Option(min=1, help="Attempts begun earlier than so many days ago go.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Delete old attempts of finished events. Events themselves stay, and so does all that is still to be sent."""
+    deleted, request = 0, pb.PruneAttemptsRequest(older_than_days=older_than_days)
+    while True:
+        answer = connection.webhooks().PruneAttempts(request)
+        deleted += answer.deleted
+        if not answer.more:
+            break
+        request.after_attempt_id = answer.last_attempt_id
+    output.record({"deleted": deleted}, as_json=as_json)

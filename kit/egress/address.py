@@ -48,6 +48,18 @@ _NOT_PUBLIC_V6: Final = [
     )
 ]
 
+# Below 1024 only https has a port; above, these are known to speak another protocol: browsers' list of bad ports, and
+# data stores, buses and control planes, which would take a request for a command or betray that they are there.
+_HTTPS_PORT: Final = 443
+_FIRST_FREE_PORT: Final = 1024
+# fmt: off
+_OTHERS_PORTS: Final = frozenset([
+    1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080,
+    1433, 1521, 1883, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 4222, 5432, 5672, 5900, 6379, 6443, 8472, 9042, 9092,
+    9200, 9300, 10250, 10255, 11211, 27017, 50051,
+])
+# fmt: on
+
 _FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
 _USERINFO: Final = re.compile(r"[^/?#]*//[^/?#]*@")  # an empty one too, which parsers drop silently
 # The WHATWG rule for what is an IPv4 address, however odd: its last label is a number.
@@ -72,8 +84,9 @@ def is_public(address: str) -> bool:
 def check_url(url: str, *, allow_private: bool = False) -> URL:
     """The URL, parsed as it will be called; raises ValueError saying, for people, why it can't be.
 
-    https only, at most 2048 characters, no user or password, no odd notation of an address, no address or
-    name that can't be public. `allow_private` lifts the last one and admits http: for local stacks.
+    https only, at most 2048 characters, no user or password, no odd notation of an address, no port of
+    another service, no address or name that can't be public. `allow_private` lifts the last two and admits
+    http: for local stacks.
     """
     if len(url) > URL_MAX_CHARACTERS:
         raise ValueError(f"the URL is longer than {URL_MAX_CHARACTERS} characters")
@@ -90,8 +103,14 @@ def check_url(url: str, *, allow_private: bool = False) -> URL:
         raise ValueError("the URL must not hold a user name or password")
     if not port:
         raise ValueError("the URL has no usable port")
+    if not allow_private and not _is_for_https(port):
+        raise ValueError("the URL's port is not one for https")
     _check_host(parsed.raw_host or "", allow_private=allow_private)
     return parsed
+
+
+def _is_for_https(port: int) -> bool:
+    return port == _HTTPS_PORT or (port >= _FIRST_FREE_PORT and port not in _OTHERS_PORTS)
 
 
 def _check_host(host: str, *, allow_private: bool) -> None:

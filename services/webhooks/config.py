@@ -41,6 +41,12 @@ class WebhooksSettings(ServiceSettings):
     webhook_resend_cooldown_seconds: int = Field(
         default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
     )
+    webhook_retention_days: int = Field(
+        default=90,
+        ge=0,
+        le=36_500,
+        description="attempts of finished events are deleted after so many days; 0 keeps them for ever",
+    )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
     )

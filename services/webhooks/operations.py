@@ -16,8 +16,9 @@ from services.webhooks.delivery.engine import worker_name
 from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
 from services.webhooks.models import Event
-from services.webhooks.store import claims, events
+from services.webhooks.store import claims, events, retention
 from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
+from services.webhooks.store.retention import Pruned
 from services.webhooks.wiring import Deps
 
 log = structlog.get_logger(__name__)
@@ -26,6 +27,9 @@ CHECK_MAX_INVOICES = 1000
 STUCK_MAX_EVENTS = 1000
 STUCK_DEFAULT_EVENTS = 100
 STUCK_DEFAULT_SECONDS = 60
+PRUNE_ROWS = 1000
+PRUNE_BATCHES_PER_CALL = 20
+PRUNE_MOST_DAYS = 36_500
 
 
 def _id(field: str, value: str) -> UUID:
@@ -184,6 +188,35 @@ def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
     if overdue_seconds < 0:
         raise errors.field_invalid("overdue_seconds", "Expected 0 or more")
     return deps.clock.now() - timedelta(seconds=overdue_seconds or STUCK_DEFAULT_SECONDS)
+
+
+# -- retention
+
+
+def prune_batch(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
+    """Delete the attempts of finished events that are older, among the `PRUNE_ROWS` oldest behind number `after`."""
+    before = deps.clock.now() - timedelta(days=older_than_days)
+    with deps.db.autocommit() as connection:
+        return retention.prune_attempts(connection, before=before, after=after, limit=PRUNE_ROWS)
+
+
+def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
+    """Some batches of it, as many as one call may take; `more` tells to come again with the `last_id` given back."""
+    if not 1 <= older_than_days <= PRUNE_MOST_DAYS:
+        raise errors.field_invalid("older_than_days", f"Expected 1 to {PRUNE_MOST_DAYS}")
+    if after < 0:
+        raise errors.field_invalid("after_attempt_id", "Expected 0 or more")
+    deleted = 0
+    for _ in range(PRUNE_BATCHES_PER_CALL):
+        pruned = prune_batch(deps, older_than_days=older_than_days, after=after)
+        deleted, after = deleted + pruned.deleted, pruned.last_id
+        if not pruned.more:
+            break
+    log.info("webhook_attempts_pruned", deleted=deleted, older_than_days=older_than_days)
+    return Pruned(deleted, after, pruned.more)
+
+
+# -- gauges
 
 
 def backlog(deps: Deps) -> Backlog:

@@ -90,6 +90,16 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
         rescheduled = operations.reschedule_stuck_events(self._deps, overdue_seconds=request.overdue_seconds)
         return pb.RescheduleStuckEventsResponse(rescheduled=rescheduled)
 
+    def PruneAttempts(
+        self, request: pb.PruneAttemptsRequest, context: grpc.ServicerContext
+    ) -> pb.PruneAttemptsResponse:
+        pruned = operations.prune_attempts(
+            self._deps, older_than_days=request.older_than_days, after=request.after_attempt_id
+        )
+        return pb.PruneAttemptsResponse(
+            deleted=pruned.deleted, last_attempt_id=pruned.last_id, more=pruned.more
+        )
+
 
 # -- converters
 

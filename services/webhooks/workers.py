@@ -1,22 +1,30 @@
-"""What works without being asked: the consumer of finished invoices and the delivery engine."""
+"""What works without being asked: the consumer of finished invoices, the delivery engine, the end of old attempts."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
+import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.bus import Incoming
 from kit.consumer import Consumer
 from kit.rpc.status import Gauge
-from kit.worker import Worker
+from kit.worker import Loop, Worker
 from services.webhooks import operations
 from services.webhooks.delivery.engine import Engine, EngineParts
 from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.wiring import Deps
 
+log = structlog.get_logger(__name__)
+
 CONSUMER = "webhooks-invoices-finished"
 """The durable consumer's name on the stream: it must not change."""
+
+RETENTION_SECONDS = 1.0
+RETENTION_REST = timedelta(hours=1)
+"""Between two rounds over all that is old."""
 
 
 def consumer(deps: Deps) -> Consumer:
@@ -53,8 +61,36 @@ def engine(deps: Deps) -> Engine:
     )
 
 
+class _Retention:
+    """Deletes old attempts at an even pace, one small batch a second, so that delivery doesn't feel it."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._after = 0
+        self._deleted = 0
+        self._rests_until: datetime | None = None
+
+    def step(self) -> bool:
+        now = self._deps.clock.now()
+        days = self._deps.settings.webhook_retention_days
+        if days == 0 or (self._rests_until is not None and now < self._rests_until):
+            return False
+        pruned = operations.prune_batch(self._deps, older_than_days=days, after=self._after)
+        self._after, self._deleted = pruned.last_id, self._deleted + pruned.deleted
+        if not pruned.more:
+            if self._deleted:
+                log.info("webhook_attempts_pruned", deleted=self._deleted, older_than_days=days)
+            self._after, self._deleted = 0, 0
+            self._rests_until = now + RETENTION_REST
+        return False
+
+
+def retention(deps: Deps) -> Loop:
+    return Loop("retention", _Retention(deps).step, every_seconds=RETENTION_SECONDS, clock=deps.clock)
+
+
 def workers(deps: Deps) -> Sequence[Worker]:
-    return [consumer(deps), engine(deps)]
+    return [consumer(deps), engine(deps), retention(deps)]
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:

@@ -30,7 +30,7 @@ checkout select|mark-paid|cancel
 deals list|show|confirm|reject|appeal|resolve|system
 withdrawals methods|create|list|process|complete|fail|cancel
 balance
-webhooks list|show
+webhooks list|show|prune
 verify
 status
 demo

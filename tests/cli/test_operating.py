@@ -175,6 +175,7 @@ def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
     assert shown["request_payload"].encode() == receiver.received()[0].body
     assert len(shown["attempts"]) == 1
     assert receiver.url() in fiatgate.shown("webhooks", "list", id)
+    assert fiatgate("webhooks", "prune", "--older-than-days", "36500") == {"deleted": 0}
 
     due = story["merchant_usdt"]
     wait_until(

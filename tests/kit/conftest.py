@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
@@ -9,6 +10,7 @@ from sqlalchemy import create_engine, make_url, text
 from deploy.local import databases
 from kit.bus import Bus
 from kit.db import Database
+from tests.kit.observers import watching
 from tests.kit.tables import Base
 from tests.support.servers import PostgresServer
 
@@ -79,3 +81,10 @@ def bus(make_bus: Callable[[str], Bus], nats_url: str) -> Bus:
     made = make_bus(nats_url)
     assert made.wait_ready(10)
     return made
+
+
+@pytest.fixture
+def attempts() -> Iterator[list[Any]]:
+    """Addresses to which a connect was attempted during the test."""
+    with watching() as seen:
+        yield seen

@@ -1,20 +1,13 @@
-"""Nothing reaches an address that isn't public. Seen from the other side: by a listener and by the kernel's
-connects.
-
-The listener waits on every address of the machine, v4 and v6, so that whatever means "this machine" ends
-there; an audit hook sees each connect that Python attempts, so that addresses which aren't here (metadata
-services) are caught as well. `test_the_observers_see_a_call_that_is_allowed` shows that both would notice.
+"""Nothing reaches an address that isn't public. Seen from the other side, by tests/kit/observers.py;
+`test_the_observers_see_a_call_that_is_allowed` shows that they would notice.
 """
 
 import asyncio
-import contextlib
 import gzip
 import socket
 import ssl
-import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,10 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from kit.clock import SystemClock, monotonic_seconds
-from kit.egress import check_url, is_public
+from kit.egress import check_url
 from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Egress, Forbidden, TimedOut, Unreachable
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]
+from tests.kit.observers import Serve, listening
 
 HOSTILE_URLS = [
     # loopback in every notation that some resolver takes
@@ -99,6 +91,13 @@ HOSTILE_URLS = [
     "https:///",
     "https://shop.example:0/",
     "https://shop.example:99999/",
+    "https://shop.example:22/",
+    "https://shop.example:25/",
+    "https://shop.example:80/",
+    "https://shop.example:5432/",
+    "https://shop.example:6379/",
+    "https://shop.example:6667/",
+    "https://shop.example:10250/",
     "https://shop.example\r\nX-Injected: 1/",
 ]
 
@@ -129,83 +128,6 @@ HOSTILE_ANSWERS = [
     ["2606:2800:220:1:248:1893:25c8:1946", "::1"],
     [],
 ]
-
-# -- observers
-
-_attempts: list[Any] = []
-_watching = False
-
-
-def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watching and event == "socket.connect" and arguments[0].family in (socket.AF_INET, socket.AF_INET6):
-        _attempts.append(arguments[1])
-        # Tests must not call strangers: a public address is attempted, seen, and left alone.
-        if is_public(arguments[1][0]):
-            raise ConnectionRefusedError(111, "not in a test")
-
-
-sys.addaudithook(_watch)
-
-
-@pytest.fixture
-def attempts() -> Iterator[list[Any]]:
-    """Addresses to which a connect was attempted during the test."""
-    global _watching  # noqa: PLW0603  an audit hook can't be removed, only told to look away
-    _attempts.clear()
-    _watching = True
-    yield _attempts
-    _watching = False
-
-
-class Listener:
-    """Accepts on every address of this machine, answers as `serve` does, counts."""
-
-    def __init__(self) -> None:
-        self.port = 0
-        self.connections = 0
-        self.requests: list[bytes] = []
-
-
-@asynccontextmanager
-async def listening(
-    answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-    *,
-    serve: Serve | None = None,
-    tls: ssl.SSLContext | None = None,
-) -> AsyncIterator[Listener]:
-    listener = Listener()
-
-    handlers: set[asyncio.Task[None]] = set()
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        listener.connections += 1
-        handler = asyncio.current_task()
-        assert handler is not None
-        handlers.add(handler)
-        try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                listener.requests.append(await reader.readuntil(b"\r\n\r\n"))
-                if serve is not None:
-                    await serve(reader, writer)
-                else:
-                    writer.write(answer)
-                    await writer.drain()
-                writer.close()
-                await writer.wait_closed()
-        finally:
-            writer.transport.abort()
-            handlers.discard(handler)
-
-    wildcard = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-    listener.port = wildcard.getsockname()[1]
-    server = await asyncio.start_server(accept, sock=wildcard, ssl=tls)
-    try:
-        yield listener
-    finally:
-        server.close()
-        for handler in handlers:
-            handler.cancel()
-        await asyncio.gather(*handlers, return_exceptions=True)
 
 
 def lookup(*addresses: str) -> Callable[[str, int], list[Any]]:

@@ -540,3 +540,53 @@ class RescheduleStuckEventsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RescheduleStuckEventsResponse: _TypeAlias = RescheduleStuckEventsResponse  # noqa: Y015
+
+@_typing.final
+class PruneAttemptsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OLDER_THAN_DAYS_FIELD_NUMBER: _builtins.int
+    AFTER_ATTEMPT_ID_FIELD_NUMBER: _builtins.int
+    older_than_days: _builtins.int
+    """Attempts begun earlier go: 1 to 36500."""
+    after_attempt_id: _builtins.int
+    """Only attempts behind this one are looked at; 0 in the first call."""
+    def __init__(
+        self,
+        *,
+        older_than_days: _builtins.int = ...,
+        after_attempt_id: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_attempt_id", b"after_attempt_id", "older_than_days", b"older_than_days"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PruneAttemptsRequest: _TypeAlias = PruneAttemptsRequest  # noqa: Y015
+
+@_typing.final
+class PruneAttemptsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELETED_FIELD_NUMBER: _builtins.int
+    LAST_ATTEMPT_ID_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    deleted: _builtins.int
+    last_attempt_id: _builtins.int
+    """The last attempt that was looked at."""
+    more: _builtins.bool
+    def __init__(
+        self,
+        *,
+        deleted: _builtins.int = ...,
+        last_attempt_id: _builtins.int = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "last_attempt_id", b"last_attempt_id", "more", b"more"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PruneAttemptsResponse: _TypeAlias = PruneAttemptsResponse  # noqa: Y015

@@ -68,6 +68,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsResponse.FromString,
                 _registered_method=True)
+        self.PruneAttempts = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/PruneAttempts',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsResponse.FromString,
+                _registered_method=True)
 
 
 class WebhooksServiceServicer:
@@ -122,6 +127,14 @@ class WebhooksServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PruneAttempts(self, request, context):
+        """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
+        true. Events stay, with their counts and their payload; attempts of pending events stay as well.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WebhooksServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -154,6 +167,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.RescheduleStuckEvents,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsResponse.SerializeToString,
+            ),
+            'PruneAttempts': grpc.unary_unary_rpc_method_handler(
+                    servicer.PruneAttempts,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -322,6 +340,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/RescheduleStuckEvents',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.RescheduleStuckEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneAttempts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/PruneAttempts',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.PruneAttemptsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,10 @@ class WebhooksServiceStub:
     """
     RescheduleStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]
     """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+    PruneAttempts: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]
+    """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
+    true. Events stay, with their counts and their payload; attempts of pending events stay as well.
+    """
 
 @_typing.type_check_only
 class WebhooksServiceAsyncStub(WebhooksServiceStub):
@@ -81,6 +85,10 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """
     RescheduleStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]  # type: ignore[assignment]
     """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+    PruneAttempts: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]  # type: ignore[assignment]
+    """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
+    true. Events stay, with their counts and their payload; attempts of pending events stay as well.
+    """
 
 class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
     """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
@@ -141,5 +149,15 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RescheduleStuckEventsResponse, _abc.Awaitable[_webhooks_pb2.RescheduleStuckEventsResponse]]:
         """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+
+    @_abc_1.abstractmethod
+    def PruneAttempts(
+        self,
+        request: _webhooks_pb2.PruneAttemptsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.PruneAttemptsResponse, _abc.Awaitable[_webhooks_pb2.PruneAttemptsResponse]]:
+        """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
+        true. Events stay, with their counts and their payload; attempts of pending events stay as well.
+        """
 
 def add_WebhooksServiceServicer_to_server(servicer: WebhooksServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

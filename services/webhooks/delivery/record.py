@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from kit import metrics
 from kit.clock import Clock
 from kit.db import Database, retry_conflicts
 from services.webhooks.delivery.stages import Outcome, Recorded
@@ -21,6 +22,13 @@ from services.webhooks.domain import (
     after_manual,
 )
 from services.webhooks.store import claims
+
+ATTEMPTS = metrics.counter(
+    "webhook_attempts",
+    "Attempts to deliver that were written down, by what came of them",
+    ["trigger", "verdict"],
+)
+ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "How long attempts took", ["trigger"])
 
 log = structlog.get_logger(__name__)
 
@@ -66,8 +74,11 @@ class Recorder:
 
 
 def _tell(outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
-    """One wide line per attempt."""
+    """One wide line per attempt, and counted."""
     claimed = outcome.claimed
+    verdict_name = "lease_lost" if fenced else _VERDICT_NAMES[type(verdict)]
+    ATTEMPTS.labels(claimed.trigger, verdict_name).inc()
+    ATTEMPT_SECONDS.labels(claimed.trigger).observe(outcome.duration_ms / 1000)
     log.info(
         "webhook_attempt",
         event_id=claimed.event_id,
@@ -75,7 +86,7 @@ def _tell(outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
         merchant_id=str(claimed.merchant_id),
         destination=claimed.destination,
         trigger=str(claimed.trigger),
-        verdict="lease_lost" if fenced else _VERDICT_NAMES[type(verdict)],
+        verdict=verdict_name,
         http_status=outcome.http_status,
         duration_ms=outcome.duration_ms,
         error=outcome.error,
