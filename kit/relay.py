@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
@@ -27,6 +27,16 @@ SWEEP_EVERY = timedelta(minutes=10)
 
 
 @dataclass
+class _Again:
+    """A stream that knows nothing yet. What was published goes to it too, the newest first; `back_to` is how far that
+    is done, null before the first batch.
+    """
+
+    created_at: datetime
+    back_to: datetime | None = None
+
+
+@dataclass
 class Relay:
     """One step publishes one batch of the outbox; `relay` makes a worker of it."""
 
@@ -36,15 +46,20 @@ class Relay:
     bus_state: type[BusStateColumns]
     clock: Clock
     _known_stream: datetime | None = field(default=None, init=False)
+    _again: _Again | None = field(default=None, init=False)
     _swept_at: datetime | None = field(default=None, init=False)
 
     def step(self) -> bool:
-        """Publish the oldest unpublished facts; true when there may be more."""
+        """Publish the newest unpublished facts; true when there may be more.
+
+        The newest, so that what happens now does not wait behind a week of facts that are announced again. No consumer
+        needs them in their order.
+        """
         self._notice_new_stream()
         self._sweep()
         waiting = self._waiting()
         if not waiting:
-            return False
+            return self._again is not None
         stored = self.bus.publish(waiting)
         with self.db.autocommit() as connection:
             connection.execute(
@@ -52,36 +67,63 @@ class Relay:
             )
         if len(stored) < len(waiting):
             raise BusUnavailable(f"{len(waiting) - len(stored)} of {len(waiting)} facts were not stored")
-        return len(waiting) == BATCH_ROWS
+        return len(waiting) == BATCH_ROWS or self._again is not None
 
     def _waiting(self) -> list[Outgoing]:
         table = self.outbox
-        oldest = (
+        newest = (
             select(table.id, table.subject, table.payload, table.request_id)
             .where(table.published_at.is_(None))
-            .order_by(table.id)
+            .order_by(table.id.desc())
             .limit(BATCH_ROWS)
         )
         with self.db.autocommit() as connection:
             return [
                 Outgoing(row.id, row.subject, row.payload, row.request_id)
-                for row in connection.execute(oldest)
+                for row in connection.execute(newest)
             ]
 
     def _notice_new_stream(self) -> None:
         """A stream younger than the one we published to holds nothing of it: announce all we still have
-        again.
+        again, one batch a step, the newest first: those are what consumers can have missed.
 
-        Consumers' inboxes drop what they had; what they had not is the reason to do it.
+        Consumers' inboxes drop what they had. Only when all is marked is the new stream noted: a crash on the way
+        only doubles some.
         """
         created_at = self.bus.stream_created_at
         if created_at is None or created_at == self._known_stream:
             return
+        if self._again is None or self._again.created_at != created_at:
+            self._again = self._if_made_anew(created_at)
+        if self._again is None or self._announce_again(self._again) < SWEEP_ROWS:
+            self._note_stream(created_at)
+            self._again = None
+
+    def _if_made_anew(self, created_at: datetime) -> _Again | None:
         state = self.bus_state
         with self.db.autocommit() as connection:
             stored = connection.scalar(select(state.stream_created_at).where(state.stream == STREAM))
-        if stored is not None and stored != created_at:
-            log.warning("stream_was_made_anew", announced_again=self._announce_again())
+        if stored is None or stored == created_at:
+            return None
+        log.warning("stream_was_made_anew", created_at=created_at.isoformat())
+        return _Again(created_at)
+
+    def _announce_again(self, again: _Again) -> int:
+        """Take the next batch for unpublished; how many that were. What is published meanwhile lies behind it."""
+        published_at = self.outbox.published_at
+        left = published_at.is_not(None) if again.back_to is None else published_at <= again.back_to
+        batch = select(published_at).where(left).order_by(published_at.desc()).limit(SWEEP_ROWS).subquery()
+        with self.db.autocommit() as connection:
+            count, back_to = connection.execute(select(func.count(), func.min(batch.c.published_at))).one()
+            if count:
+                connection.execute(
+                    update(self.outbox).where(left, published_at >= back_to).values(published_at=None)
+                )
+        again.back_to = back_to
+        return int(count)
+
+    def _note_stream(self, created_at: datetime) -> None:
+        state = self.bus_state
         note = insert(state).values(stream=STREAM, stream_created_at=created_at)
         with self.db.autocommit() as connection:
             connection.execute(
@@ -90,19 +132,6 @@ class Relay:
                 )
             )
         self._known_stream = created_at
-
-    def _announce_again(self) -> int:
-        """In batches that stay within the statement's time; a crash in between only doubles a few."""
-        table = self.outbox
-        until = self.clock.now()
-        some = select(table.id).where(table.published_at <= until).limit(SWEEP_ROWS).scalar_subquery()
-        total = 0
-        while True:
-            with self.db.autocommit() as connection:
-                again = connection.execute(update(table).where(table.id.in_(some)).values(published_at=None))
-            total += again.rowcount
-            if again.rowcount < SWEEP_ROWS:
-                return total
 
     def _sweep(self) -> None:
         """Delete what was published long ago, one bounded batch at a time."""

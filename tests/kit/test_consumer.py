@@ -279,6 +279,27 @@ def test_a_consumer_goes_on_after_its_durable_or_the_stream_was_deleted(
     _wait_for_notes(db, "one", "three", "two")
 
 
+def test_copies_of_many_events_are_dropped_and_the_new_one_among_them_is_not(
+    db: Database, bus: Bus, subject: str, start: Start
+) -> None:
+    handled: list[str] = []
+
+    def handle(tx: Session, event: Incoming) -> None:
+        handled.append(event.payload.decode())
+        _note(tx, event)
+
+    consumer = start(handle)
+    old = _publish(bus, subject, "a", "b", "c")
+    _wait_for_notes(db, "a", "b", "c")
+    events = [
+        Incoming(fact.event_id, subject, fact.payload, "", lambda: None, lambda _seconds: None)
+        for fact in (*old, Outgoing(new_id(), subject, b"d"))
+    ]
+    assert consumer._handle_together(events)
+    assert sorted(handled) == ["a", "b", "c", "d"]
+    assert _notes(db) == ["a", "b", "c", "d"]
+
+
 def test_a_consumer_that_hears_nothing_from_nats_is_ill_until_it_does(
     db: Database, bus: Bus, subject: str, start: Start, nats_server: NatsServer
 ) -> None:

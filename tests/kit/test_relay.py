@@ -10,9 +10,10 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from sqlalchemy import select, update
 
+import kit.relay
 from deploy.local.waiting import wait_until
 from kit import request_id
-from kit.bus import Bus, BusUnavailable, Outgoing
+from kit.bus import Bus, BusUnavailable, Incoming, Outgoing, Pull
 from kit.clock import monotonic_seconds
 from kit.db import Database
 from kit.outbox import MAX_PAYLOAD_BYTES, announce
@@ -199,6 +200,47 @@ def test_a_stream_that_was_made_anew_gets_every_fact_again(
     assert _unpublished(db) == []
     assert not step.step()  # and what was announced again isn't announced a third time
     assert _stored(bus, subject) == 1
+
+
+def test_the_newest_facts_are_announced_first_when_all_are_announced_again(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kit.relay, "BATCH_ROWS", 2)
+    monkeypatch.setattr(kit.relay, "SWEEP_ROWS", 2)
+    step = Relay(db, bus, Outbox, BusState, clock)
+    facts = []
+    for number in range(5):
+        facts.append(_announce(db, clock, subject, str(number)))
+        step.step()
+        clock.advance(seconds=1)
+
+    async def lose_everything() -> None:
+        await bus._client.jsm().delete_stream("FIATGATE")
+        await bus._check_stream()
+
+    bus._loop.call(lose_everything, timeout_seconds=10)
+    pull = bus.open_pull(f"again-{uuid.uuid4().hex}", subject)
+    assert step.step(), "there is more"
+    assert sorted(event.event_id for event in _taken(pull, 2)) == facts[3:]
+    present = _announce(db, clock, subject, "now")
+    assert step.step()
+    assert present in {event.event_id for event in _taken(pull, 2)}, "the present does not wait for the past"
+    while step.step():
+        pass
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == 6
+    bus.close_pull(pull)
+
+
+def _taken(pull: Pull, count: int) -> list[Incoming]:
+    taken: list[Incoming] = []
+
+    def all_came() -> bool:
+        taken.extend(pull.take(count))
+        return len(taken) >= count
+
+    wait_until(all_came, f"{count} deliveries", timeout_seconds=10)
+    return taken
 
 
 def test_published_facts_are_deleted_after_a_week_and_waiting_ones_never(
