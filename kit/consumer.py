@@ -182,7 +182,7 @@ class Consumer:
         return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
-        """Ask for them again now: left alone they would come after half a minute only."""
+        """Ask for them again now: left alone they would come after ten seconds only."""
         for event in events:
             event.retry_after(seconds)
 

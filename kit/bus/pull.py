@@ -28,7 +28,9 @@ from kit.ids import parse_id
 
 log = structlog.get_logger(__name__)
 
-ACK_WAIT_SECONDS = 30.0
+ACK_WAIT_SECONDS = 10.0
+"""After so long what a killed process held is delivered again; what a slow one holds too, and the inbox drops it."""
+
 REQUEST_SECONDS = 1.0
 """How long a request for messages stays open. Short: an idle consumer shows with each answer that it still fetches."""
 
