@@ -12,6 +12,7 @@ from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
 from gateway.auth import Authentication
 from gateway.config import GatewaySettings
+from gateway.counting import Routes, scraped
 from gateway.edge import Edge
 from gateway.exchange import Request
 from gateway.health import AliveResource, IndexResource, ReadyResource
@@ -26,7 +27,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Any]:
-        async with wired(settings) as deps:
+        async with wired(settings) as deps, scraped(settings):
             yield routes(deps)
 
     return Edge(open_app)
@@ -34,7 +35,8 @@ def gateway(settings: GatewaySettings) -> Edge:
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     """Every address we answer at. A trailing slash makes no difference anywhere (`edge` takes it off)."""
-    app = falcon.asgi.App(middleware=[Authentication(deps)], request_type=Request)
+    app = falcon.asgi.App(middleware=[Routes()], request_type=Request)
+    app.add_middleware(Authentication(deps))
     Refusals(deps.links).add_to(app)
 
     app.add_route("/", IndexResource())

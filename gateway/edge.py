@@ -12,11 +12,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from gateway.counting import count
 from gateway.exchange import SCOPE_KEY, Exchange, allow
 from kit import request_id
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, exhausted, invalid
-from kit.log import get_logger
+from kit.log import LineLogger, get_logger
 
 REQUEST_SECONDS: Final = 5.0
 BODY_MAX_BYTES: Final = 64 * 1024
@@ -35,6 +36,7 @@ Send = Callable[[dict[str, Any]], Any]
 App = Callable[[Scope, Receive, Send], Any]
 
 _log = get_logger()
+_line = LineLogger()
 
 
 class ClientGone(Exception):
@@ -178,16 +180,18 @@ def _too_large() -> Refused:
 
 
 def _tell(scope: Scope, exchange: Exchange) -> None:
-    """One wide line per request."""
+    """One wide line per request, and counted."""
     path = scope["path"]
-    write = _log.debug if path in _WATCHED_BY_MACHINES else _log.info
+    seconds = monotonic_seconds() - exchange.started_seconds
+    count(scope["method"], exchange, seconds=seconds)
+    write = _log.debug if path in _WATCHED_BY_MACHINES else _line.info
     write(
         "request",
         method=scope["method"],
         path=path,
         status=exchange.status,
         code=exchange.code,
-        duration_ms=round((monotonic_seconds() - exchange.started_seconds) * 1000, 1),
+        duration_ms=round(seconds * 1000, 1),
         merchant_id=exchange.merchant.merchant_id if exchange.merchant else "",
         key_id=exchange.key_id,
         client=scope["client"][0] if scope["client"] else "",

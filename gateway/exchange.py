@@ -20,6 +20,7 @@ class Exchange:
     refused     what `edge` found wrong before any route was looked for
     merchant    who asks, and with which key; set by `auth`
     code        the error code that was answered; empty when none was
+    route       the template of the address, as in `app`; empty when none fits
     """
 
     request_id: str
@@ -30,6 +31,7 @@ class Exchange:
     key_id: str = ""
     status: int = 0
     code: str = ""
+    route: str = ""
 
     @property
     def caller(self) -> Merchant:

@@ -17,6 +17,7 @@ from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
 
 from gateway.config import GatewaySettings
+from gateway.counting import count_broken
 from gateway.problems import BodyFault, body_envelope, envelope
 from kit import log, request_id
 from kit.log import get_logger
@@ -75,6 +76,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         reason = self._get_reason_phrase(status)
         self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+        count_broken(status)
         _log.info("request not understood", status=status, detail=message[:200], request_id=id)
 
 

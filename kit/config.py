@@ -3,9 +3,9 @@ at once.
 
 A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
 (`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
-`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`. An empty variable counts as unset. Each field has a
-`description`, from which `describe` makes the table that docs/settings.md must agree with; a secret one is
-a `SecretStr` or has `repr=False`.
+`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND` of every process. An empty
+variable counts as unset. Each field has a `description`, from which `describe` makes the table that
+docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
 """
 
 import os
@@ -49,6 +49,7 @@ def _split(value: object) -> object:
 
 
 HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
+HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
 CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
@@ -86,6 +87,10 @@ class Settings(BaseSettings):
     )
     log_format: Literal["json", "console"] = Field(
         default="json", description="json for machines, console for people"
+    )
+    metrics_bind: HostAndPortOrNone = Field(
+        default="",
+        description="host:port where Prometheus fetches metrics, the next ports for further processes; empty: nowhere",
     )
 
     @classmethod
@@ -138,6 +143,8 @@ class ServiceSettings(Settings):
         return pool_size
 
 
+# What every process reads from a variable with its own name first.
+_OWN_FIRST: Final = frozenset({"metrics_bind"})
 # Never shared between services, so never read from a variable without the service's name.
 _OWN_ONLY: Final = frozenset({"database_url", "bind"})
 
@@ -145,15 +152,20 @@ _OWN_ONLY: Final = frozenset({"database_url", "bind"})
 def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
     """The environment variables a field is read from, the first that is set wins."""
     shared = PREFIX + field.upper()
-    if not (
-        issubclass(cls, ServiceSettings)
-        and field in ServiceSettings.model_fields.keys() - Settings.model_fields
-    ):
+    if not is_of_each_process(cls, field):
         return [shared]
-    own = f"{PREFIX}{cls.service.upper()}_"
+    own = f"{PREFIX}{getattr(cls, 'service', '').upper()}_"
     if field == "bind":
         return [f"{own}BIND", f"{own}ADDRESS"]
     return [own + field.upper()] if field in _OWN_ONLY else [own + field.upper(), shared]
+
+
+def is_of_each_process(cls: type[BaseSettings], field: str) -> bool:
+    """Whether a process may have a value of its own for what others have too."""
+    if field in _OWN_FIRST:
+        return issubclass(cls, Settings) and bool(cls.service)
+    of_services = ServiceSettings.model_fields.keys() - Settings.model_fields
+    return issubclass(cls, ServiceSettings) and field in of_services
 
 
 @dataclass(frozen=True)

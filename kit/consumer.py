@@ -14,7 +14,7 @@ from sqlalchemy import case, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from kit import request_id
+from kit import metrics, request_id
 from kit.bus import Bus, Incoming, Pull
 from kit.clock import Clock
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
@@ -22,6 +22,12 @@ from kit.inbox import InboxColumns, ParkedColumns, first_time
 from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
 log = structlog.get_logger(__name__)
+
+EVENTS = metrics.counter(
+    "events",
+    "Events taken from the stream: handled, failed (and coming again), parked",
+    ["consumer", "outcome"],
+)
 
 Handler = Callable[[Session, Incoming], None]
 
@@ -207,6 +213,7 @@ class Consumer:
         return [event for event in events if event.event_id not in seen]
 
     def _acknowledge(self, events: Sequence[Incoming]) -> None:
+        EVENTS.labels(self.name, "handled").inc(len(events))
         for event in events:
             event.acknowledge()
             log.info(
@@ -242,6 +249,7 @@ class Consumer:
         with self._db.autocommit() as connection:
             attempts = connection.execute(note.returning(parked.attempts)).scalar_one()
         park = attempts >= self._park_after_failures
+        EVENTS.labels(self.name, "parked" if park else "failed").inc()
         log.error(
             "event_parked" if park else "event_failed",
             consumer=self.name,

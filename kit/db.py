@@ -33,13 +33,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from kit import metrics
 from kit.prepared import Prepared, PreparedConnections
 from kit.worker import Outage
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+POOL_TIMEOUTS = metrics.counter(
+    "db_pool_timeouts", "Times that no connection of the pool became free in time"
+)
 
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
@@ -164,6 +170,12 @@ class Database:
         with self.autocommit() as connection:
             connection.execute(text("SELECT 1"))
 
+    def pool_use(self) -> dict[str, int]:
+        """Connections of the pool now: `in_use`, `idle` ones that are open, and the `limit` of both together."""
+        pool = self._engine.pool
+        assert isinstance(pool, QueuePool)
+        return {"in_use": pool.checkedout(), "idle": pool.checkedin(), "limit": pool.size()}
+
     def dispose(self) -> None:
         """Close the pooled connections and those of the hot statements."""
         self._engine.dispose()
@@ -226,6 +238,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except exc.TimeoutError as error:
+        POOL_TIMEOUTS.inc()
         raise DatabaseUnavailable("no free connection in the pool") from error
     except exc.DBAPIError as error:
         _hide_values(error)

@@ -7,8 +7,8 @@
     settings  lists every setting with its default and meaning, then ends
 
 `--processes N` starts N processes that share the port (SO_REUSEPORT); of `run`, the first one works, all
-serve. They are started anew, not forked: gRPC doesn't survive a fork. Exit codes: 0 stopped as asked, 1
-failed (the supervisor starts it again), 2 settings to correct.
+serve; each has a port of its own for its metrics. They are started anew, not forked: gRPC doesn't survive a
+fork. Exit codes: 0 stopped as asked, 1 failed (the supervisor starts it again), 2 settings to correct.
 
 Health says NOT_SERVING while one of its workers has stopped doing its work; the name `alive` answers SERVING all the
 same, for whoever restarts what does not answer.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import grpc
 
-from kit import config, log
+from kit import config, log, metrics
 from kit.clock import SystemClock, monotonic_seconds
 from kit.rpc import status
 from kit.rpc.server import Options, RpcServer
@@ -101,7 +101,7 @@ def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> 
     elif given.processes > 1 and not given.parent:
         code = _supervise(settings, given.mode, given.processes)
     else:
-        code = _Process(service, settings, given.mode, given.parent).run()
+        code = _Process(service, settings, given).run()
         # Everything is closed. A thread stuck in a call or a name look-up would keep the interpreter from ending.
         sys.stderr.flush()
         os._exit(code)
@@ -173,12 +173,13 @@ class _Process:
     """One process of a service."""
 
     def __init__(
-        self, service: Service[Any, Any], settings: config.ServiceSettings, mode: str, parent: int
+        self, service: Service[Any, Any], settings: config.ServiceSettings, given: argparse.Namespace
     ) -> None:
         self._service = service
         self._settings = settings
-        self._mode = mode
-        self._parent = parent
+        self._mode: str = given.mode
+        self._parent: int = given.parent
+        self._processes: int = given.processes
         self._started_at = SystemClock().now()
         self._started_seconds = monotonic_seconds()
 
@@ -190,7 +191,8 @@ class _Process:
             return 0 if stop.is_set() else FAILED
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
-        server = self._server(deps, bus, workers)
+        told = self._told(deps, bus, workers)
+        server = self._server(deps, told)
         try:
             server.add_insecure_port(self._settings.bind)
         except RuntimeError as error:
@@ -199,6 +201,8 @@ class _Process:
         if bus is not None:
             bus.start()
         server.start()
+        own = (metrics.Build(self._service.name), status.StatusCollector(told))
+        metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
         settle_memory()
         _log.info("started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers])
         return self._until_stopped(stop, server, workers, deps, bus)
@@ -213,7 +217,19 @@ class _Process:
             workers.append(_Orphaned(self._parent))
         return workers
 
-    def _server(self, deps: Any, bus: "Bus | None", workers: Sequence[Worker]) -> RpcServer:
+    def _told(self, deps: Any, bus: "Bus | None", workers: Sequence[Worker]) -> status.Process:
+        return status.Process(
+            service=self._service.name,
+            version=metadata.version("fiatgate"),
+            started_at=self._started_at,
+            workers=workers,
+            database=deps.db.ping,
+            nats=lambda: bus is None or bus.connected,
+            gauges=lambda: self._service.gauges(deps),
+            pool=deps.db.pool_use,
+        )
+
+    def _server(self, deps: Any, told: status.Process) -> RpcServer:
         settings = self._settings
         server = RpcServer(
             Options(
@@ -225,15 +241,6 @@ class _Process:
         )
         if self._mode != "work":
             self._service.add_to(server, deps)
-        told = status.Process(
-            service=self._service.name,
-            version=metadata.version("fiatgate"),
-            started_at=self._started_at,
-            workers=workers,
-            database=deps.db.ping,
-            nats=lambda: bus is None or bus.connected,
-            gauges=lambda: self._service.gauges(deps),
-        )
         status.add_to(server, told)
         return server
 
@@ -335,7 +342,7 @@ def _supervise(settings: config.ServiceSettings, mode: str, count: int) -> int:
     stop = Stop()
     _stop_on_signals(stop)
     others = "serve" if mode == "run" else mode
-    children = [_start_child(mode if number == 0 else others) for number in range(count)]
+    children = [_start_child(mode if number == 0 else others, count) for number in range(count)]
     while not stop.wait(0.2) and all(child.poll() is None for child in children):
         pass
     asked = stop.is_set()
@@ -354,8 +361,16 @@ def _supervise(settings: config.ServiceSettings, mode: str, count: int) -> int:
     return 0 if asked and not any(codes) else FAILED
 
 
-def _start_child(mode: str) -> subprocess.Popen[bytes]:
+def _start_child(mode: str, count: int) -> subprocess.Popen[bytes]:
     interpreter_and_module = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
-    command = [sys.executable, *interpreter_and_module, mode, "--parent", str(os.getpid())]
+    command = [
+        sys.executable,
+        *interpreter_and_module,
+        mode,
+        "--processes",
+        str(count),
+        "--parent",
+        str(os.getpid()),
+    ]
     # A group of its own: Ctrl-C reaches only the parent, which then stops the children once.
     return subprocess.Popen(command, process_group=0)  # noqa: S603

@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from kit import metrics
 from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
 from kit.clock import Clock
 from kit.db import Database
@@ -18,6 +19,9 @@ from kit.outbox import BusStateColumns, OutboxColumns
 from kit.worker import Loop, Signal, Worker
 
 log = structlog.get_logger(__name__)
+
+PUBLISHED = metrics.counter("outbox_published", "Facts that JetStream stored; a few may be counted twice")
+NOT_PUBLISHED = metrics.counter("outbox_not_published", "Facts that JetStream did not take at an attempt")
 
 POLL_SECONDS = 1.0
 BATCH_ROWS = 256
@@ -61,6 +65,8 @@ class Relay:
         if not waiting:
             return self._again is not None
         stored = self.bus.publish(waiting)
+        PUBLISHED.inc(len(stored))
+        NOT_PUBLISHED.inc(len(waiting) - len(stored))
         with self.db.autocommit() as connection:
             connection.execute(
                 update(self.outbox).where(self.outbox.id.in_(stored)).values(published_at=self.clock.now())

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script
 from cli.__main__ import app  # noqa: E402  see the line above
 from deploy.local.databases import SERVICES  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
-from kit.config import PREFIX, ServiceSettings, Settings, describe  # noqa: E402
+from kit.config import PREFIX, Settings, describe, is_of_each_process  # noqa: E402
 
 # -- settings
 
@@ -43,6 +43,13 @@ LOCAL: Final = (
         "",
         "`make run`",
         "port of the gateway: `make run PORT=8081`. `FIATGATE_PUBLIC_URL` and `FIATGATE_GATEWAY_BIND` follow it",
+    ),
+    (
+        "`FIATGATE_PROMETHEUS`",
+        "",
+        "",
+        "`make run`",
+        "a Prometheus to run beside the stack, by name or path: it scrapes every process and has our alert rules",
     ),
     ("`PYTHON`", "newest found", "3.11 or newer", "`make`", "the interpreter that makes `.venv`"),
 )
@@ -92,7 +99,7 @@ def _place(row: Row, processes: list[str]) -> int:
 def _rows(process: str, settings: type[Settings]) -> Iterator[Row]:
     for described, (name, field) in zip(describe(settings), settings.model_fields.items(), strict=True):
         variables = described.variables
-        if name in ServiceSettings.model_fields and name not in Settings.model_fields:
+        if is_of_each_process(settings, name):
             variables = [
                 each.replace(f"{PREFIX}{process.upper()}_", f"{PREFIX}<SERVICE>_") for each in variables
             ]

@@ -27,6 +27,8 @@ def announce(console: Console, plan: Plan, *, seconds: float) -> None:
         _line(console, "pay a demo invoice", invoice["payment_link"])
     _line(console, "make another", demo_invoice.curl_line(plan.url, demo["api_key"]))
     _line(console, "as the operator", 'make cli ARGS="deals list"', "(or .venv/bin/fiatgate --help)")
+    if plan.prometheus is not None:
+        _line(console, "Prometheus", plan.prometheus.url)
     _line(console, "logs", str(plan.home.logs))
     console.print("Ctrl-C stops it; what it stored stays.", style="dim")
 

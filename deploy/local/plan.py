@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +12,16 @@ from typing import Any
 
 from deploy.local import child, demo_rates
 from deploy.local.databases import SERVICES
+from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.nats import Nats
-from deploy.local.ports import free_ports
+from deploy.local.ports import free_ports, free_range
 from deploy.local.postgres import Postgres
+from deploy.local.prometheus import Prometheus
 
 PREFIX = "FIATGATE_"
+PROMETHEUS = "FIATGATE_PROMETHEUS"
+"""The program to run beside the stack, by name or path; none when not set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +34,9 @@ class Program:
     stop_signal: str = "TERM"
     environment: Mapping[str, str] = field(default_factory=dict)  # its own, beside what all have
 
+
+# As in gateway/config.py, which is not ours to import; tests/deploy_local/test_plan.py compares the two.
+GATEWAY_WORKERS = 2
 
 STOPPING_ORDER = ("edge", "services", "data")
 
@@ -42,6 +51,8 @@ class Plan:
     nats: Nats
     environment: Mapping[str, str]  # what every process gets
     database_urls: Mapping[str, str]  # one per service, and only that service gets it
+    metrics: Mapping[str, list[str]]  # where each process answers scrapes
+    prometheus: Prometheus | None
     programs: list[Program]
 
     @property
@@ -69,6 +80,8 @@ class Plan:
                 }
                 for service in SERVICES
             },
+            "metrics": self.metrics,
+            "prometheus_url": self.prometheus.url if self.prometheus else None,
             "supervisor_config": str(self.home.supervisor_config),
             "logs": str(self.home.logs),
         }
@@ -86,28 +99,24 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable
     )
     nats = Nats(folder=home.nats, port=nats_port, durable=durable)
+    metrics = _metrics(own.get("FIATGATE_GATEWAY_WORKERS", ""))
     environment = {
         "FIATGATE_HOME": str(home.folder),
         "FIATGATE_NATS_URL": nats.url,
-        "FIATGATE_PUBLIC_URL": f"http://127.0.0.1:{port}",
-        "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
-        "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
-        "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are there all the same
-        "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
-        "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
+        **_world(port, rates_port),
+        **{
+            f"{PREFIX}{service.upper()}_ADDRESS": f"127.0.0.1:{service_port}"
+            for service, service_port in zip(SERVICES, service_ports, strict=True)
+        },
+        **{f"{PREFIX}{process.upper()}_METRICS_BIND": first for process, (first, *_) in metrics.items()},
     }
-    for service, service_port in zip(SERVICES, service_ports, strict=True):
-        environment[f"{PREFIX}{service.upper()}_ADDRESS"] = f"127.0.0.1:{service_port}"
+    prometheus = _prometheus(home, caller, metrics)
     database_urls = {
         service: own.get(_database_variable(service))
         or postgres.url(service, user=service, password=secrets["databases"][service])
         for service in SERVICES
     }
-    # What a process has no need of, it does not get.
-    private: dict[str, dict[str, str]] = {
-        service: {_database_variable(service): url} for service, url in database_urls.items()
-    }
-    private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
+    private = _private(database_urls, own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"])
     secret = {name for settings in private.values() for name in settings}
     return Plan(
         home=home,
@@ -116,6 +125,8 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         nats=nats,
         environment=environment | {name: value for name, value in own.items() if name not in secret},
         database_urls=database_urls,
+        metrics=metrics,
+        prometheus=prometheus,
         programs=[
             Program(
                 name="postgres",
@@ -135,7 +146,49 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
                 for service in SERVICES
             ),
             Program(name="gateway", group="edge", command=_python("-m", "gateway", "run")),
+            *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
         ],
+    )
+
+
+def _private(database_urls: Mapping[str, str], master_keys: str) -> dict[str, dict[str, str]]:
+    """What a process has no need of, it does not get."""
+    private = {service: {_database_variable(service): url} for service, url in database_urls.items()}
+    private["merchants"]["FIATGATE_MASTER_KEYS"] = master_keys
+    return private
+
+
+def _world(port: int, rates_port: int) -> dict[str, str]:
+    """What a stack of its own has for the world outside: one port, receivers on this machine, invented rates."""
+    return {
+        "FIATGATE_PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
+        "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
+        "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are there all the same
+        "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
+        "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
+    }
+
+
+def _metrics(gateway_workers: str) -> dict[str, list[str]]:
+    """One address per process; a worker of the gateway takes the first of theirs that is free."""
+    workers = int(gateway_workers) if re.fullmatch(r"[1-9]\d?", gateway_workers) else GATEWAY_WORKERS
+    first = free_range(workers)
+    ports = {service: [port] for service, port in zip(SERVICES, free_ports(len(SERVICES)), strict=True)}
+    ports["gateway"] = list(range(first, first + workers))
+    return {process: [f"127.0.0.1:{port}" for port in ports[process]] for process in ports}
+
+
+def _prometheus(home: Home, caller: Mapping[str, str], metrics: Mapping[str, list[str]]) -> Prometheus | None:
+    name = caller.get(PROMETHEUS)
+    if not name:
+        return None
+    program = shutil.which(name, path=caller.get("PATH"))
+    if program is None:
+        raise CannotStart(f"{PROMETHEUS}={name}: there is no such program on PATH")
+    targets = [address for addresses in metrics.values() for address in addresses]
+    return Prometheus(
+        program=program, folder=home.folder / "prometheus", port=free_ports(1)[0], targets=targets
     )
 
 

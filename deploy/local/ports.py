@@ -25,6 +25,14 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
         return True
 
 
+def free_range(count: int) -> int:
+    """The first of `count` ports in a row that nothing listens on; CannotStart when there is no such row."""
+    for first in random.sample(range(_LOWEST, _HIGHEST - count), _TRIES):
+        if all(is_free(port) for port in range(first, first + count)):
+            return first
+    raise CannotStart(f"no {count} free ports in a row between {_LOWEST} and {_HIGHEST}")
+
+
 def free_ports(count: int) -> list[int]:
     """`count` different ports that nothing listens on; CannotStart when the machine has hardly any left."""
     found: list[int] = []

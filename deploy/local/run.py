@@ -19,7 +19,7 @@ from deploy.local.errors import CannotStart
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.local.plan import Plan, make_plan
 from deploy.local.ports import is_free
-from deploy.local.supervision import ROOT, STOP_SECONDS, Supervisor, last_lines
+from deploy.local.supervision import ROOT, STOP_SECONDS, Supervisor, last_lines, trim_logs
 from deploy.local.waiting import wait_until
 from kit.clock import monotonic_seconds
 
@@ -89,6 +89,8 @@ class Runner:
         write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=False))
         plan.postgres.initialise()
         plan.nats.write_config()
+        if plan.prometheus is not None:
+            plan.prometheus.write_config()
         migrated = plan.owns_databases and schema_stamp.is_current(self._home)
         self._supervisor.configure(plan, waiting_groups=() if migrated else _GROUPS_ON_DATABASES)
         self._supervisor.start(plan, lock=lock)
@@ -181,6 +183,7 @@ class Runner:
     def _watch(self, plan: Plan, lock: int) -> None:
         restarts = 0
         while not self._told_to_stop.wait(_WATCH_SECONDS):
+            trim_logs(self._home.logs)
             if self._supervisor.has_died:
                 restarts += 1
                 if restarts > _SUPERVISOR_RESTARTS:

@@ -18,7 +18,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from kit import errors, log, request_id
+from kit import errors, log, metrics, request_id
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import deadline
@@ -43,6 +43,11 @@ _UNWRAPPED: Final = ("/grpc.",)
 
 # What a liveness probe asks: a process that waits for NATS isn't ready, and starting it again would not help.
 ALIVE: Final = "alive"
+
+CALLS: Final = metrics.counter(
+    "rpc_calls", "Calls answered, by gRPC code and the reason of a refusal", ["method", "code", "reason"]
+)
+CALL_SECONDS: Final = metrics.histogram("rpc_seconds", "How long calls took to answer", ["method"])
 
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
@@ -188,7 +193,9 @@ class _Method:
         self._method = method
         self._behaviour = behaviour
         self._call_seconds = call_seconds
-        self._log = log.get_logger().bind()  # a lazy logger would be assembled anew on each line
+        self._seconds = CALL_SECONDS.labels(method)
+        self._log = log.get_logger()
+        self._line = log.LineLogger()
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
         started = monotonic_seconds()
@@ -224,17 +231,20 @@ class _Method:
     def _tell(
         self, context: grpc.ServicerContext, started: float, code: str, refused: Refused | None
     ) -> None:
+        seconds = monotonic_seconds() - started
+        self._seconds.observe(seconds)
+        CALLS.labels(self._method, code, "" if refused is None else refused.reason).inc()
         fields: dict[str, Any] = {
             "method": self._method,
             "code": code,
-            "duration_ms": round((monotonic_seconds() - started) * 1000, 2),
+            "duration_ms": round(seconds * 1000, 2),
             "peer": context.peer(),
         }
         if refused is not None:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
-        self._log.info("rpc", **fields)
+        self._line.info("rpc", **fields)
 
 
 def _metadatum(context: grpc.ServicerContext, name: str) -> str | bytes | None:

@@ -1,25 +1,30 @@
 """fiatgate.status.v1.StatusService: what a process knows of its own health, for `fiatgate status` and
-consoles.
+consoles; and the same for Prometheus.
 
 Every process serves it, `work` processes too. Everything it tells comes from callables, so that it knows no
 service.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Generic, Literal, TypeVar
 
 import grpc
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit import log
+from kit.metrics import PREFIX
 from kit.proto import timestamp_from
 from kit.worker import Worker, WorkerHealth
 
 # The proto promises an answer within a second, also while PostgreSQL hangs.
 PROBE_SECONDS: Final = 0.7
+# Prometheus gives a scrape 10 s, and numbers that come late are better than none.
+SCRAPE_SECONDS: Final = 3.0
 
 T = TypeVar("T")
 
@@ -36,7 +41,7 @@ class Gauge:
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """What is told: `database` raises when it doesn't answer; `nats` says whether it's connected; `gauges`
-    may ask the database and is left out while that doesn't answer.
+    may ask the database and is left out while that doesn't answer; `pool` is `kit.db.Database.pool_use`.
     """
 
     service: str
@@ -46,6 +51,7 @@ class Process:
     database: Callable[[], None]
     nats: Callable[[], bool]
     gauges: Callable[[], Sequence[Gauge]]
+    pool: Callable[[], Mapping[str, int]] = dict
 
 
 class _Probe(Generic[T]):
@@ -58,11 +64,11 @@ class _Probe(Generic[T]):
         self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix=f"probe-{name}")
         self._asked: futures.Future[T] | None = None
 
-    def answer(self) -> T:
+    def answer(self, seconds: float = PROBE_SECONDS / 2) -> T:
         """What it returned or raised; TimeoutError when it's still at it."""
         if self._asked is None or self._asked.done():
             self._asked = self._thread.submit(self._ask)
-        return self._asked.result(PROBE_SECONDS / 2)
+        return self._asked.result(seconds)
 
 
 class StatusServicer(status_pb2_grpc.StatusServiceServicer):
@@ -100,6 +106,54 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             log.get_logger().warning("gauges failed", error=repr(error))
             return []
         return [status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit) for each in gauges]
+
+
+class StatusCollector(Collector):
+    """The same for a scrape. Every process of a service reads its queues from the same database, so the numbers of
+    `gauges` are told by each of them: take their maximum, not their sum.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._database = _Probe("scrape-database", process.database)
+        self._gauges = _Probe("scrape-gauges", process.gauges)
+
+    def collect(self) -> Iterator[Metric]:
+        process = self._process
+        database_up = self._database_up()
+        yield self._family("database_up", "Whether its database answers", {"": database_up})
+        yield self._family("nats_up", "Whether it is connected to NATS", {"": process.nats()})
+        health = {each.name: each.healthy for each in (worker.health() for worker in process.workers)}
+        yield self._family("worker_healthy", "Whether a loop does its work", health, label="worker")
+        pool = process.pool()
+        yield self._family("db_pool_connections", "Database connections of this process", pool, label="state")
+        for gauge in self._numbers() if database_up else ():
+            yield self._family(gauge.name, f"{gauge.name} of `fiatgate status`", {"": gauge.value})
+
+    def _family(self, name: str, meaning: str, values: Mapping[str, float], *, label: str = "") -> Metric:
+        """One series per value of `label`; without a label the one value stands under ""."""
+        family = GaugeMetricFamily(
+            PREFIX + name, meaning, labels=["service", label] if label else ["service"]
+        )
+        for label_value, value in values.items():
+            family.add_metric(
+                [self._process.service, label_value] if label else [self._process.service], value
+            )
+        return family
+
+    def _database_up(self) -> bool:
+        try:
+            self._database.answer(SCRAPE_SECONDS)
+        except Exception:  # noqa: BLE001  whatever it is, that is the answer
+            return False
+        return True
+
+    def _numbers(self) -> Sequence[Gauge]:
+        try:
+            return self._gauges.answer(SCRAPE_SECONDS)
+        except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
+            log.get_logger().warning("gauges failed", error=repr(error))
+            return ()
 
 
 def _health_to_message(health: WorkerHealth) -> status_pb2.WorkerStatus:

@@ -42,16 +42,20 @@ def companions(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """For `fiatgate status`: what waits, and for whom."""
+    """What waits, and for whom."""
+    now = deps.clock.now()
     with deps.db.autocommit() as connection:
-        waiting, oldest_seconds = store.outbox_lag(connection, deps.clock.now())
-        open_deals = store.deal_counts_by_status(connection)
+        waiting, oldest_seconds = store.outbox_lag(connection, now)
+        deals = store.open_deals(connection, now)
         open_cases = store.open_case_count(connection)
     return [
         Gauge("outbox_unpublished", waiting),
         Gauge("outbox_oldest_seconds", oldest_seconds, "seconds"),
-        Gauge("deals_pending", open_deals.get("pending", 0)),
-        Gauge("deals_in_appeal", open_deals.get("appeal", 0)),
+        Gauge("deals_pending", deals.pending),
+        Gauge("deals_awaiting_confirmation", deals.awaiting_confirmation),
+        Gauge("deals_in_appeal", deals.appeal),
+        Gauge("oldest_confirmation_seconds", deals.oldest_confirmation.total_seconds(), "seconds"),
+        Gauge("oldest_appeal_seconds", deals.oldest_appeal.total_seconds(), "seconds"),
         Gauge("cases_open", open_cases),
     ]
 

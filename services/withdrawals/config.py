@@ -17,3 +17,9 @@ class WithdrawalsSettings(ServiceSettings):
         le=600,
         description="longest a call may take, the check of the whole ledger included",
     )
+    ledger_check_minutes: int = Field(
+        default=60,
+        ge=0,
+        le=10_080,
+        description="how often each working process proves the ledger by itself, for the metrics; 0: never",
+    )

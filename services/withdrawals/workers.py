@@ -1,18 +1,30 @@
-"""What works without being asked: the consumer that credits finished invoices."""
+"""What works without being asked: the consumer that credits finished invoices, and the proof of the ledger."""
 
 from collections.abc import Sequence
 
+import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
+from kit import metrics
 from kit.bus import Incoming
 from kit.consumer import Consumer
+from kit.db import DatabaseBusy
 from kit.rpc.status import Gauge
-from kit.worker import Worker
+from kit.worker import Loop, Worker
 from services.withdrawals import operations
 from services.withdrawals.events import INVOICE_FINISHED, invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.wiring import Deps
+
+log = structlog.get_logger(__name__)
+
+LEDGER_PROBLEMS = metrics.gauge(
+    "ledger_problems", "What this process found wrong when it last proved the ledger"
+)
+LEDGER_CHECKED_AT = metrics.gauge(
+    "ledger_checked_timestamp_seconds", "When this process last proved the ledger"
+)
 
 CONSUMER = "withdrawals-invoices-finished"
 """The durable consumer's name on the stream: it must not change."""
@@ -42,8 +54,29 @@ def consumer(deps: Deps) -> Consumer:
     )
 
 
+def ledger_check(deps: Deps) -> Loop:
+    """Proves the ledger at the start and then now and then: a wrong balance is found before a merchant finds it."""
+
+    def step() -> bool:
+        try:
+            report = operations.check_ledger(deps)
+        except (
+            DatabaseBusy
+        ) as error:  # grown too large for one statement: again at the next turn, not in a moment
+            log.warning("ledger_not_checked", error=str(error))
+            return False
+        for problem in report.problems:
+            log.error("ledger_wrong", problem=problem)
+        LEDGER_PROBLEMS.set(len(report.problems))
+        LEDGER_CHECKED_AT.set(deps.clock.now().timestamp())
+        return False
+
+    every_seconds = deps.settings.ledger_check_minutes * 60
+    return Loop("ledger-check", step, every_seconds=every_seconds, clock=deps.clock)
+
+
 def workers(deps: Deps) -> Sequence[Worker]:
-    return [consumer(deps)]
+    return [consumer(deps), *([ledger_check(deps)] if deps.settings.ledger_check_minutes else [])]
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:

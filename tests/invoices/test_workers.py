@@ -99,7 +99,10 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
         "outbox_unpublished",
         "outbox_oldest_seconds",
         "deals_pending",
+        "deals_awaiting_confirmation",
         "deals_in_appeal",
+        "oldest_confirmation_seconds",
+        "oldest_appeal_seconds",
         "cases_open",
     }
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import grpc
 import psutil
 import pytest
+import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.local.ports import free_ports
+from deploy.local.ports import free_ports, free_range
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit import migrate
 from kit.clock import monotonic_seconds
@@ -129,6 +131,38 @@ def test_run_serves_and_works_and_says_so(start: Start) -> None:
     assert {worker.name for worker in status.workers} == {"steps", "snapshot"}
     assert [(gauge.name, gauge.value) for gauge in status.gauges] == [("sleeping", 0)]
     assert running.stop() == 0
+
+
+def scraped(port: int) -> dict[str, float]:
+    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+    families = list(text_string_to_metric_families(text))
+    assert "process_resident_memory_bytes" in {family.name for family in families}
+    return {
+        " ".join([sample.name, *(value for _, value in sorted(sample.labels.items()))]): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_a_scrape_tells_of_calls_loops_pool_and_gauges(start: Start) -> None:
+    port = free_ports(1)[0]
+    running = start("run", metrics_bind=f"127.0.0.1:{port}")
+    running.wait_until_serving()
+    running.do()
+    with pytest.raises(Refused):
+        running.do("sleep never")
+
+    found = scraped(port)
+
+    assert found[f"fiatgate_rpc_calls_total OK {METHOD} "] == 1
+    assert found[f"fiatgate_rpc_calls_total INTERNAL {METHOD} INTERNAL_ERROR"] == 1
+    assert found[f"fiatgate_rpc_seconds_count {METHOD}"] == 2
+    assert found["fiatgate_worker_healthy sample steps"] == 1
+    assert found["fiatgate_database_up sample"] == found["fiatgate_nats_up sample"] == 1
+    assert found["fiatgate_db_pool_connections sample limit"] == 8
+    assert found["fiatgate_sleeping sample"] == 1, "the call that failed left it so"
+    running.do("freeze")
+    wait_until(lambda: scraped(port)["fiatgate_worker_healthy sample steps"] == 0, seconds=15)
 
 
 def test_serve_has_no_workers_but_keeps_its_snapshots_fresh(start: Start) -> None:
@@ -357,11 +391,14 @@ def _gone(ids: set[int]) -> bool:
 
 
 def test_several_processes_share_the_port_and_stop_together(start: Start) -> None:
-    running = start("run", "--processes", "2")
+    first = free_range(2)
+    running = start("run", "--processes", "2", metrics_bind=f"127.0.0.1:{first}")
     running.wait_until_serving()
 
     ids = _answering(running, 2)
     assert running.process.pid not in ids
+    answered = [scraped(port).get(f"fiatgate_rpc_calls_total OK {METHOD} ", 0) for port in (first, first + 1)]
+    assert all(answered), "each has metrics of its own"
 
     assert running.stop() == 0
     assert _gone(ids)

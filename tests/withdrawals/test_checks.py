@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from deploy.local.waiting import wait_until
+from kit.metrics import REGISTRY
+from kit.worker import Stop
 from services.withdrawals.store import checks
+from services.withdrawals.workers import ledger_check
 from tests.withdrawals.conftest import House
 
 
@@ -26,6 +31,33 @@ def tampered(house: House, statement: str, *values: object, undo: str) -> Iterat
     house.execute(past_all + statement, *values, url=house.admin_url)
     yield
     house.execute(past_all + undo, *values, url=house.admin_url)
+
+
+def watched(house: House) -> float | None:
+    """How many problems the metrics tell of, once the worker has proved the ledger anew."""
+    before = REGISTRY.get_sample_value("fiatgate_ledger_checked_timestamp_seconds")
+    house.clock.advance(seconds=1)
+    stop = Stop()
+    thread = threading.Thread(target=ledger_check(house.deps).run, args=(stop,))
+    thread.start()
+    wait_until(
+        lambda: REGISTRY.get_sample_value("fiatgate_ledger_checked_timestamp_seconds") != before,
+        "a check",
+        timeout_seconds=15,
+    )
+    stop.set()
+    thread.join(10)
+    return REGISTRY.get_sample_value("fiatgate_ledger_problems")
+
+
+def test_the_metrics_tell_of_a_wrong_ledger_before_anybody_asks(house: House) -> None:
+    merchant = house.credit("5")
+    change = (
+        "UPDATE accounts SET balance = balance {} 1 WHERE merchant_id = %s AND kind = 'merchant_available'"
+    )
+    with tampered(house, change.format("+"), merchant, undo=change.format("-")):
+        assert watched(house) == 2
+    assert watched(house) == 0
 
 
 def problems(house: House) -> list[str]:

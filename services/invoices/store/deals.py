@@ -1,12 +1,13 @@
 """Deals with their history, requisites, and the switch."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -40,10 +41,32 @@ def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
     return connection.execute(query.order_by(DealTransition.id)).all()
 
 
-def deal_counts_by_status(connection: Connection) -> dict[str, int]:
-    open_only = Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL])
-    query = select(Deal.status, func.count()).where(open_only).group_by(Deal.status)
-    return {status: count for status, count in connection.execute(query)}  # noqa: C416  rows are typed tuples
+@dataclass(frozen=True)
+class OpenDeals:
+    """How many deals are open, and how long ago the oldest of those who wait for the operator was marked paid."""
+
+    pending: int
+    awaiting_confirmation: int
+    appeal: int
+    oldest_confirmation: timedelta
+    oldest_appeal: timedelta
+
+
+def open_deals(connection: Connection, now: datetime) -> OpenDeals:
+    in_appeal = Deal.status == DealStatus.APPEAL
+    marked = (Deal.status == DealStatus.PENDING) & Deal.mark_paid_at.is_not(None)
+    query = select(
+        func.count().filter(Deal.status == DealStatus.PENDING).label("pending"),
+        func.count().filter(marked).label("awaiting_confirmation"),
+        func.count().filter(in_appeal).label("appeal"),
+        _age(func.min(Deal.mark_paid_at).filter(marked), now).label("oldest_confirmation"),
+        _age(func.min(Deal.mark_paid_at).filter(in_appeal), now).label("oldest_appeal"),
+    ).where(Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL]))
+    return OpenDeals(**connection.execute(query).one()._asdict())
+
+
+def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[timedelta]:
+    return func.coalesce(literal(now) - since, timedelta())
 
 
 # -- requisites

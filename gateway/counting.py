@@ -1,0 +1,75 @@
+"""The requests of one worker process in numbers, for Prometheus (kit.metrics)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Final, NamedTuple
+
+import falcon.asgi
+from prometheus_client import Counter, Histogram
+
+from gateway.config import GatewaySettings
+from gateway.exchange import Exchange, Request
+from kit import metrics
+
+REQUESTS: Final = metrics.counter(
+    "http_requests",
+    "HTTP requests answered, by route, method, status and error code",
+    ["route", "method", "status", "code"],
+)
+SECONDS: Final = metrics.histogram(
+    "http_request_seconds", "How long HTTP requests took, from their first byte", ["route", "method"]
+)
+NO_ROUTE: Final = "none"
+NOT_HTTP: Final = "not_http"
+"""As routes: an address nobody answers at, and what could not be read as a request. Neither path nor method of those
+is told: whoever sends them could make as many series as they like.
+"""
+
+
+class Routes:
+    """Falcon's middleware that notes which route a request is for."""
+
+    async def process_resource(
+        self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
+    ) -> None:
+        req.exchange.route = req.uri_template or ""
+
+
+class _Series(NamedTuple):
+    answered: Counter
+    seconds: Histogram
+
+
+@cache  # as bounded as the series themselves; spares both look-ups under a lock
+def _series(route: str, method: str, status: int, code: str) -> _Series:
+    if not route:
+        route, method = NO_ROUTE, ""
+    return _Series(REQUESTS.labels(route, method, status, code), SECONDS.labels(route, method))
+
+
+def count(method: str, exchange: Exchange, *, seconds: float) -> None:
+    """One request that was answered."""
+    series = _series(exchange.route, method if exchange.route else "", exchange.status, exchange.code)
+    series.answered.inc()
+    series.seconds.observe(seconds)
+
+
+def count_broken(status: int) -> None:
+    """What came was not HTTP."""
+    REQUESTS.labels(NOT_HTTP, "", status, "").inc()
+
+
+@asynccontextmanager
+async def scraped(settings: GatewaySettings) -> AsyncIterator[None]:
+    """Shows the metrics of this worker process while it lives; each of them on a port of its own."""
+    exporter = metrics.Exporter(
+        settings.metrics_bind, processes=settings.gateway_workers, own=(metrics.Build(settings.service),)
+    )
+    exporter.start()
+    try:
+        yield
+    finally:
+        exporter.close()
