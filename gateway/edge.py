@@ -17,7 +17,7 @@ from gateway.exchange import SCOPE_KEY, Exchange, allow
 from kit import request_id
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, exhausted, invalid
-from kit.log import LineLogger, get_logger
+from kit.log import get_logger
 
 REQUEST_SECONDS: Final = 5.0
 BODY_MAX_BYTES: Final = 64 * 1024
@@ -36,7 +36,6 @@ Send = Callable[[dict[str, Any]], Any]
 App = Callable[[Scope, Receive, Send], Any]
 
 _log = get_logger()
-_line = LineLogger()
 
 
 class ClientGone(Exception):
@@ -184,7 +183,7 @@ def _tell(scope: Scope, exchange: Exchange) -> None:
     path = scope["path"]
     seconds = monotonic_seconds() - exchange.started_seconds
     count(scope["method"], exchange, seconds=seconds)
-    write = _log.debug if path in _WATCHED_BY_MACHINES else _line.info
+    write = _log.debug if path in _WATCHED_BY_MACHINES else _log.info
     write(
         "request",
         method=scope["method"],
