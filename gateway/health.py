@@ -57,6 +57,8 @@ class IndexResource:
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         resp.content_type = falcon.MEDIA_TEXT
-        resp.text = "Fiatgate. Merchants: /docs, and /api/v1 with the X-Api-Key header. Health: /healthz, /readyz.\n"
+        resp.text = (
+            "Fiatgate. Merchants: /docs, and /api/v1 with the X-Api-Key header. Health: /healthz, /readyz.\n"
+        )
 
     on_head = on_get
