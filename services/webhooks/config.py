@@ -7,7 +7,6 @@ from pydantic import Field, ValidationInfo, field_validator
 from kit.config import Address, CommaSeparated, ServiceSettings
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
-LEASE_MARGIN_SECONDS = 30
 CALL_MARGIN_SECONDS = 5
 
 
@@ -38,6 +37,13 @@ class WebhooksSettings(ServiceSettings):
     webhook_timeout_seconds: int = Field(
         default=15, ge=1, le=120, description="longest a delivery attempt may take, wall clock, seconds"
     )
+    webhook_lease_margin_seconds: int = Field(
+        default=30,
+        ge=1,
+        le=600,
+        description="how much longer than two attempts a worker may hold an event, seconds; what it dies with is sent "
+        "again after that",
+    )
     webhook_resend_cooldown_seconds: int = Field(
         default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
     )
@@ -63,4 +69,4 @@ class WebhooksSettings(ServiceSettings):
     @property
     def lease_seconds(self) -> int:
         """How long a claim holds: a wait in a lane, an attempt, its body, and clocks that differ."""
-        return 2 * self.webhook_timeout_seconds + LEASE_MARGIN_SECONDS
+        return 2 * self.webhook_timeout_seconds + self.webhook_lease_margin_seconds

@@ -1,13 +1,16 @@
 """A webhooks service per test, on the module's database, beside the module's merchants service."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deploy.local.ports import free_ports
 from tests.support.clock import ManualClock
 from tests.support.receiver import Receiver
 from tests.webhooks.house import House, MerchantsHouse, empty
+from tests.webhooks.worker_process import SHORT_LEASE, WorkerProcess
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +56,28 @@ def live_house(make_house: Callable[..., House]) -> House:
 def receiver() -> Iterator[Receiver]:
     with Receiver() as receiver:
         yield receiver
+
+
+@pytest.fixture
+def another(make_house: Callable[..., House]) -> House:
+    """A worker beside `worker`, in this process, not running yet."""
+    return make_house(**SHORT_LEASE)
+
+
+@pytest.fixture
+def worker(
+    another: House, database_url: Callable[[str], str], nats_url: str, tmp_path: Path
+) -> Iterator[WorkerProcess]:
+    """`python -m services.webhooks work` on the same database."""
+    environment = {
+        "FIATGATE_WEBHOOKS_DATABASE_URL": database_url("webhooks"),
+        "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
+        "FIATGATE_MERCHANTS_ADDRESS": another.merchants.address,
+        "FIATGATE_NATS_URL": nats_url,
+        "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
+        **{f"FIATGATE_{name.upper()}": str(value) for name, value in SHORT_LEASE.items()},
+    }
+    worker = WorkerProcess(environment, tmp_path / "worker.log")
+    yield worker
+    worker.process.kill()
+    worker.process.wait()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ from services.webhooks.store import claims
 from services.webhooks.store.events import EventHistory
 from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
+from tests.support.receiver import Received
 
 WAIT_SECONDS = 15.0
 
@@ -123,13 +126,13 @@ class House:
         with running([self.engine_worker]) as stop:
             yield stop
 
-    def claim(self, *, limit: int = 10, worker: str = "another") -> list[Claimed]:
+    def claim(self, *, limit: int = 10, worker: str = "another", rooms: Rooms | None = None) -> list[Claimed]:
         """Claim due events as another engine would."""
         now = self.deps.clock.now()
         until = now + timedelta(seconds=self.deps.settings.lease_seconds)
         lease = claims.Lease(token=new_id(), worker=worker, now=now, until=until)
         with self.deps.db.autocommit() as connection:
-            return claims.claim_due(connection, lease, Rooms(limit, {}, {}), limit=limit)
+            return claims.claim_due(connection, lease, rooms or Rooms(limit, {}, {}), limit=limit)
 
     def resend(self, invoice_id: UUID) -> operations.Resent:
         return operations.resend_latest(
@@ -152,6 +155,12 @@ class House:
     def claim_count(self) -> int:
         """How many events are under somebody's lease."""
         return operations.backlog(self.deps).in_flight
+
+    def attempt_count(self) -> int:
+        """How many attempts are written down, of whatever event."""
+        with self.deps.db.autocommit() as connection:
+            count: int = connection.scalar(text("SELECT count(*) FROM attempts"))
+            return count
 
     def wait(
         self, condition: Callable[[], bool], what: str, *, timeout_seconds: float = WAIT_SECONDS
@@ -233,3 +242,10 @@ def empty(deps: Deps) -> None:
     """No event from another test."""
     with deps.db.autocommit() as connection:
         connection.execute(text("TRUNCATE events, attempts, inbox, parked RESTART IDENTITY"))
+
+
+def signed_by(request: Received, secret: str) -> bool:
+    """Whether this secret made the signature, as a receiver finds out."""
+    signed = request.headers["x-signature-timestamp"].encode() + b"." + request.body
+    expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(request.headers["x-signature"], expected)

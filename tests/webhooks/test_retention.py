@@ -77,7 +77,7 @@ def test_a_step_takes_a_bounded_batch_and_the_worker_rests_after_the_last_one(ho
     left = []
     for _ in range(3):
         _run_down(house, worker, 1)
-        left.append(_attempt_count(house))
+        left.append(house.attempt_count())
     assert left == [1500, 500, 0]
     late = _event(house, EventStatus.SUCCESS, attempts=1, days_ago=DAYS + 1)
     _run_down(house, worker, 1)
@@ -92,7 +92,7 @@ def test_old_attempts_behind_those_of_events_that_wait_are_reached(house: House)
     behind = _event(house, EventStatus.SUCCESS, attempts=10, days_ago=DAYS + 1)
     _run_down(house, workers.retention(house.deps), 2)
     assert house.attempts(behind) == []
-    assert _attempt_count(house) == 1500
+    assert house.attempt_count() == 1500
 
 
 def test_zero_days_keep_everything(make_house: Callable[..., House]) -> None:
@@ -121,9 +121,3 @@ def test_a_call_prunes_so_many_batches_and_tells_where_to_go_on(
 def test_what_to_prune_is_said_in_bounds(house: House, days: int, after: int) -> None:
     with pytest.raises(Refused, match="Expected"):
         operations.prune_attempts(house.deps, older_than_days=days, after=after)
-
-
-def _attempt_count(house: House) -> int:
-    with house.deps.db.autocommit() as connection:
-        count: int = connection.scalar(text("SELECT count(*) FROM attempts"))
-        return count
