@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,8 @@ STOP_SECONDS = 35
 _UNIX_SOCKET_PATH_MAX = 100
 _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
 _EXIT_CODE_OF_SETTINGS = 2  # kit.config
-_LOG_MAX = "10MB"
+_LOG_MAX_BYTES = 10 * 1024 * 1024
+_INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,17 @@ class Supervisor:
             yield xmlrpc.client.ServerProxy("http://localhost", transport=transport)
 
 
+def trim_logs(logs: Path) -> None:
+    """Move what a log holds beyond 10 MB to `NAME.log.1`, in place of what was there.
+
+    The processes append to the open file, so it is emptied and not renamed; a line written in that instant is lost.
+    """
+    for log in logs.glob("*.log"):
+        if log.stat().st_size > _LOG_MAX_BYTES:
+            shutil.copyfile(log, log.with_suffix(".log.1"))
+            os.truncate(log, 0)
+
+
 def last_lines(log: Path, count: int = 12) -> str:
     """The end of a log, for a person to read."""
     try:
@@ -144,7 +157,7 @@ def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],
         refuses_settings=info["statename"] == "BACKOFF" and info["exitstatus"] == _EXIT_CODE_OF_SETTINGS,
-        log=home.folder / info["stdout_logfile"],
+        log=home.logs / f"{info['name']}.log",
     )
 
 
@@ -167,7 +180,7 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
             "nodaemon": "true",
             "silent": "true",
             "logfile": f"{logs.name}/supervisord.log",
-            "logfile_maxbytes": _LOG_MAX,
+            "logfile_maxbytes": str(_LOG_MAX_BYTES),
             "pidfile": "supervisord.pid",
             **({"user": "root"} if os.geteuid() == 0 else {}),
         },
@@ -178,7 +191,7 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
     }
     for program in plan.programs:
         sections[f"program:{program.name}"] = _program_section(
-            program, logs, waits=program.group in waiting_groups
+            program, logs / f"{program.name}.log", waits=program.group in waiting_groups
         )
     for rank, group in enumerate(reversed(STOPPING_ORDER)):
         names = [program.name for program in plan.programs if program.group == group]
@@ -186,10 +199,11 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
     return sections
 
 
-def _program_section(program: Program, logs: Path, *, waits: bool) -> dict[str, str]:
+def _program_section(program: Program, log: Path, *, waits: bool) -> dict[str, str]:
     pairs = (f'{name}="{_escaped(value)}"' for name, value in program.environment.items())
     return {
-        "command": _escaped(shlex.join(program.command)),
+        # Straight into the file: through supervisord's pipes each line costs more than the request it tells of.
+        "command": _escaped(shlex.join(["sh", "-c", _INTO_LOG, str(log), *program.command])),
         "directory": _escaped(str(ROOT)),
         "environment": ",".join(pairs),
         "autostart": "false" if waits else "true",
@@ -202,10 +216,7 @@ def _program_section(program: Program, logs: Path, *, waits: bool) -> dict[str, 
         "stopwaitsecs": str(STOP_SECONDS),
         "killasgroup": "true",
         "redirect_stderr": "true",
-        # From the home folder, where supervisord runs: in an absolute path a % would be taken for a format, twice.
-        "stdout_logfile": f"{logs.name}/{program.name}.log",
-        "stdout_logfile_maxbytes": _LOG_MAX,
-        "stdout_logfile_backups": "3",
+        "stdout_logfile": "NONE",
     }
 
 
