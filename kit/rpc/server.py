@@ -194,8 +194,7 @@ class _Method:
         self._behaviour = behaviour
         self._call_seconds = call_seconds
         self._seconds = CALL_SECONDS.labels(method)
-        self._log = log.get_logger()
-        self._line = log.LineLogger()
+        self._log = log.get_logger().bind()  # a lazy logger would be assembled anew on each line
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
         started = monotonic_seconds()
@@ -244,7 +243,7 @@ class _Method:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
-        self._line.info("rpc", **fields)
+        self._log.info("rpc", **fields)
 
 
 def _metadatum(context: grpc.ServicerContext, name: str) -> str | bytes | None:
