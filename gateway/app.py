@@ -17,7 +17,7 @@ from gateway.edge import Edge
 from gateway.exchange import Request
 from gateway.health import AliveResource, IndexResource, ReadyResource
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
-from gateway.pay.page import PageResource, StylesheetResource
+from gateway.pay.page import PageResource, StaticResource
 from gateway.refusals import Refusals
 from gateway.wiring import Deps, wired
 
@@ -65,5 +65,8 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/paid", page, suffix="paid")
     app.add_route("/pay/{invoice_id}/cancel", page, suffix="cancel")
     app.add_route("/pay/{invoice_id}/appeal", page, suffix="appeal")
-    app.add_route("/pay-static/{name}", StylesheetResource())
+    app.add_route("/pay/{invoice_id}/late", page, suffix="late")
+    app.add_route("/pay/{invoice_id}/events", page, suffix="events")
+    app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
+    app.add_route("/pay-static/{version}/{name}", StaticResource())
     return app

@@ -40,6 +40,12 @@ class GatewaySettings(Settings):
         le=100_000_000,
         description="requests one API key may make in a minute, over all replicas; 0: no limit, no headers",
     )
+    page_requests_per_minute: int = Field(
+        default=240,
+        ge=0,
+        le=1_000_000,
+        description="requests to the pages of one payment per minute and process; 0: no limit",
+    )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
     )

@@ -7,6 +7,7 @@ answer has one way out.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 from gateway.counting import count
 from gateway.exchange import SCOPE_KEY, Exchange, allow
+from gateway.pay.forms import PICTURE_MAX_BYTES
 from kit import request_id
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, exhausted, invalid
@@ -22,6 +24,10 @@ from kit.log import get_logger
 REQUEST_SECONDS: Final = 5.0
 BODY_MAX_BYTES: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
+# A customer's picture, from a telephone at the edge of its network (gateway.pay.forms). Nothing else may be that large.
+PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
+PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
+PICTURE_BODY_SECONDS: Final = 60.0
 # Closing a connection while the client still sends makes its system throw our answer away; so a body nobody wants is
 # read and dropped, up to here.
 UNWANTED_MAX_BYTES: Final = 32 * 1024 * 1024
@@ -51,6 +57,11 @@ class Edge:
     def __init__(self, open_app: Callable[[], AbstractAsyncContextManager[App]]) -> None:
         self._open_app = open_app
         self._app: App | None = None
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """The worker is about to stop: streams end, as the server waits for what is open."""
+        self._stopping.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -60,7 +71,7 @@ class Edge:
                 "the server must run the ASGI lifespan protocol (gunicorn: asgi_lifespan = on)"
             )
         else:
-            await _serve(self._app, scope, receive, send)
+            await _serve(self._app, scope, receive, send, self._stopping)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -70,12 +81,12 @@ class Edge:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _serve(app: App, scope: Scope, receive: Receive, send: Send) -> None:
-    exchange = Exchange(request_id=request_id.new(), started_seconds=monotonic_seconds())
+async def _serve(app: App, scope: Scope, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
+    exchange = Exchange(request_id=request_id.new(), started_seconds=monotonic_seconds(), stopping=stopping)
     request_id.bind(exchange.request_id)  # every request is a task of its own, and the id ends with it
     scope[SCOPE_KEY] = exchange
     scope["path"] = _undecoded_path(scope["raw_path"])
-    body = _Body(receive)
+    body = _Body(receive, takes_picture=bool(PICTURE_PATH(scope["path"])))
     try:
         exchange.body = await body.read(scope["headers"])
     except ClientGone:
@@ -91,7 +102,7 @@ async def _serve(app: App, scope: Scope, receive: Receive, send: Send) -> None:
         await send(message)
 
     try:
-        await app(scope, _nothing_more, send_with_request_id)
+        await app(scope, _after_the_body(receive), send_with_request_id)
     finally:
         _tell(scope, exchange)
     await body.drop_the_rest()
@@ -107,16 +118,28 @@ def _undecoded_path(raw_path: bytes) -> str:
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 
-async def _nothing_more() -> dict[str, Any]:
-    return {"type": "http.request", "body": b"", "more_body": False}
+def _after_the_body(receive: Receive) -> Receive:
+    """What is left for Falcon to receive: the end of a body, and, for who asks on, that the client has hung up."""
+    has_ended = False
+
+    async def rest() -> Any:
+        nonlocal has_ended
+        if has_ended:
+            return await receive()
+        has_ended = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return rest
 
 
 class _Body:
     """The request's body, from a client that may be slow, or send too much, or nothing at all."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, *, takes_picture: bool) -> None:
         self._receive = receive
         self._complete = False
+        self._max_bytes = PICTURE_BODY_MAX_BYTES if takes_picture else BODY_MAX_BYTES
+        self._seconds = PICTURE_BODY_SECONDS if takes_picture else BODY_SECONDS
 
     async def read(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         """All of it. Raises Refused for one that is too long (unread) or doesn't arrive in time, or ClientGone."""
@@ -124,14 +147,14 @@ class _Body:
         if length == 0:
             self._complete = True
             return b""
-        if length is not None and length > BODY_MAX_BYTES:
-            raise _too_large()
+        if length is not None and length > self._max_bytes:
+            raise _too_large(self._max_bytes)
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await self._pieces()
         except TimeoutError:
             raise invalid(
-                "VALIDATION_ERROR", f"the body did not arrive within {BODY_SECONDS:g} seconds"
+                "VALIDATION_ERROR", f"the body did not arrive within {self._seconds:g} seconds"
             ) from None
 
     async def drop_the_rest(self) -> None:
@@ -145,14 +168,14 @@ class _Body:
             pass
 
     async def _pieces(self) -> bytes:
-        body = await self._piece()
+        body = bytearray(await self._piece())  # a large one comes in many pieces
         while not self._complete:
-            if len(body) > BODY_MAX_BYTES:
-                raise _too_large()
+            if len(body) > self._max_bytes:
+                raise _too_large(self._max_bytes)
             body += await self._piece()
-        if len(body) > BODY_MAX_BYTES:
-            raise _too_large()
-        return body
+        if len(body) > self._max_bytes:
+            raise _too_large(self._max_bytes)
+        return bytes(body)
 
     async def _piece(self) -> bytes:
         event = await self._receive()
@@ -174,8 +197,8 @@ def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
     return length
 
 
-def _too_large() -> Refused:
-    return exhausted("PAYLOAD_TOO_LARGE", f"The request body is larger than {BODY_MAX_BYTES // 1024} KiB")
+def _too_large(max_bytes: int) -> Refused:
+    return exhausted("PAYLOAD_TOO_LARGE", f"The request body is larger than {max_bytes // 1024} KiB")
 
 
 def _tell(scope: Scope, exchange: Exchange) -> None:

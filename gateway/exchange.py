@@ -1,5 +1,6 @@
 """One HTTP request and what became of it: what `edge`, Falcon's middleware and the resources know together."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -21,10 +22,12 @@ class Exchange:
     merchant    who asks, and with which key; set by `auth`
     code        the error code that was answered; empty when none was
     route       the template of the address, as in `app`; empty when none fits
+    stopping    set when the worker is about to stop: what would go on for long ends then
     """
 
     request_id: str
     started_seconds: float
+    stopping: asyncio.Event
     body: bytes = b""
     refused: Refused | None = None
     merchant: Merchant | None = None

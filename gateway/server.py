@@ -18,6 +18,7 @@ from gunicorn.workers import gasgi
 
 from gateway.config import GatewaySettings
 from gateway.counting import count_broken
+from gateway.edge import Edge
 from gateway.problems import BodyFault, body_envelope, envelope
 from kit import log, request_id
 from kit.log import get_logger
@@ -105,6 +106,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
             server.close()
         for connection in list(self.connections):
             connection.close_if_idle()
+        if isinstance(self.asgi, Edge):  # it's another one when ours could not be made
+            self.asgi.stop()  # ends the streams of open pages, which would hold it up as well
         await super()._shutdown()
 
 

@@ -1,32 +1,82 @@
 """What the page's forms send back, and whether it was our page that sent it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
 from typing import Final
 from urllib.parse import parse_qsl
 
 import falcon
+from falcon.media.multipart import MultipartForm, MultipartParseError, MultipartParseOptions
+from falcon.util.mediatypes import parse_header
 
 from gateway.exchange import Request
 from gateway.links import Links
 from kit.errors import invalid
 
 FIELDS_MAX: Final = 10
+FIELD_MAX_BYTES: Final = 64 * 1024
+PICTURE_FIELD: Final = "picture"
+PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
 
 
-def form_of(req: Request) -> Mapping[str, str]:
-    """The fields of a posted form; of a repeated one the last. Raises VALIDATION_ERROR."""
-    if not (req.content_type or "").lower().startswith(falcon.MEDIA_URLENCODED):
-        raise invalid("VALIDATION_ERROR", "This is not a form of the payment page")
+@dataclass(frozen=True)
+class Form:
+    """The fields of a posted form, of a repeated one the last; and the picture, if one was chosen."""
+
+    fields: Mapping[str, str]
+    picture: bytes | None = None
+
+    def text(self, name: str) -> str:
+        """As it was typed; empty when it was not sent."""
+        return self.fields.get(name, "")
+
+    def prose(self, name: str, *, most: int) -> str:
+        """What a person wrote, at most so many characters.
+
+        Browsers send line ends as CR LF and count them as one; a NUL is nothing a person typed.
+        """
+        return self.text(name).replace("\r\n", "\n").replace("\x00", "").strip()[:most]
+
+
+def form_of(req: Request) -> Form:
+    """Raises VALIDATION_ERROR for what is no form of ours."""
+    media_type, parameters = parse_header(req.content_type or "")
     try:
-        pairs = parse_qsl(
-            req.exchange.body.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=FIELDS_MAX,
-        )
-    except ValueError:
+        if media_type.lower() == falcon.MEDIA_URLENCODED:
+            return _urlencoded(req.exchange.body)
+        if media_type.lower() == falcon.MEDIA_MULTIPART:
+            return _multipart(req.exchange.body, parameters.get("boundary", ""))
+    except (ValueError, MultipartParseError):
         raise invalid("VALIDATION_ERROR", "The form could not be read") from None
-    return dict(pairs)
+    raise invalid("VALIDATION_ERROR", "This is not a form of the payment page")
+
+
+def _urlencoded(body: bytes) -> Form:
+    pairs = parse_qsl(
+        body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX
+    )
+    return Form(dict(pairs))
+
+
+def _multipart(body: bytes, boundary: str) -> Form:
+    """Only the picture is taken as a file; its name and the type it claims are nobody's business."""
+    options = MultipartParseOptions()
+    options.max_body_part_count = FIELDS_MAX
+    options.max_body_part_buffer_size = PICTURE_MAX_BYTES + FIELD_MAX_BYTES
+    if not 0 < len(boundary) <= 70:  # RFC 2046, section 5.1.1
+        raise ValueError("no boundary")
+    fields: dict[str, str] = {}
+    picture = None
+    for part in MultipartForm(BytesIO(body), boundary.encode("ascii"), len(body), options):
+        content = part.get_data()
+        if part.name == PICTURE_FIELD:
+            picture = content or None
+        elif len(content) <= FIELD_MAX_BYTES:
+            fields[part.name or ""] = content.decode()
+        else:
+            raise ValueError("a field is too long")
+    return Form(fields, picture)
 
 
 def sent_by_our_page(req: Request, links: Links) -> bool:

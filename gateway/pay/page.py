@@ -1,4 +1,4 @@
-"""The routes of the customer's page (issue: complete without JavaScript, safe to repeat, never wrong)."""
+"""The routes of the customer's page: complete without JavaScript, safe to repeat, never wrong."""
 
 from collections.abc import Awaitable
 from typing import Final
@@ -9,9 +9,13 @@ import falcon.asgi
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
-from gateway.pay.forms import form_of, sent_by_our_page
-from gateway.pay.rendering import answer_page, stylesheet
-from gateway.pay.view import CHOOSE_AGAIN, NOTICES, View, view_of
+from gateway.pay.flood import Flood
+from gateway.pay.forms import PICTURE_FIELD, PICTURE_MAX_BYTES, Form, form_of, sent_by_our_page
+from gateway.pay.languages import N_
+from gateway.pay.live import Live
+from gateway.pay.qr import svg_of
+from gateway.pay.rendering import answer_page, language_of, static_files
+from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, View, view_of
 from gateway.query import Query
 from gateway.wiring import Deps
 from kit.errors import Refused, denied, invalid, not_found
@@ -21,7 +25,7 @@ NOTE_MAX_CHARACTERS: Final = 2000
 
 
 class PageResource:
-    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal. A GET shows, a POST does and leads back.
+    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal, late. A GET shows, a POST does and leads back.
 
     A step that no longer fits (another tab was quicker, time ran out) leads to the page as it stands now, with a
     sentence that says so.
@@ -30,6 +34,8 @@ class PageResource:
     def __init__(self, deps: Deps) -> None:
         self._checkout = deps.checkout
         self._links = deps.links
+        self._live = Live(deps.hints)
+        self._flood = Flood(deps.settings.page_requests_per_minute)
 
     # -- what is shown
 
@@ -60,21 +66,55 @@ class PageResource:
         else:
             self._lead(resp, invoice_id)
 
+    async def on_get_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        view = await self._view(invoice_id)
+        if view.can_tell_of_late_money:
+            self._show(req, resp, invoice_id, "late", view)
+        else:
+            self._lead(resp, invoice_id)
+
     async def on_get_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Nothing to show here; where a browser's address bar may end up after a failed POST."""
         self._lead(resp, invoice_id)
+
+    async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        """The account as a picture."""
+        view = await self._view(invoice_id)
+        if view.requisite is None:
+            raise not_found("NOT_FOUND", "There is no account to pay to")
+        resp.content_type = "image/svg+xml"
+        resp.data = svg_of(view.requisite.account_text)
+        resp.set_headers(
+            {
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+                "Content-Security-Policy": "default-src 'none'",
+            }
+        )
+
+    async def on_get_events(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        """Rings when the page should look again; 204 when too many listen already, and then it looks unasked."""
+        view = await self._view(invoice_id)
+        id = _known_form(invoice_id)
+        if not self._live.has_room_for(id):
+            resp.status = falcon.HTTP_204
+            return
+        resp.set_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        resp.sse = self._live.stream(
+            id, has_changed=req.get_param("state") != view.state, stopping=req.exchange.stopping
+        )
 
     # -- what is done
 
     async def on_post_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         form = self._form(req)
         request = pb.SelectPaymentMethodRequest(
-            invoice_id=_known_form(invoice_id), method_code=form.get("method_code", "")
+            invoice_id=_known_form(invoice_id), method_code=form.text("method_code")
         )
         await self._step(resp, invoice_id, self._checkout.SelectPaymentMethod(request))
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        deal_id = self._form(req).get("deal_id", "")
+        deal_id = self._form(req).text("deal_id")
         if (
             not deal_id
         ):  # to invoices an empty one means "whichever is open", which is not what the customer saw
@@ -88,44 +128,88 @@ class PageResource:
         await self._step(resp, invoice_id, self._checkout.CancelCheckout(request))
 
     async def on_post_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        # Browsers send line ends as CR LF and count them as one; a NUL is nothing a person typed.
-        note = self._form(req).get("note", "").replace("\r\n", "\n").replace("\x00", "").strip()
+        form = self._form(req)
+        note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCustomerAppealRequest(
-            invoice_id=_known_form(invoice_id), note=note[:NOTE_MAX_CHARACTERS]
+            invoice_id=_known_form(invoice_id), note=note, picture=form.picture
         )
-        await self._step(resp, invoice_id, self._checkout.OpenCustomerAppeal(request))
+        call = self._checkout.OpenCustomerAppeal(request)
+        await self._tell(req, resp, invoice_id, template="appeal", note=note, call=call)
+
+    async def on_post_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        form = self._form(req)
+        note = form.prose("note", most=NOTE_MAX_CHARACTERS)
+        request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
+        call = self._checkout.OpenCase(request)
+        await self._tell(req, resp, invoice_id, template="late", note=note, call=call)
 
     # -- how
 
     async def _view(self, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
+        self._flood.check(known_form)
         checkout = await self._checkout.GetCheckout(pb.GetCheckoutRequest(invoice_id=known_form))
         return view_of(checkout, page=self._links.page(known_form))
 
     def _show(
-        self, req: Request, resp: falcon.asgi.Response, invoice_id: str, template: str, view: View
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        invoice_id: str,
+        template: str,
+        view: View,
+        *,
+        status: int = 200,
+        notice: str = "",
+        note: str = "",
     ) -> None:
-        notice = Query(req.query_string).text("notice") or ""
+        language = language_of(req)
+        asked = Query(req.query_string).text("notice") or ""
         answer_page(
+            req,
             resp,
             template,
+            status=status,
             prefix=self._links.prefix,
+            language=language,
             page=self._links.page(_known_form(invoice_id)),
             view=view,
-            notice=NOTICES.get(notice.upper(), ""),
+            notice=language.text(notice or NOTICES.get(asked.upper(), "")),
+            note=note,
             note_max_characters=NOTE_MAX_CHARACTERS,
+            picture_max_bytes=PICTURE_MAX_BYTES,
         )
 
-    def _form(self, req: Request) -> dict[str, str]:
+    def _form(self, req: Request) -> Form:
+        self._flood.check(_known_form(req.path.split("/")[2]))
         if not sent_by_our_page(req, self._links):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
-        return dict(form_of(req))
+        return form_of(req)
+
+    async def _tell(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        invoice_id: str,
+        *,
+        template: str,
+        note: str,
+        call: Awaitable[object],
+    ) -> None:
+        """As `_step`; for a picture that is none the form comes again, with what was written still in it."""
+        try:
+            await self._step(resp, invoice_id, call)
+        except _PictureRefused:
+            view = await self._view(invoice_id)
+            self._show(req, resp, invoice_id, template, view, status=422, notice=PICTURE_REFUSED, note=note)
 
     async def _step(self, resp: falcon.asgi.Response, invoice_id: str, call: Awaitable[object]) -> None:
         """Does it and leads to the page, with a notice when the answer was a "no" that the page can explain."""
         try:
             await call
         except Refused as refused:
+            if refused.metadata.get("field") == PICTURE_FIELD:
+                raise _PictureRefused from None
             if refused.reason not in NOTICES:
                 raise
             self._lead(resp, invoice_id, refused.reason)
@@ -144,17 +228,20 @@ class PageResource:
         resp.set_header("Cache-Control", "no-store")
 
 
-class StylesheetResource:
-    """GET /pay-static/{name}: one file, whose name says its content and may be kept for ever."""
+class StaticResource:
+    """GET /pay-static/{version}/{name}: what the page loads; the version says the content, so it's kept for ever."""
 
-    async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
-        known, content = stylesheet()
-        if name != known:
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, version: str, name: str) -> None:
+        known, files = static_files()
+        if version != known or name not in files:
             raise not_found("NOT_FOUND", "No such file")
-        resp.content_type = "text/css; charset=utf-8"
-        resp.data = content
+        resp.content_type, resp.data = files[name]
         resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
         resp.set_header("X-Content-Type-Options", "nosniff")
+
+
+class _PictureRefused(Exception):
+    """What was sent as a picture is none, or too large."""
 
 
 def _known_form(invoice_id: str) -> str:
@@ -169,21 +256,38 @@ def _known_form(invoice_id: str) -> str:
 
 # Title and sentence by status; any other is as a 500.
 _PROBLEM_TEXTS: Final = {
-    400: ("This did not work", "The form could not be read. Go back to the payment page and try again."),
-    404: (
-        "Payment not found",
-        "There is no payment at this address. Check that the link is complete, or open it again from the shop.",
+    400: (
+        N_("This did not work"),
+        N_("The form could not be read. Go back to the payment page and try again."),
     ),
-    405: ("This did not work", "Go back to the payment page and continue from there."),
-    413: ("That was too long", "Go back to the payment page and send a shorter text."),
+    404: (
+        N_("Payment not found"),
+        N_(
+            "There is no payment at this address. Check that the link is complete, or open it again from the shop."
+        ),
+    ),
+    405: (N_("This did not work"), N_("Go back to the payment page and continue from there.")),
+    413: (
+        N_("That was too long"),
+        N_("Go back to the payment page and send a shorter text or a smaller picture."),
+    ),
+    429: (
+        N_("One moment, please"),
+        N_(
+            "This page was loaded very often in a short time. Your payment is as it was: wait a minute and load the "
+            "page again."
+        ),
+    ),
     503: (
-        "One moment, please",
-        "We cannot show the payment right now. Nothing is lost: wait a few seconds and load the page again.",
+        N_("One moment, please"),
+        N_(
+            "We cannot show the payment right now. Nothing is lost: wait a few seconds and load the page again."
+        ),
     ),
 }
 _UNKNOWN_PROBLEM: Final = (
-    "Something went wrong",
-    "It is our mistake, not yours, and your payment is as it was. Load the page again in a minute.",
+    N_("Something went wrong"),
+    N_("It is our mistake, not yours, and your payment is as it was. Load the page again in a minute."),
 )
 
 
@@ -195,13 +299,16 @@ def refuse_page(
     segments = req.path.split("/")
     known_form = parse_id(segments[2]) if len(segments) > 2 else None
     is_gone = known_form is None or refused.reason == "INVOICE_NOT_FOUND"
+    language = language_of(req)
     answer_page(
+        req,
         resp,
         "problem",
         status=status,
         prefix=prefix,
-        title=title,
-        sentence=sentence,
+        language=language,
+        title=language.text(title),
+        sentence=language.text(sentence),
         back=None if is_gone else f"{prefix}/pay/{known_form}",
         reference=refused.metadata.get("error_id") or req.exchange.request_id,
     )

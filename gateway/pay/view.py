@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.pay.languages import N_
 from kit.money import fiat_text
 from kit.proto import datetime_from, optional, optional_datetime
 
@@ -28,35 +29,57 @@ class Screen(Enum):
 
 
 # Sentences above the page after a step that was refused, by the reason. An empty one: the page itself says enough.
+_NO_RATE: Final = N_("The exchange rate is not available just now. Please try again in a minute.")
+_SHOP_NOT_READY: Final = N_("The shop cannot take payments just now. Please contact the shop.")
 NOTICES: Final[Mapping[str, str]] = {
     "INVOICE_FINISHED": "",
-    "DEAL_STATE_CONFLICT": "This payment has changed since the page was loaded. Below is how it stands now.",
-    "PAYMENT_METHOD_NOT_FOUND": "That payment method is no longer available for this amount. Please choose another.",
-    "NO_AVAILABLE_REQUISITES": "All accounts of that method are busy. Try again in a minute, or choose another.",
-    "DEALS_SYSTEM_DISABLED": "New payments are paused for a moment. Please try again in a few minutes.",
-    "RATES_UNAVAILABLE": "The exchange rate is not available just now. Please try again in a minute.",
-    "RATES_INVALID": "The exchange rate is not available just now. Please try again in a minute.",
-    "RATE_INVALID": "The exchange rate is not available just now. Please try again in a minute.",
-    "RATE_NOT_FOUND": "The exchange rate is not available just now. Please try again in a minute.",
-    "MERCHANT_CATEGORY_MISSING": "The shop cannot take payments just now. Please contact the shop.",
-    "MERCHANT_CATEGORY_NOT_FOUND": "The shop cannot take payments just now. Please contact the shop.",
-    "MERCHANT_CATEGORY_RATE_INVALID": "The shop cannot take payments just now. Please contact the shop.",
-    "VALIDATION_ERROR": "That could not be taken as it was sent. Please check it and try again.",
+    "DEAL_STATE_CONFLICT": N_(
+        "This payment has changed since the page was loaded. Below is how it stands now."
+    ),
+    "PAYMENT_METHOD_NOT_FOUND": N_(
+        "That payment method is no longer available for this amount. Please choose another."
+    ),
+    "NO_AVAILABLE_REQUISITES": N_(
+        "All accounts of that method are busy. Try again in a minute, or choose another."
+    ),
+    "DEALS_SYSTEM_DISABLED": N_("New payments are paused for a moment. Please try again in a few minutes."),
+    "RATES_UNAVAILABLE": _NO_RATE,
+    "RATES_INVALID": _NO_RATE,
+    "RATE_INVALID": _NO_RATE,
+    "RATE_NOT_FOUND": _NO_RATE,
+    "MERCHANT_CATEGORY_MISSING": _SHOP_NOT_READY,
+    "MERCHANT_CATEGORY_NOT_FOUND": _SHOP_NOT_READY,
+    "MERCHANT_CATEGORY_RATE_INVALID": _SHOP_NOT_READY,
+    "VALIDATION_ERROR": N_("That could not be taken as it was sent. Please check it and try again."),
 }
+PICTURE_REFUSED: Final = N_(
+    "That picture could not be taken: it must be JPEG, PNG or WebP, and at most 5 MB."
+)
 # After these the customer has to choose again; the others are told on the page as it stands.
 CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
-NOTHING_TO_CHOOSE: Final = (
+NOTHING_TO_CHOOSE: Final = N_(
     "No payment method is available for this amount just now. Please try again in a few minutes."
 )
 
 
 @dataclass(frozen=True)
 class Until:
-    """A time limit: the time of day in UTC, with the date when it isn't today's, and the minutes left, rounded up."""
+    """A time limit, seen at the time `now`; of the seconds left minutes are made by rounding up."""
 
-    text: str
-    iso: str
-    minutes_left: int
+    at: datetime
+    now: datetime
+
+    @property
+    def iso(self) -> str:
+        return self.at.isoformat(timespec="seconds")
+
+    @property
+    def seconds_left(self) -> int:
+        return max(-int(-(self.at - self.now).total_seconds() // 1), 0)
+
+    @property
+    def minutes_left(self) -> int:
+        return -(-self.seconds_left // 60)
 
 
 @dataclass(frozen=True)
@@ -78,6 +101,10 @@ class Requisite:
     account: Sequence[str]
     bank: str | None
 
+    @property
+    def account_text(self) -> str:
+        return "".join(self.account)
+
 
 @dataclass(frozen=True)
 class Refresh:
@@ -85,6 +112,14 @@ class Refresh:
 
     seconds: int
     url: str
+
+
+@dataclass(frozen=True)
+class LateMoney:
+    """The case that the customer opened; `answer` is the operator's, null while nobody has looked."""
+
+    number: int
+    answer: str | None
 
 
 @dataclass(frozen=True)
@@ -96,10 +131,13 @@ class View:
     choose_until  the end of the time for choosing, which choosing doesn't extend
     pay_until  the end of the time for paying; null before a method is chosen
     outcome    the invoice's final status: success, fail, expired, canceled; null before
+    finished_at  when the outcome came; null before
+    late_money  the case of this invoice; null when none was opened
     return_url  the merchant's page for this outcome, http or https only
     """
 
     screen: Screen
+    invoice_id: str
     merchant_name: str
     amount: str
     currency: str
@@ -114,6 +152,8 @@ class View:
     choose_until: Until
     pay_until: Until | None
     outcome: str | None
+    finished_at: Until | None
+    late_money: LateMoney | None
     return_url: str | None
     refresh: Refresh | None
 
@@ -129,7 +169,20 @@ class View:
     def can_appeal(self) -> bool:
         return self.screen is Screen.WAITING
 
+    @property
+    def can_tell_of_late_money(self) -> bool:
+        """Ended without success, and an account was shown to which money may have gone."""
+        return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
 
+    @property
+    def state(self) -> str:
+        """Changes whenever the page would tell something else: what a script compares."""
+        case = "" if self.late_money is None else f"{self.late_money.number}{self.late_money.answer is None}"
+        choice = "" if self.screen is not Screen.CHOOSE or self.methods else "nothing"
+        return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
+
+
+LATE_OUTCOMES: Final = frozenset({"fail", "expired", "canceled"})
 OUTCOMES: Final = {
     pb.INVOICE_STATUS_SUCCESS: "success",
     pb.INVOICE_STATUS_FAIL: "fail",
@@ -149,6 +202,7 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
     open_deal = deal if deal is not None and screen is not Screen.CHOOSE else None
     return View(
         screen=screen,
+        invoice_id=invoice.invoice_id,
         merchant_name=checkout.merchant_name,
         amount=(optional(deal, "adjusted_amount") if deal else None) or invoice.amount,
         currency=invoice.currency_code,
@@ -163,8 +217,10 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
         choose_until=_until(invoice.expires_at, now),
         pay_until=_until(open_deal.expires_at, now) if open_deal else None,
         outcome=outcome,
+        finished_at=_until(invoice.finished_at, now) if invoice.HasField("finished_at") else None,
+        late_money=_late_money(checkout),
         return_url=return_url,
-        refresh=_refresh(screen, page, return_url),
+        refresh=_refresh(screen, page, return_url, stays=outcome in LATE_OUTCOMES and open_deal is not None),
     )
 
 
@@ -200,15 +256,6 @@ def in_groups(text: str, size: int = 4) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def amount_in_groups(text: str) -> list[str]:
-    """`"1250000.00"` as `["1", "250", "000.00"]`."""
-    whole, point, fraction = text.partition(".")
-    first = len(whole) % 3 or min(3, len(whole))
-    groups = [whole[:first], *(whole[start : start + 3] for start in range(first, len(whole), 3))]
-    groups[-1] += point + fraction
-    return groups
-
-
 def _method(choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None) -> Method:
     method = choice.offer.method
     return Method(
@@ -240,10 +287,13 @@ def _nothing_to_choose(checkout: pb.GetCheckoutResponse) -> str | None:
 
 
 def _until(stamp: object, now: datetime) -> Until:
-    end = datetime_from(stamp)  # type: ignore[arg-type]  # a protobuf Timestamp
-    seconds_left = max((end - now).total_seconds(), 0)
-    text = f"{end:%H:%M} UTC" if end.date() == now.date() else f"{end:%-d %B, %H:%M} UTC"
-    return Until(text=text, iso=end.isoformat(timespec="seconds"), minutes_left=-int(-seconds_left // 60))
+    return Until(at=datetime_from(stamp), now=now)  # type: ignore[arg-type]  # a protobuf Timestamp
+
+
+def _late_money(checkout: pb.GetCheckoutResponse) -> LateMoney | None:
+    if not checkout.HasField("case"):
+        return None
+    return LateMoney(checkout.case.number, optional(checkout.case, "outcome"))
 
 
 def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
@@ -252,9 +302,10 @@ def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
     return web_url(optional(invoice, "success_url" if outcome == "success" else "fail_url"))
 
 
-def _refresh(screen: Screen, page: str, return_url: str | None) -> Refresh | None:
+def _refresh(screen: Screen, page: str, return_url: str | None, *, stays: bool) -> Refresh | None:
+    """stays  who may have sent money in vain is not taken away from where that can be told"""
     if screen is Screen.OUTCOME:
-        return Refresh(RETURN_SECONDS, return_url) if return_url else None
+        return Refresh(RETURN_SECONDS, return_url) if return_url and not stays else None
     if screen in (Screen.WAITING, Screen.REVIEW):
         return Refresh(WAIT_REFRESH_SECONDS, page)
     return Refresh(PAY_REFRESH_SECONDS, page)

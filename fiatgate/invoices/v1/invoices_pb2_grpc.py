@@ -422,7 +422,8 @@ class CheckoutServiceServicer:
     def OpenCase(self, request, context):
         """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
         operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
-        INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+        INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
+        finished), VALIDATION_ERROR.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

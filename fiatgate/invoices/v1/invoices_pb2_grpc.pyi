@@ -183,7 +183,8 @@ class CheckoutServiceStub:
     OpenCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]
     """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
     operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
-    INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+    INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
+    finished), VALIDATION_ERROR.
     """
 
 @_typing.type_check_only
@@ -214,7 +215,8 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     OpenCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]  # type: ignore[assignment]
     """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
     operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
-    INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+    INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
+    finished), VALIDATION_ERROR.
     """
 
 class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -278,7 +280,8 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_invoices_pb2.OpenCaseResponse, _abc.Awaitable[_invoices_pb2.OpenCaseResponse]]:
         """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
         operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
-        INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT (not finished, finished with success, or no account was ever shown).
+        INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
+        finished), VALIDATION_ERROR.
         """
 
 def add_CheckoutServiceServicer_to_server(servicer: CheckoutServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -47,15 +47,17 @@ class Picture:
 def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseRow:
     """Record late money; the invoice's case, which is the one it had when it had one already.
 
-    Raises INVOICE_NOT_FOUND, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
+    Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
     now = deps.clock.now()
     written, proof = fields.note(note), picture_from(picture)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, fields.invoice_id(invoice_id))
         lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
+        if invoice.status == InvoiceStatus.PENDING:
+            raise errors.deal_state_conflict("The payment is open; nothing is late", status=invoice.status)
         if deal is None or not domain.late_money_possible(InvoiceStatus(invoice.status), has_deal=True):
-            raise errors.deal_state_conflict("No late money is possible here", status=invoice.status)
+            raise errors.invoice_finished(invoice.status)
         opened = Case(
             invoice_id=invoice.id,
             merchant_id=invoice.merchant_id,
@@ -63,8 +65,10 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
             opened_at=now,
             note=written,
         )
-        row = store.insert_case(tx, opened)
-        if row.opened_at == now and proof is not None:  # of a case that was there, nothing is changed
+        row = store.insert_case_if_first(tx, opened)
+        if row is None:  # of one that was there nothing is changed
+            return _found(store.case_of_invoice(tx, invoice.id))
+        if proof is not None:
             keep_picture(tx, deal, ProofKind.CASE, proof, now)
         lifecycle.tell(tx, deps, invoice)
     return row
@@ -106,9 +110,7 @@ def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseRow]:
 def get_case(deps: Deps, *, number: int) -> CaseStory:
     """Raises CASE_NOT_FOUND."""
     with deps.db.autocommit() as connection:
-        row = store.case(connection, number)
-        if row is None:
-            raise errors.case_not_found()
+        row = _found(store.case(connection, number))
         invoice = store.invoice_view(connection, row.invoice_id)
         requisite = store.requisite(connection, invoice.deal_requisite_id) if invoice else None
         if invoice is None or requisite is None:
@@ -123,9 +125,7 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRo
     """Close it with the answer that the customer reads. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
-        known = store.case(tx, number)
-        if known is None:
-            raise errors.case_not_found()
+        known = _found(store.case(tx, number))
         row = store.resolve_case_if_open(
             tx, number, outcome=answer, actor=fields.actor(actor), at=deps.clock.now()
         )
@@ -142,4 +142,10 @@ def get_proof(deps: Deps, *, deal_id: str, kind: ProofKind) -> ProofRow:
         row = store.proof(connection, id, kind)
     if row is None:
         raise errors.proof_not_found()
+    return row
+
+
+def _found(row: CaseRow | None) -> CaseRow:
+    if row is None:
+        raise errors.case_not_found()
     return row

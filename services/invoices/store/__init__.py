@@ -8,7 +8,7 @@
 from services.invoices.store.cases import (
     case,
     case_of_invoice,
-    insert_case,
+    insert_case_if_first,
     newest_cases,
     open_case_count,
     proof,
@@ -60,7 +60,7 @@ __all__ = [
     "finished_invoices",
     "finished_invoices_after",
     "free_requisite",
-    "insert_case",
+    "insert_case_if_first",
     "invoice_count",
     "invoice_page",
     "invoice_view",

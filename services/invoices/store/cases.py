@@ -19,16 +19,16 @@ _PROOFS: Select[Any] = select(
 )
 
 
-def insert_case(tx: Session, case: Case) -> Row[Any]:
-    """The invoice's case: this one, unless it has one already."""
+def insert_case_if_first(tx: Session, case: Case) -> Row[Any] | None:
+    """The new case; None when the invoice has one already."""
     given = {
         name: getattr(case, name) for name in ("invoice_id", "merchant_id", "deal_id", "opened_at", "note")
     }
-    tx.execute(insert(Case).values(given).on_conflict_do_nothing(index_elements=["invoice_id"]))
-    return tx.execute(_CASES.where(Case.invoice_id == case.invoice_id)).one()
+    new = insert(Case).values(given).on_conflict_do_nothing(index_elements=["invoice_id"])
+    return tx.execute(new.returning(*Case.__table__.columns)).one_or_none()
 
 
-def case_of_invoice(connection: Connection, invoice_id: UUID) -> Row[Any] | None:
+def case_of_invoice(connection: Connection | Session, invoice_id: UUID) -> Row[Any] | None:
     return connection.execute(_CASES.where(Case.invoice_id == invoice_id)).one_or_none()
 
 

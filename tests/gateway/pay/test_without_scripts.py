@@ -5,53 +5,16 @@ Screenshots of each state go to tests/screenshots, which git ignores.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from fiatgate.invoices.v1 import invoices_pb2
 from gateway.pay.view import OUTCOMES
 from tests.gateway.desk import Desk, Shop
-
-SCREENSHOTS = Path(__file__).parents[1] / "screenshots"
-PHONE = {"width": 320, "height": 640}
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-
-
-def _chromium() -> str:
-    """Debian's Chromium, installed when we may; playwright's own download is not needed."""
-    found = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        for command in (
-            ["update"],
-            ["install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"],
-        ):
-            quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            subprocess.run(
-                ["apt-get", "-qq", *command], env=quiet, check=False, capture_output=True, timeout=600
-            )
-        found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    return found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, headless."""
-    executable = _chromium()
-    with sync_playwright() as playwright:
-        # Chromium's sandbox refuses root, and containers often have no /dev/shm to speak of.
-        arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        opened = playwright.chromium.launch(executable_path=executable, args=arguments)
-        yield opened
-        opened.close()
+from tests.gateway.pay.conftest import Open
+from tests.gateway.pay.pages import follow, heading, press, seen, status_of
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -60,94 +23,44 @@ def theme(request: pytest.FixtureRequest) -> str:
     return text
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A small phone whose browser runs no scripts. Everything the page asks for must come from us and be allowed."""
-    yield from _phone(browser, "light")
-
-
-def _phone(browser: Browser, theme: Any) -> Iterator[Page]:
-    context = browser.new_context(viewport=PHONE, color_scheme=theme, java_script_enabled=False)  # type: ignore[arg-type]
-    context.set_default_timeout(10_000)
-    opened = context.new_page()
-    complaints: list[str] = []
-
-    def complain(message: ConsoleMessage) -> None:
-        if message.location["url"] != opened.url:  # that the page itself is a 404 is no news
-            complaints.append(message.text)
-
-    opened.on("console", complain)
-    yield opened
-    context.close()
-    assert complaints == []
-
-
-def seen(page: Page, name: str) -> None:
-    """Takes a picture, and sees that nothing is cut off at the side."""
-    SCREENSHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"pay-{name}.png", full_page=True)
-    box = page.locator("main").bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= page.viewport_size["width"]  # type: ignore[index]
-
-
-def heading(page: Page, text: str) -> None:
-    expect(page.get_by_role("heading", level=1)).to_have_text(text)
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
-
-
-def follow(page: Page, name: str) -> None:
-    page.get_by_role("link", name=name).click()
-
-
-def status_of(shop: Shop, invoice: dict[str, Any]) -> str:
-    data = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
-    deal = data["deal"]
-    return f"{data['status']} {deal['sub_status']}" if deal else str(data["status"])
-
-
 # -- the way through
 
 
-def test_a_customer_pays(browser: Browser, desk: Desk, shop: Shop, theme: str) -> None:
+def test_a_customer_pays(open_page: Open, desk: Desk, shop: Shop, theme: str) -> None:
     invoice = shop.create(amount="1234.50" if theme == "light" else "1234.60", purpose="Two lamps & a table")
-    for page in _phone(browser, theme):
-        page.goto(invoice["payment_link"])
-        heading(page, "Choose how to pay")
-        expect(page.locator("header")).to_contain_text("Lamp shop")
-        expect(page.locator("header")).to_contain_text("Two lamps & a table")
-        total = "1265.37" if theme == "light" else "1265.47"  # 2.5 % are the customer's, rounded up
-        expect(page.get_by_role("button")).to_contain_text(f"You pay {total}")
-        seen(page, f"choose-{theme}")
+    page = open_page(scripts=False, color_scheme=theme)
+    page.goto(invoice["payment_link"])
+    heading(page, "Choose how to pay")
+    expect(page.locator("header")).to_contain_text("Lamp shop")
+    expect(page.locator("header")).to_contain_text("Two lamps & a table")
+    total = "1,265.37" if theme == "light" else "1,265.47"  # 2.5 % are the customer's, rounded up
+    expect(page.get_by_role("button")).to_contain_text(total)
+    seen(page, f"choose-{theme}")
 
-        press(page, "Card to card")
-        heading(page, "Pay with Card to card")
-        expect(page.locator(".value.big")).to_contain_text(total)
-        expect(page.locator(".account")).to_have_text("4000002500003155")  # in groups for the eye only
-        expect(page.locator("dl")).to_contain_text("Alex Tester")
-        expect(page.locator("dl")).to_contain_text("Test Bank")
-        expect(page.locator(".steps time")).to_contain_text("UTC")
-        seen(page, f"pay-{theme}")
+    press(page, "Card to card")
+    heading(page, "Pay with Card to card")
+    expect(page.locator(".value.big")).to_contain_text(total)
+    expect(page.locator(".account")).to_have_text("4000002500003155")  # in groups for the eye only
+    expect(page.locator("dl")).to_contain_text("Alex Tester")
+    expect(page.locator("dl")).to_contain_text("Test Bank")
+    expect(page.locator(".steps time")).to_contain_text("UTC")
+    seen(page, f"pay-{theme}")
 
-        press(page, "I have paid")
-        heading(page, "We are checking your payment")
-        assert status_of(shop, invoice) == "pending awaiting_confirmation"
-        seen(page, f"waiting-{theme}")
+    press(page, "I have paid")
+    heading(page, "We are checking your payment")
+    assert status_of(shop, invoice) == "pending awaiting_confirmation"
+    seen(page, f"waiting-{theme}")
 
-        deal = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]["deal"]
-        desk.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"]))
-        if theme == "dark":
-            follow(page, "Look again now")
-        # Else nobody touches anything: the page looks again by itself.
-        expect(page.get_by_role("heading", level=1)).to_have_text("Payment received", timeout=15_000)
-        expect(page.get_by_role("link", name="Return to Lamp shop")).to_have_attribute(
-            "href", invoice["success_url"]
-        )
-        seen(page, f"success-{theme}")
+    deal = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]["deal"]
+    desk.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"]))
+    if theme == "dark":
+        follow(page, "Look again now")
+    # Else nobody touches anything: the page looks again by itself.
+    expect(page.get_by_role("heading", level=1)).to_have_text("Payment received", timeout=15_000)
+    expect(page.get_by_role("link", name="Return to Lamp shop")).to_have_attribute(
+        "href", invoice["success_url"]
+    )
+    seen(page, f"success-{theme}")
 
 
 def test_the_customer_is_sent_back_to_the_shop(page: Page, desk: Desk, shop: Shop) -> None:
@@ -170,7 +83,7 @@ def test_a_customer_chooses_another_method(page: Page, desk: Desk, shop: Shop) -
     seen(page, "choose-another")
     press(page, "Bank transfer")
     heading(page, "Pay with Bank transfer")
-    expect(page.locator(".value.big")).to_contain_text("2040.00")
+    expect(page.locator(".value.big")).to_contain_text("2,040.00")
     expect(page.locator(".account")).to_have_text("DE89 3704 0044 0532 0130 00")
     expect(page.locator("dl")).not_to_contain_text("Bank")
 
@@ -297,6 +210,7 @@ def test_everything_works_from_the_keyboard(page: Page, shop: Shop) -> None:
     expect(page.get_by_role("button").first).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Pay with")
+    page.keyboard.press("Tab")  # the QR code
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="I have paid")).to_be_focused()
     page.keyboard.press("Enter")
@@ -322,5 +236,5 @@ def test_an_unknown_payment_says_so_kindly(page: Page, shop: Shop) -> None:
 
 def test_every_outcome_of_the_api_has_words(shop: Shop) -> None:
     """A status that the template doesn't know would be a blank page at the worst moment."""
-    template = (Path(__file__).parents[2] / "gateway/pay/templates/outcome.html").read_text()
+    template = (Path(__file__).parents[3] / "gateway/pay/templates/outcome.html").read_text()
     assert all(f'"{outcome}"' in template for outcome in OUTCOMES.values())

@@ -1,0 +1,151 @@
+"""The languages of the customer's page: which one is asked for, its words, its numbers, dates and money.
+
+The catalogs are `locales/<code>.po`, committed as translators write them and read at the first use in each process: no
+build step, and no compiled file that could be older than its source. English stands in the templates themselves.
+"""
+
+import gettext
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache, cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+from babel import Locale
+from babel.dates import format_date, format_time, format_timedelta
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import format_currency
+from markupsafe import Markup, escape
+
+LOCALES: Final = Path(__file__).parent / "locales"
+
+# In their own words and in the order of the switcher.
+NAMES: Final[Mapping[str, str]] = {
+    "en": "English",
+    "es": "Español",
+    "pt": "Português",
+    "de": "Deutsch",
+    "fr": "Français",
+    "tr": "Türkçe",
+    "ru": "Русский",
+    "uk": "Українська",
+    "kk": "Қазақша",
+    "hi": "हिन्दी",
+    "ar": "العربية",
+    "zh": "中文",
+}
+DEFAULT: Final = "en"
+
+ACCEPTED_MAX_CHARACTERS: Final = 1000
+_QUALITY: Final = re.compile(r"\s*q=([01](?:\.[0-9]{0,3})?)\s*").fullmatch
+_NUMBER: Final = re.compile(r"[0-9](?:.*[0-9])?")
+_HOURS_NEVER: Final = 10**9  # the threshold above which Babel would say "2 hours" for 90 minutes
+
+
+def N_(message: str) -> str:  # noqa: N802  gettext's own name for it
+    """Marks a sentence for the catalogs; it's translated where it is shown."""
+    return message
+
+
+@dataclass(frozen=True)
+class Language:
+    """One of NAMES; `words` translates what stands in the templates."""
+
+    code: str
+    words: gettext.NullTranslations
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.code]
+
+    @property
+    def direction(self) -> str:
+        """`ltr` or `rtl`, for the `dir` of the page."""
+        return self.locale.text_direction
+
+    @cached_property
+    def locale(self) -> Locale:
+        return Locale.parse(self.code)
+
+    def text(self, message: str) -> str:
+        """A sentence of ours in this language."""
+        return self.words.gettext(message) if message else ""
+
+    def money(self, amount: str, currency: str) -> Markup:
+        """Digits, with two decimals as everywhere, in the language's form.
+
+        What is there for the eye alone carries `class="unit"`: copied by hand, an amount is a number that a bank's form
+        takes.
+        """
+        text = format_currency(Decimal(amount), currency, locale=self.locale, currency_digits=False)
+        found = _NUMBER.search(text)
+        if found is None:
+            return Markup("<bdi>{}</bdi>").format(text)
+        before, number, after = text[: found.start()], found[0], text[found.end() :]
+        if before[-1:].isalpha():  # "KZT1,000.00" reads badly
+            before += "\N{NO-BREAK SPACE}"
+        group = self.locale.number_symbols["latn"]["group"]
+        digits = _unit(group).join(escape(part) for part in number.split(group))
+        return Markup('<bdi class="amount">{}{}{}</bdi>').format(_unit(before), digits, _unit(after))
+
+    def minutes(self, minutes: int) -> str:
+        """`15 minutes`."""
+        return format_timedelta(
+            timedelta(minutes=minutes), granularity="minute", threshold=_HOURS_NEVER, locale=self.locale
+        )
+
+    def moment(self, at: datetime, now: datetime) -> str:
+        """The time of day in UTC, with the date when it isn't today's."""
+        time = f"{format_time(at, 'short', tzinfo=UTC, locale=self.locale)} UTC"
+        if at.astimezone(UTC).date() == now.astimezone(UTC).date():
+            return time
+        return f"{format_date(at.astimezone(UTC), 'medium', locale=self.locale)}, {time}"
+
+
+def _unit(text: str) -> Markup:
+    return Markup('<span class="unit">{}</span>').format(text) if text else Markup()
+
+
+@cache
+def language(code: str) -> Language:
+    """A language of NAMES."""
+    if code == DEFAULT:
+        return Language(code, gettext.NullTranslations())
+    with (LOCALES / f"{code}.po").open("rb") as file:
+        catalog = read_po(file, locale=code)
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    compiled.seek(0)
+    return Language(code, gettext.GNUTranslations(compiled))
+
+
+def chosen(*, asked: str, remembered: str, accepted: str) -> Language:
+    """The customer's language: the one just asked for, else the one chosen before, else the best of Accept-Language."""
+    for code in (asked, remembered):
+        if code in NAMES:
+            return language(code)
+    return language(best_of(accepted))
+
+
+def best_of(accepted: str) -> str:
+    """The first of the best in an Accept-Language header (RFC 9110, 12.5.4): of `pt-BR` the language is what counts."""
+    best, best_quality = DEFAULT, Decimal(0)
+    for each in accepted[:ACCEPTED_MAX_CHARACTERS].split(","):
+        tag, _, parameter = each.partition(";")
+        code = tag.strip().lower().partition("-")[0]
+        quality = _quality(parameter)
+        if code in NAMES and quality > best_quality:
+            best, best_quality = code, quality
+    return best
+
+
+def _quality(parameter: str) -> Decimal:
+    if not parameter.strip():
+        return Decimal(1)
+    found = _QUALITY(parameter)
+    return Decimal(found[1]) if found else Decimal(0)

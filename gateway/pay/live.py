@@ -1,0 +1,72 @@
+"""The stream of events behind an open page: it rings whenever the payment has changed, and says nothing else.
+
+What has changed is the page's own matter, which looks again. A hint that gets lost costs a few seconds: the page looks
+by itself as well.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Final
+
+from falcon.asgi import SSEvent
+
+from gateway.hints import Hints
+
+HINT: Final = "fiatgate-hint.invoice"
+STREAMS_MAX: Final = 2000
+STREAMS_PER_PAYMENT: Final = 8
+# Often enough for proxies, which end what is silent for a minute; and how a client that vanished is noticed.
+PING_SECONDS: Final = 20.0
+STREAM_SECONDS: Final = 600.0
+RECONNECT_MILLISECONDS: Final = 3000
+
+
+class Live:
+    """The streams of one worker."""
+
+    def __init__(self, hints: Hints) -> None:
+        self._hints = hints
+        self._open: Counter[str] = Counter()
+
+    def has_room_for(self, invoice_id: str) -> bool:
+        """Whether one more page may listen; one that may not looks again every few seconds."""
+        return self._open[invoice_id] < STREAMS_PER_PAYMENT and self._open.total() < STREAMS_MAX
+
+    async def stream(
+        self, invoice_id: str, *, has_changed: bool, stopping: asyncio.Event
+    ) -> AsyncIterator[SSEvent | None]:
+        """Rings at every change until the client goes, the worker stops, or it's time to connect anew.
+
+        has_changed  ring at once: it did before the client was listening
+        """
+        bell = asyncio.Event()
+        if has_changed:
+            bell.set()
+        self._open[invoice_id] += 1
+        stop_listening = self._hints.on_hint(f"{HINT}.{invoice_id}", lambda *_: bell.set())
+        stopped = asyncio.create_task(stopping.wait())
+        try:
+            yield SSEvent(comment="listening", retry=RECONNECT_MILLISECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STREAM_SECONDS):
+                    while not stopping.is_set():
+                        yield await _next(bell, stopped)
+        finally:
+            stopped.cancel()
+            stop_listening()
+            self._open[invoice_id] -= 1
+            if not self._open[invoice_id]:
+                del self._open[invoice_id]
+
+
+async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool]) -> SSEvent | None:
+    """An event when the bell rings; None, which becomes a comment, when nothing happens for a while."""
+    rung = asyncio.create_task(bell.wait())
+    await asyncio.wait({rung, stopped}, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    rung.cancel()
+    if not bell.is_set():
+        return None
+    bell.clear()
+    return SSEvent(event="changed", text="look")

@@ -1,0 +1,28 @@
+// A clock beside a time limit: quiet at first, plain to see in the last minutes. It counts from what the server said was
+// left, so that a wrong clock in the customer's device does no harm.
+const NEAR_SECONDS = 180;
+
+function clock(seconds) {
+  const whole = Math.max(0, Math.ceil(seconds));
+  const minutes = String(Math.floor(whole / 60));
+  return `${minutes}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+export function startCountdowns(root) {
+  for (const place of root.querySelectorAll("[data-seconds-left]")) {
+    const ends = performance.now() + Number(place.dataset.secondsLeft) * 1000;
+    const face = place.querySelector("[data-clock]");
+    const words = place.dataset.left;
+    const tick = () => {
+      if (!place.isConnected) return;
+      const left = (ends - performance.now()) / 1000;
+      face.textContent = left > 0 ? words.replace("{time}", clock(left)) : place.dataset.over;
+      place.classList.toggle("near", left <= NEAR_SECONDS);
+      const hurry = document.querySelector("[data-hurry]");
+      if (hurry && left <= NEAR_SECONDS && !hurry.textContent) hurry.textContent = hurry.dataset.hurry;
+      if (left > 0) setTimeout(tick, 1000 - ((performance.now() - ends) % 1000 + 1000) % 1000);
+      else document.dispatchEvent(new Event("fiatgate:look"));
+    };
+    tick();
+  }
+}

@@ -1,0 +1,82 @@
+"""A browser for the customer's page: one per session, and a fresh context, as a new customer has it, per test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+PHONE = {"width": 320, "height": 640}
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+Open = Callable[..., Page]
+
+
+def _chromium() -> str:
+    """Debian's Chromium, installed when we may; playwright's own download is not needed."""
+    found = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        for command in (
+            ["update"],
+            ["install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"],
+        ):
+            quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            subprocess.run(
+                ["apt-get", "-qq", *command], env=quiet, check=False, capture_output=True, timeout=600
+            )
+        found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, headless."""
+    executable = _chromium()
+    with sync_playwright() as playwright:
+        # Chromium's sandbox refuses root, and containers often have no /dev/shm to speak of.
+        arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        opened = playwright.chromium.launch(executable_path=executable, args=arguments)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """`open_page(scripts=False, locale="ar", …)`: a small phone of a new customer, other options as playwright's.
+
+    Whatever its pages ask for must come from us and be allowed by our own policy: nothing may be complained about.
+    """
+    complaints: list[str] = []
+    with ExitStack() as contexts:
+
+        def open_one(*, scripts: bool = True, **options: Any) -> Page:
+            context = browser.new_context(
+                **({"viewport": PHONE, "locale": "en-GB"} | options), java_script_enabled=scripts
+            )
+            contexts.callback(context.close)
+            context.set_default_timeout(10_000)
+            page = context.new_page()
+
+            def complain(message: ConsoleMessage) -> None:
+                if message.location["url"] != page.url:  # that the page itself is a 404 is no news
+                    complaints.append(message.text)
+
+            page.on("console", complain)
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            return page
+
+        yield open_one
+    assert complaints == []
+
+
+@pytest.fixture
+def page(open_page: Open) -> Page:
+    """One whose browser runs no scripts."""
+    return open_page(scripts=False)

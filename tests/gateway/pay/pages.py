@@ -1,0 +1,37 @@
+"""What tests of the page do and see. Pictures of each state go to tests/screenshots, which git ignores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.gateway.desk import Shop
+
+SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
+
+
+def seen(page: Page, name: str) -> None:
+    """Takes a picture, and sees that nothing is cut off at the side."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"pay-{name}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+
+
+def follow(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name).click()
+
+
+def status_of(shop: Shop, invoice: dict[str, Any]) -> str:
+    data = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
+    deal = data["deal"]
+    return f"{data['status']} {deal['sub_status']}" if deal else str(data["status"])

@@ -1,0 +1,75 @@
+"""Every state of the page as invoices would tell it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.pay.forms import PICTURE_MAX_BYTES
+from gateway.pay.languages import Language
+from gateway.pay.rendering import render
+from gateway.pay.view import OUTCOMES, view_of
+from kit.proto import timestamp_from
+from tests.gateway.pay.test_view import NOW, PAGE, PAID, a_checkout, a_deal
+
+REQUISITE = pb.Requisite(holder="7", account="4000002500003155", bank="8")
+
+
+def _method(**changes: object) -> pb.CheckoutMethod:
+    method = catalog_pb2.PaymentMethod(method_code="card", name="Card", payment_minutes=15)
+    return pb.CheckoutMethod(
+        offer=catalog_pb2.MethodOffer(method=method),
+        **({"amount_fiat": "102.50"} | changes),  # type: ignore[arg-type]
+    )
+
+
+METHODS = [_method(), _method(amount_fiat="100.00")]
+FINISHED = timestamp_from(NOW - timedelta(days=1))
+
+ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
+    "choose": (a_checkout(methods=METHODS), "choose"),
+    "choose again": (a_checkout(deal=a_deal(), methods=METHODS), "choose"),
+    "choose, nothing to choose": (a_checkout(), "choose"),
+    "pay": (a_checkout(deal=a_deal(), methods=METHODS, requisite=REQUISITE), "pay"),
+    "pay, account gone": (a_checkout(deal=a_deal()), "pay"),
+    "pay, time is up": (
+        a_checkout(deal=a_deal(), requisite=REQUISITE, now=timestamp_from(NOW + timedelta(hours=1))),
+        "pay",
+    ),
+    "cancel before a method": (a_checkout(), "cancel"),
+    "cancel": (a_checkout(deal=a_deal()), "cancel"),
+    "waiting": (a_checkout(deal=a_deal(mark_paid_at=PAID)), "waiting"),
+    "appeal": (a_checkout(deal=a_deal(mark_paid_at=PAID)), "appeal"),
+    "review": (a_checkout(deal=a_deal(status=pb.DEAL_STATUS_APPEAL)), "review"),
+    "late": (a_checkout(status=pb.INVOICE_STATUS_EXPIRED, deal=a_deal()), "late"),
+    "case": (
+        a_checkout(status=pb.INVOICE_STATUS_EXPIRED, deal=a_deal(), case=pb.Case(number=1001)),
+        "outcome",
+    ),
+    "case answered": (
+        a_checkout(status=pb.INVOICE_STATUS_FAIL, deal=a_deal(), case=pb.Case(number=1001, outcome="9")),
+        "outcome",
+    ),
+    **{
+        f"{outcome} {with_deal}": (a_checkout(status=status, deal=a_deal() if with_deal else None), "outcome")
+        for status, outcome in OUTCOMES.items()
+        for with_deal in (True, False)
+    },
+}
+
+
+def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *, notice: str = "") -> str:
+    """The page's HTML."""
+    return render(
+        template,
+        language,
+        prefix="",
+        here=PAGE,
+        page=PAGE,
+        view=view_of(checkout, page=PAGE),
+        notice=notice,
+        note="",
+        note_max_characters=2000,
+        picture_max_bytes=PICTURE_MAX_BYTES,
+    )

@@ -1,0 +1,278 @@
+"""The page in a real browser with its scripts: it follows the payment, helps, and never gets in the way."""
+
+from __future__ import annotations
+
+import psycopg2
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from tests.gateway.desk import Desk, Shop
+from tests.gateway.pay.conftest import Open
+from tests.gateway.pay.pages import follow, heading, press, seen, status_of
+from tests.support.stack import Stack
+
+
+@pytest.fixture
+def page(open_page: Open) -> Page:
+    return open_page()
+
+
+def listening(page: Page, link: str) -> None:
+    """Loads the page and waits until it hears what happens."""
+    with page.expect_response(lambda response: "/events" in response.url and response.ok):
+        page.goto(link)
+
+
+def deal_of(shop: Shop, invoice_id: str) -> str:
+    deal_id: str = shop.get(f"/api/v1/invoices/{invoice_id}").json()["data"]["deal"]["deal_id"]
+    return deal_id
+
+
+def until_expiry(stack: Stack, deal_id: str, seconds: int) -> None:
+    """What nobody waits for in a test."""
+    with psycopg2.connect(stack.database_urls["invoices"]) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deals SET expires_at = now() + make_interval(secs => %s) WHERE id = %s",
+            (seconds, deal_id),
+        )
+    connection.close()
+
+
+# -- it follows the payment
+
+
+def test_the_outcome_shows_within_a_second(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    deal = desk.mark_paid(invoice["invoice_id"], method)
+    listening(page, invoice["payment_link"])
+    heading(page, "We are checking your payment")
+    desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Payment received", timeout=1000)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # so it's read out
+    expect(page).to_have_title("Payment received · Lamp shop")
+
+
+def test_a_change_before_the_page_was_listening_is_not_missed(
+    page: Page, desk: Desk, shop: Shop, method: str
+) -> None:
+    """Between the page and its stream a slow network puts seconds."""
+    invoice = shop.create()
+    deal = desk.mark_paid(invoice["invoice_id"], method)
+
+    def confirm_first(route: Route) -> None:
+        desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
+        route.continue_()
+
+    page.route("**/events*", confirm_first, times=1)
+    page.goto(invoice["payment_link"])
+    heading(page, "Payment received")
+
+
+def test_it_follows_without_a_stream_too(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    """Proxies that hold streams back, NATS away, too many tabs: then it looks every few seconds."""
+    page.clock.install()
+    invoice = shop.create()
+    deal = desk.mark_paid(invoice["invoice_id"], method)
+    page.route("**/events*", lambda route: route.fulfill(status=204))
+    page.goto(invoice["payment_link"])
+    heading(page, "We are checking your payment")
+    desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal.deal_id))
+    page.clock.run_for(9_000)
+    heading(page, "Payment received")
+
+
+def test_the_other_tab_follows(page: Page, shop: Shop) -> None:
+    invoice = shop.create()
+    listening(page, invoice["payment_link"])
+    other = page.context.new_page()
+    listening(other, invoice["payment_link"])
+    press(page, "Card to card")
+    heading(other, "Pay with Card to card")
+    press(page, "I have paid")
+    heading(other, "We are checking your payment")
+
+
+def test_the_end_of_the_time_shows_by_itself(
+    page: Page, desk: Desk, shop: Shop, stack: Stack, method: str
+) -> None:
+    invoice = shop.create()
+    until_expiry(stack, desk.choose(invoice["invoice_id"], method).deal_id, 3)
+    page.goto(invoice["payment_link"])
+    expect(page.locator(".countdown")).to_have_class("countdown near")
+    expect(page.locator(".hurry")).to_contain_text("Little time is left")
+    heading(page, "Time ran out")
+    expect(page.get_by_role("link", name="I have already paid")).to_be_visible()
+
+
+# -- it helps
+
+
+def test_the_countdown_is_quiet_at_first(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    page.clock.install()
+    invoice = shop.create()
+    desk.choose(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    expect(page.locator(".countdown")).to_have_class("countdown")
+    expect(page.locator("[data-clock]")).to_have_text("15:00 left")
+    expect(page.locator(".hurry")).to_be_empty()
+    page.clock.run_for(12 * 60_000 + 1000)
+    expect(page.locator("[data-clock]")).to_have_text("2:59 left")
+    expect(page.locator(".countdown")).to_have_class("countdown near")
+
+
+def test_what_has_to_be_typed_elsewhere_can_be_copied(
+    page: Page, desk: Desk, shop: Shop, method: str
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    invoice = shop.create(amount="1500.00")
+    desk.choose(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    for name, text in (
+        ("Copy the amount", "1537.50"),
+        ("Copy the account", "4000002500003155"),
+        ("Copy the name", "Alex Tester"),
+        ("Copy the bank", "Test Bank"),
+    ):
+        button = page.get_by_role("button", name=name)
+        button.click()
+        expect(button).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == text
+    expect(button).to_have_text("Copy")
+
+
+def test_the_account_is_there_as_a_qr_code(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    desk.choose(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    page.get_by_text("Show the account as a QR code").click()
+    picture = page.get_by_alt_text("QR code of the account")
+    page.wait_for_function("picture => picture.naturalWidth > 0", arg=picture.element_handle())
+
+
+def test_times_are_the_customers_own(open_page: Open, shop: Shop) -> None:
+    page = open_page(timezone_id="Asia/Almaty", locale="de-DE")
+    page.goto(shop.create()["payment_link"])
+    shown = page.locator("time").first
+    expect(shown).not_to_contain_text("UTC")
+    moment = page.evaluate(
+        "at => new Intl.DateTimeFormat('de', {timeStyle: 'short', timeZone: 'Asia/Almaty'}).format(new Date(at))",
+        shown.get_attribute("datetime"),
+    )
+    expect(shown).to_contain_text(moment)
+
+
+def test_the_customer_may_stay_with_the_receipt(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    page.clock.install()
+    invoice = shop.create(success_url=f"{shop.url}/healthz")
+    desk.confirm(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    press(page, "Stay here")
+    page.clock.run_for(60_000)
+    heading(page, "Payment received")
+    expect(page.locator(".receipt")).to_contain_text(invoice["invoice_id"])
+    page.evaluate("window.print = () => { document.title = 'printed' }")
+    press(page, "Print the receipt")
+    expect(page).to_have_title("printed")
+
+
+def test_the_customer_is_sent_back_to_the_shop(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    page.clock.install()
+    elsewhere = f"{shop.create()['payment_link']}?from=page"
+    invoice = shop.create(success_url=elsewhere)
+    desk.confirm(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    expect(page.get_by_role("button", name="Stay here")).to_be_visible()
+    page.clock.run_for(7_000)
+    page.wait_for_url(elsewhere)
+
+
+# -- it never gets in the way
+
+
+def test_a_double_click_is_one(page: Page, shop: Shop) -> None:
+    invoice = shop.create()
+    page.goto(invoice["payment_link"])
+    page.get_by_role("button", name="Card to card").dblclick()
+    heading(page, "Pay with Card to card")
+    page.get_by_role("button", name="I have paid").dblclick()
+    heading(page, "We are checking your payment")
+    assert status_of(shop, invoice) == "pending awaiting_confirmation"
+
+
+def test_the_page_does_not_wait_for_its_scripts(page: Page, shop: Shop) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/*.js", hold)
+    invoice = shop.create()
+    page.goto(invoice["payment_link"], wait_until="commit")
+    press(page, "Card to card")
+    heading(page, "Pay with Card to card")
+    press(page, "I have paid")
+    heading(page, "We are checking your payment")
+    assert held
+    for route in held:
+        route.fulfill(body="", content_type="text/javascript")
+
+
+def test_the_way_back_leads_to_the_state_as_it_is(page: Page, shop: Shop) -> None:
+    invoice = shop.create()
+    page.goto(invoice["payment_link"])
+    press(page, "Card to card")
+    press(page, "I have paid")
+    heading(page, "We are checking your payment")
+    page.go_back()
+    heading(page, "We are checking your payment")
+
+
+def test_what_is_being_written_is_not_taken_away(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    desk.mark_paid(invoice["invoice_id"], method)
+    listening(page, invoice["payment_link"] + "/appeal")
+    page.get_by_label("Your message").fill("Paid at noon")
+    page.evaluate("document.dispatchEvent(new Event('fiatgate:look'))")
+    with page.expect_response(invoice["payment_link"] + "/appeal"):
+        pass
+    expect(page.get_by_label("Your message")).to_have_value("Paid at noon")
+
+
+# -- late money, and pictures
+
+
+def test_late_money_becomes_a_case_and_its_answer_arrives(
+    page: Page, desk: Desk, shop: Shop, method: str
+) -> None:
+    invoice = shop.create()
+    desk.choose(invoice["invoice_id"], method)
+    desk.cancel(invoice["invoice_id"])
+    page.goto(invoice["payment_link"])
+    follow(page, "I have already paid")
+    page.get_by_label("Your message").fill("At noon, from my bank")
+    press(page, "Look for my money")
+    heading(page, "Payment canceled")
+    number = int(page.locator(".case .number").inner_text())
+    assert desk.deals.GetCase(pb.GetCaseRequest(number=number)).case.note == "At noon, from my bank"
+    assert status_of(shop, invoice) == "canceled canceled_by_operator"
+    with page.expect_response(lambda response: "/events" in response.url):
+        page.reload()
+    desk.deals.ResolveCase(pb.ResolveCaseRequest(number=number, outcome="Sent back to your account"))
+    expect(page.locator("blockquote")).to_have_text("Sent back to your account")
+    seen(page, "case-answered")
+
+
+def test_a_picture_that_is_too_large_is_told_of_before_it_travels(
+    page: Page, desk: Desk, shop: Shop, method: str
+) -> None:
+    invoice = shop.create()
+    desk.mark_paid(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"] + "/appeal")
+    large = {"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n" + bytes(6_000_000)}
+    page.get_by_label("A picture of your receipt").set_input_files(large)  # type: ignore[arg-type]
+    press(page, "Ask for a check")
+    assert page.evaluate("document.querySelector('#picture').validationMessage") == (
+        "That picture is larger than 5 MB."
+    )
+    heading(page, "What is wrong?")
