@@ -212,9 +212,18 @@ def _rows(schema: Json, schemas: Mapping[str, Json], prefix: str = "") -> Iterat
     if "$ref" in schema:
         schema = schemas[named(schema["$ref"])]
     for name, each in schema["properties"].items():
-        yield f"{prefix}{name}", each, name in schema.get("required", ())
+        told = {"description": _description(each, schemas), **each}
+        yield f"{prefix}{name}", told, name in schema.get("required", ())
         if "properties" in each:
             yield from _rows(each, schemas, f"{prefix}{name}.")
+
+
+def _description(schema: Json, schemas: Mapping[str, Json]) -> str:
+    """Its own, or that of the object it refers to."""
+    for each in (schema, *schema.get("anyOf", ())):
+        if "$ref" in each:
+            return str(schemas[named(each["$ref"])]["description"])
+    return ""
 
 
 # -- filters
@@ -251,12 +260,10 @@ def type_text(schema: Json) -> Markup:
         return Markup('<a href="#{0}">{0}</a>').format(name)
     if "anyOf" in schema:
         return Markup(" or ").join(type_text(each) for each in schema["anyOf"])
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    words = Markup(" or ").join(escape(each) for each in types)
-    if types[0] == "array":
-        items = schema["items"]
-        return Markup("array of {}").format(type_text(items))
-    return words + _bounds(schema)
+    if schema["type"] == "array":
+        return Markup("array of {}").format(type_text(schema["items"]))
+    first, *others = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return Markup(" or ").join([escape(first) + _bounds(schema), *(escape(each) for each in others)])
 
 
 def _bounds(schema: Json) -> Markup:

@@ -5,7 +5,10 @@ import hmac
 
 
 def is_genuine(secret: str, timestamp: str, signature: str, body: bytes) -> bool:
-    """timestamp, signature: the headers X-Signature-Timestamp and X-Signature, "" when missing; body: raw, unparsed."""
+    """timestamp, signature: the headers X-Signature-Timestamp and X-Signature, "" when missing.
+
+    body: the raw bytes, before anything has parsed them.
+    """
     signed = timestamp.encode() + b"." + body
     expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected.encode(), signature.encode())
