@@ -13,6 +13,11 @@ import grpc
 from google.rpc import error_details_pb2, status_pb2
 
 from fiatgate.errors.v1 import error_reason_pb2
+from kit import metrics
+
+UNEXPECTED: Final = metrics.counter(
+    "unexpected_errors", "Bugs: each is one INTERNAL_ERROR with an error_id in the log"
+)
 
 DOMAIN: Final = "fiatgate"
 STATUS_DETAILS_KEY: Final = "grpc-status-details-bin"
@@ -121,6 +126,7 @@ def unexpected() -> Refused:
     """INTERNAL_ERROR with a fresh `error_id`; whoever makes one writes the full story to the log under that
     id.
     """
+    UNEXPECTED.inc()
     return Refused(
         "INTERNAL_ERROR",
         "Unexpected server error",

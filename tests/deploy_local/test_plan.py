@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
+from deploy.local.databases import SERVICES
+from deploy.local.errors import CannotStart
 from deploy.local.home import Home
-from deploy.local.plan import Plan, make_plan
+from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
+from gateway.config import GatewaySettings
 
 
 def plan_for(folder: Path, caller: dict[str, str]) -> Plan:
@@ -57,6 +61,51 @@ def test_every_address_is_on_loopback_and_its_own(plan: Plan) -> None:
     addresses = [value for name, value in plan.environment.items() if name.endswith("_ADDRESS")]
     assert len(set(addresses)) == len(addresses) == 5
     assert all(address.startswith("127.0.0.1:") for address in addresses)
+
+
+def test_every_process_has_its_own_port_for_metrics_and_each_worker_of_the_gateway_one(plan: Plan) -> None:
+    assert set(plan.metrics) == {*SERVICES, "gateway"}
+    addresses = [address for each in plan.metrics.values() for address in each]
+    assert len(set(addresses)) == len(addresses) == len(SERVICES) + 2
+    for process, (first, *_) in plan.metrics.items():
+        assert plan.environment[f"FIATGATE_{process.upper()}_METRICS_BIND"] == first
+    assert plan.as_json(process_id=1, ready=True)["metrics"] == plan.metrics
+    assert GatewaySettings.model_fields["gateway_workers"].default == GATEWAY_WORKERS
+
+
+def test_more_workers_of_the_gateway_have_more_ports_in_a_row(tmp_path: Path) -> None:
+    ports = [
+        int(address.rpartition(":")[2])
+        for address in plan_for(tmp_path, {"FIATGATE_GATEWAY_WORKERS": "4"}).metrics["gateway"]
+    ]
+    assert ports == list(range(ports[0], ports[0] + 4))
+
+
+def test_a_prometheus_that_is_asked_for_scrapes_every_process_and_has_the_rules(tmp_path: Path) -> None:
+    program = tmp_path / "prometheus"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    plan = plan_for(tmp_path / "home", {"PATH": str(tmp_path), "FIATGATE_PROMETHEUS": "prometheus"})
+    assert plan.prometheus is not None
+    (supervised,) = [each for each in plan.programs if each.name == "prometheus"]
+    plan.prometheus.write_config()
+
+    (written,) = [word.partition("=")[2] for word in supervised.command if word.startswith("--config.file=")]
+    config = yaml.safe_load(Path(written).read_text())
+    (job,) = config["scrape_configs"]
+    assert sorted(job["static_configs"][0]["targets"]) == sorted(
+        address for addresses in plan.metrics.values() for address in addresses
+    )
+    (rules,) = config["rule_files"]
+    assert yaml.safe_load(Path(rules).read_text())["groups"]
+    assert f"--web.listen-address={plan.prometheus.url.removeprefix('http://')}" in supervised.command
+    assert str(program) in supervised.command
+
+
+def test_no_prometheus_unless_it_is_asked_for_and_a_missing_one_is_told(plan: Plan, tmp_path: Path) -> None:
+    assert plan.prometheus is None
+    with pytest.raises(CannotStart, match="FIATGATE_PROMETHEUS=prometheus-of-nobody"):
+        plan_for(tmp_path / "other", {"PATH": "/bin", "FIATGATE_PROMETHEUS": "prometheus-of-nobody"})
 
 
 def test_nothing_secret_is_on_a_command_line(plan: Plan) -> None:

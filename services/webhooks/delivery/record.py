@@ -32,7 +32,13 @@ ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "How long attempt
 
 log = structlog.get_logger(__name__)
 
+LEASE_LOST = "lease_lost"
 _VERDICT_NAMES = {Delivered: "delivered", RetryAt: "retry", Dead: "dead", Unchanged: "unchanged"}
+for (
+    _trigger
+) in Trigger:  # there at 0 from the start: a series that begins with 1 has not grown, for Prometheus
+    for _name in (*_VERDICT_NAMES.values(), LEASE_LOST):
+        ATTEMPTS.labels(_trigger, _name)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Recorder:
 def _tell(outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
     """One wide line per attempt, and counted."""
     claimed = outcome.claimed
-    verdict_name = "lease_lost" if fenced else _VERDICT_NAMES[type(verdict)]
+    verdict_name = LEASE_LOST if fenced else _VERDICT_NAMES[type(verdict)]
     ATTEMPTS.labels(claimed.trigger, verdict_name).inc()
     ATTEMPT_SECONDS.labels(claimed.trigger).observe(outcome.duration_ms / 1000)
     log.info(

@@ -1,0 +1,222 @@
+"""What is watched from outside: the running stack's metrics, and the dashboard, alerts and documents that name them."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import promql_parser
+import pytest
+import requests
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from deploy.local.databases import SERVICES
+from tests.support.stack import Stack
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+FOLDER: Final = ROOT / "deploy" / "observability"
+OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
+SEVERITIES: Final = {"critical", "warning"}
+ADDED_BY_PROMETHEUS: Final = {"instance", "job"}
+
+Json = dict[str, Any]
+
+
+# -- what the files name
+
+
+@cache
+def alerts() -> dict[str, Json]:
+    groups = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+@cache
+def panels() -> list[Json]:
+    return [
+        panel
+        for panel in json.loads((FOLDER / "dashboard.json").read_text())["panels"]
+        if panel["type"] != "row"
+    ]
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    """Where it stands, and the query."""
+    for name, rule in alerts().items():
+        yield name, rule["expr"]
+    for panel in panels():
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"].replace("$__rate_interval", "5m")
+
+
+def selectors(query: str) -> list[promql_parser.VectorSelector]:
+    """Every metric a query reads; ValueError when it is no PromQL."""
+    found: list[promql_parser.VectorSelector] = []
+
+    def visit(node: promql_parser.Expr) -> None:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.append(node)
+
+    promql_parser.walk(promql_parser.parse(query), pre_visit=visit)
+    return found
+
+
+# -- what runs
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """Of all processes: sample name -> its label names (empty while it has no series), and the families."""
+
+    labels: Mapping[str, set[str]]
+    families: set[str]
+    values: Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+    def total(self, name: str, **labels: str) -> float:
+        """The sum over all processes and all labels that are not given."""
+        wanted = labels.items()
+        return sum(value for (each, has), value in self.values.items() if each == name and wanted <= has)
+
+
+SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "counter": ("_total",),
+    "histogram": ("_bucket", "_sum", "_count"),
+    "gauge": ("",),
+}
+
+
+def scraped(stack: Stack) -> Scrape:
+    labels: dict[str, set[str]] = {}
+    values: dict[tuple[str, frozenset[tuple[str, str]]], float] = defaultdict(lambda: 0)
+    families = set()
+    for addresses in stack.home.running_stack()["metrics"].values():
+        for address in addresses:
+            text = requests.get(f"http://{address}/metrics", timeout=10).text
+            for family in text_string_to_metric_families(text):
+                families.add(family.name)
+                for suffix in SUFFIXES[family.type]:
+                    labels.setdefault(family.name + suffix, set())
+                for sample in family.samples:
+                    labels[sample.name] |= sample.labels.keys()
+                    values[sample.name, frozenset(sample.labels.items())] += sample.value
+    return Scrape(labels, families, values)
+
+
+def test_every_process_answers_scrapes(stack: Stack) -> None:
+    now = scraped(stack)
+    processes = {
+        service: now.total("fiatgate_build_info", service=service) for service in (*SERVICES, "gateway")
+    }
+    assert processes == {**dict.fromkeys(SERVICES, 1), "gateway": 2}
+    for service in SERVICES:
+        assert now.total("fiatgate_database_up", service=service) == 1
+        assert now.total("fiatgate_db_pool_connections", service=service, state="limit") > 0
+
+
+def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack) -> None:
+    before = scraped(stack)
+    stack.request("GET", "/api/v1/invoices/nobody-s", api_key="fg_nobody")
+    stack.request("GET", "/made/up/by/the/client")
+    port = stack.port
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(b"no http\r\n\r\n")
+        assert connection.recv(100)
+    after = scraped(stack)
+
+    def grew(name: str, **labels: str) -> float:
+        return after.total(name, **labels) - before.total(name, **labels)
+
+    route = "/api/v1/invoices/{invoice_ref}"
+    assert grew("fiatgate_http_requests_total", route=route, status="403", code="API_KEY_INVALID") == 1
+    assert grew("fiatgate_http_request_seconds_count", route=route, method="GET") == 1
+    assert grew("fiatgate_http_requests_total", route="none", method="", code="NOT_FOUND") == 1
+    assert grew("fiatgate_http_requests_total", route="not_http", status="400") == 1
+    authenticate = "/fiatgate.merchants.v1.MerchantsService/Authenticate"
+    assert grew("fiatgate_rpc_calls_total", method=authenticate, reason="API_KEY_INVALID") == 1
+
+
+# -- what is named is there
+
+
+def test_every_metric_of_the_dashboard_and_the_alerts_is_in_a_scrape(stack: Stack) -> None:
+    there = scraped(stack).labels
+    missing = {
+        (place, selector.name)
+        for place, query in queries()
+        for selector in selectors(query)
+        if selector.name not in there
+    }
+    assert not missing, "it would show nothing, and warn of nothing, for ever"
+
+
+def test_every_label_that_is_asked_for_is_there(stack: Stack) -> None:
+    there = scraped(stack).labels
+    missing = {
+        (place, selector.name, matcher.name)
+        for place, query in queries()
+        for selector in selectors(query)
+        for matcher in selector.matchers.matchers
+        if there[selector.name or ""] and matcher.name not in there[selector.name or ""] | ADDED_BY_PROMETHEUS
+    }
+    assert not missing, "a matcher of a label that nothing has matches nothing"
+
+
+@pytest.mark.parametrize("query", ["sum(rate(up[5m])", "max by service (up)", "up > > 1"])
+def test_a_query_that_is_wrong_is_noticed(query: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        selectors(query)
+
+
+def test_a_query_names_its_metrics() -> None:
+    query = 'sum(rate(a_total{b="c"}[5m])) / sum(d) > 1 or absent(e)'
+    assert sorted(selector.name or "" for selector in selectors(query)) == ["a_total", "d", "e"]
+
+
+# -- what is there is explained
+
+
+def test_every_metric_is_explained(stack: Stack) -> None:
+    ours = {each for each in scraped(stack).families if each.startswith("fiatgate_")}
+    assert len(ours) > 25
+    unknown = {
+        each
+        for each in ours
+        if f"`{each}`" not in OPERATIONS and f"`{each[len('fiatgate_') :]}`" not in OPERATIONS
+    }
+    assert not unknown, "in no table of docs/operations.md"
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_an_alert_tells_how_bad_it_is_and_what_to_do(name: str) -> None:
+    rule = alerts()[name]
+    assert rule["labels"]["severity"] in SEVERITIES
+    assert rule["annotations"]["summary"]
+    assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{name.lower()}"
+
+
+def test_every_alert_has_its_paragraph_and_every_paragraph_its_alert() -> None:
+    sections = re.findall(r"^### (Fiatgate\w+)\n\n(.+)", OPERATIONS, re.MULTILINE)
+    assert [name for name, _ in sections] and {name for name, _ in sections} == set(alerts())
+
+
+def test_the_dashboard_has_no_panel_over_another() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in panels():
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert place["x"] + place["w"] <= 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in panels()}) == len(panels())
