@@ -5,8 +5,8 @@ from typing import Final
 import falcon
 import falcon.asgi
 
-from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest
 from gateway.exchange import Request
+from gateway.keys import Keys
 from gateway.wiring import Deps
 from kit.errors import unauthenticated
 
@@ -22,7 +22,7 @@ class Authentication:
     """
 
     def __init__(self, deps: Deps) -> None:
-        self._merchants = deps.merchants
+        self._keys = Keys(deps.merchants)
         self._rate_limit = deps.rate_limit
 
     async def process_request(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -41,7 +41,7 @@ class Authentication:
         key = req.get_header("X-Api-Key")
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
-        answer = await self._merchants.Authenticate(AuthenticateRequest(api_key=key))
+        answer = await self._keys.authenticate(key)
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
         if self._rate_limit is not None:
