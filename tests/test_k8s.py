@@ -182,6 +182,18 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
     assert bind == f"0.0.0.0:{port}", "loopback inside a pod is reached by nobody"
 
 
+@on_deployments
+def test_every_process_of_a_pod_shows_its_metrics_on_a_named_port(deployment: Manifest) -> None:
+    host, _, first = shared_settings()["FIATGATE_METRICS_BIND"].rpartition(":")
+    fields = settings_class(deployment).model_fields
+    processes = fields["gateway_workers"].default if "gateway_workers" in fields else 1
+    named = [
+        port["containerPort"] for port in container(deployment)["ports"] if port["name"].startswith("metrics")
+    ]
+    assert host == "0.0.0.0"
+    assert named == list(range(int(first), int(first) + processes))
+
+
 def test_customers_are_sent_to_the_ingress() -> None:
     (ingress,) = of_kind("Ingress")
     host = ingress["spec"]["rules"][0]["host"]
