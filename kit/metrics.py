@@ -98,6 +98,7 @@ class Exporter:
         self._processes = processes
         self._own = own
         self._closed = threading.Event()
+        self._opening = threading.Lock()
         self._server: _Server | None = None
         self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
 
@@ -108,7 +109,8 @@ class Exporter:
             self._thread.start()
 
     def close(self) -> None:
-        self._closed.set()
+        with self._opening:
+            self._closed.set()
         if self._server is not None:
             self._server.shutdown()
         if self._bind:
@@ -120,7 +122,10 @@ class Exporter:
         told = False
         while not self._closed.is_set():
             try:
-                self._server = self._first_free()
+                with self._opening:
+                    if self._closed.is_set():
+                        return
+                    self._server = self._first_free()
             except OSError as error:
                 if not told:
                     _log.error("metrics not served", bind=self._bind, error=str(error))
