@@ -26,6 +26,8 @@ _SECRET_KEY = re.compile(
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
+_NESTED = (Mapping, list, tuple)
+_FLAT = {str, int, type(None)}  # nearly every value: to ask whether it is a Mapping costs more than all the rest here
 _secret_keys: dict[str, bool] = {}  # field names are few and come again on every line
 
 
@@ -90,7 +92,7 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         if _is_secret(key):
             event[key] = MASK
         # exc_info has to stay the tuple it is: of a copy nobody makes a traceback.
-        elif isinstance(value, Mapping | list | tuple) and key != "exc_info":
+        elif type(value) not in _FLAT and isinstance(value, _NESTED) and key != "exc_info":
             event[key] = _redacted(value)
     return event
 

@@ -1,10 +1,12 @@
 """From outcomes to verdicts to rows."""
 
+import functools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from kit import metrics
 from kit.clock import Clock
@@ -29,6 +31,9 @@ ATTEMPTS = metrics.counter(
     ["trigger", "verdict"],
 )
 ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "How long attempts took", ["trigger"])
+
+# Finding the child of some labels costs more than counting.
+_counter, _seconds = functools.cache(ATTEMPTS.labels), functools.cache(ATTEMPT_SECONDS.labels)
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +62,9 @@ class Recorder:
         judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
         recorded = self._write(judged)
         written = {each.event_id for each in recorded}
+        bound = log.bind()  # once: a logger costs as much as its line
         for outcome, verdict in judged:
-            _tell(outcome, verdict, fenced=outcome.claimed.event_id not in written)
+            _tell(bound, outcome, verdict, fenced=outcome.claimed.event_id not in written)
         return recorded
 
     @retry_conflicts
@@ -79,12 +85,12 @@ class Recorder:
         )
 
 
-def _tell(outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
+def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
     """One wide line per attempt, and counted."""
     claimed = outcome.claimed
     verdict_name = LEASE_LOST if fenced else _VERDICT_NAMES[type(verdict)]
-    ATTEMPTS.labels(claimed.trigger, verdict_name).inc()
-    ATTEMPT_SECONDS.labels(claimed.trigger).observe(outcome.duration_ms / 1000)
+    _counter(claimed.trigger, verdict_name).inc()
+    _seconds(claimed.trigger).observe(outcome.duration_ms / 1000)
     log.info(
         "webhook_attempt",
         event_id=claimed.event_id,

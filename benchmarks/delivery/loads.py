@@ -1,0 +1,176 @@
+"""Events of every kind, made in bulk, and what their delivery took."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from benchmarks.delivery.stack import Bench, Shop
+from deploy.local.waiting import wait_until
+from kit.bus import Outgoing
+from kit.clock import monotonic_seconds
+from kit.ids import new_id
+from services.webhooks import operations
+from services.webhooks.domain import destination_of
+from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message
+
+WAIT_SECONDS = 300.0
+
+_DUE = text("""
+INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)
+SELECT gen_random_uuid(), gen_random_uuid(), :merchant_id, :key_id, 'invoice.success', 'pending',
+    urls[1 + number % cardinality(urls)], destinations[1 + number % cardinality(urls)],
+    convert_to(repeat('x', 600), 'UTF8'), 0, 0, now(), now(), now()
+FROM generate_series(1, :count) AS number,
+    (SELECT CAST(:urls AS text[]) AS urls, CAST(:destinations AS text[]) AS destinations) AS places
+""")
+
+_HISTORY = text("""
+WITH event AS (
+    INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url,
+        destination, payload, auto_attempts, manual_attempts, created_at, updated_at)
+    SELECT gen_random_uuid(), gen_random_uuid(), :merchant_id, :key_id, 'invoice.success', 'dead',
+        'https://shop.example.com/hook', 'shop.example.com:443', convert_to(repeat('x', 600), 'UTF8'), 8, 0,
+        now() - interval '1 year', now() - interval '1 year'
+    FROM generate_series(1, :events)
+    RETURNING id
+)
+INSERT INTO attempts (event_id, try_number, trigger, status, http_status, response_headers, response_body,
+    error_message, duration_ms, created_at)
+SELECT id, number, 'auto', 'failure', 500,
+    jsonb_build_object('Date', now(), 'Server', 'nginx', 'Content-Type', 'text/html', 'Content-Length', '144'),
+    repeat('<html>', 24), 'HTTP status 500', 42, now() - interval '1 year'
+FROM event, generate_series(1, 8) AS number
+""")
+
+
+def empty(bench: Bench) -> None:
+    with bench.deps.db.autocommit() as connection:
+        connection.execute(text("TRUNCATE events, attempts RESTART IDENTITY"))
+
+
+def queue_due(bench: Bench, shop: Shop, urls: Sequence[str], count: int) -> None:
+    """A backlog of due events, evenly over the endpoints."""
+    with bench.deps.db.transaction() as tx:
+        tx.execute(text("SET LOCAL statement_timeout = '120s'"))
+        tx.execute(
+            _DUE,
+            {
+                "merchant_id": shop.merchant_id,
+                "key_id": shop.key_id,
+                "urls": list(urls),
+                "destinations": [destination_of(url) for url in urls],
+                "count": count,
+            },
+        )
+    with bench.deps.db.autocommit() as connection:
+        connection.execute(text("ANALYZE events"))
+
+
+def add_history(bench: Bench, attempts: int) -> list[str]:
+    """A year old: events that died after eight attempts each; the ids of some of their invoices."""
+    with bench.deps.db.transaction() as tx:
+        tx.execute(text("SET LOCAL statement_timeout = '300s'"))
+        tx.execute(
+            _HISTORY,
+            {
+                "merchant_id": bench.shop.merchant_id,
+                "key_id": bench.shop.key_id,
+                "events": attempts // 8,
+            },
+        )
+    with bench.deps.db.transaction() as tx:
+        tx.execute(text("SET LOCAL statement_timeout = '60s'"))
+        tx.execute(text("ANALYZE events, attempts"))
+        some = tx.execute(text("SELECT invoice_id FROM events ORDER BY random() LIMIT 1000"))
+        return [str(id) for (id,) in some]
+
+
+def drained_per_second(bench: Bench, count: int, *, processes: int) -> float:
+    """Of a backlog, by so many processes, in the middle four fifths of all attempts: they are all running then."""
+    empty(bench)
+    queue_due(bench, bench.shop, [bench.receiver_url], count)
+    with bench.work_processes(processes):
+        wait_until(
+            lambda: _number(bench, "SELECT count(*) FROM events WHERE status = 'pending'") == 0,
+            f"{count} deliveries",
+            timeout_seconds=WAIT_SECONDS,
+            every_seconds=0.25,
+        )
+    recorded = _number(bench, "SELECT count(*) FROM attempts WHERE status = 'success'")
+    if recorded != count:
+        raise RuntimeError(f"{recorded} attempts recorded of {count}")
+    middle = _number(
+        bench,
+        "SELECT extract(epoch FROM percentile_disc(0.9) WITHIN GROUP (ORDER BY created_at)"
+        " - percentile_disc(0.1) WITHIN GROUP (ORDER BY created_at)) FROM attempts",
+    )
+    return 0.8 * count / middle
+
+
+def _number(bench: Bench, query: str) -> float:
+    with bench.deps.db.autocommit() as connection:
+        return float(connection.scalar(text(query)) or 0)
+
+
+def idle_latencies_ms(bench: Bench, count: int) -> tuple[list[float], list[float]]:
+    """Of single fresh events on an idle engine: from their commit, and from their announcement over JetStream."""
+    begun: dict[str, float] = {}
+    announced: set[str] = set()
+    empty(bench)
+    with bench.workers():
+        wait_until(lambda: bench.deps.bus.connected, "NATS", timeout_seconds=30)
+        for number in range(2 * count + 1):
+            message = bench.message()
+            begun[message.event_id] = monotonic_seconds()
+            if number % 2:
+                with bench.deps.db.transaction() as tx:
+                    operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
+            else:
+                fact = Outgoing(new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
+                announced.add(message.event_id)
+                bench.deps.bus.publish([fact])
+            _wait_for(bench, len(begun))
+    arrivals = bench.arrivals()
+    first = next(iter(begun))  # its consumer was being made
+    took = {key: 1000 * (arrivals[key] - at) for key, at in begun.items() if key != first}
+    return (
+        [took[key] for key in took if key not in announced],
+        [took[key] for key in took if key in announced],
+    )
+
+
+def steady_latencies_ms(bench: Bench, *, per_second: int, seconds: int) -> list[float]:
+    """From commit to arrival, of fresh events at an even pace, while the engine runs."""
+    begun: dict[str, float] = {}
+    pace, tick = threading.Event(), monotonic_seconds()
+    for number in range(per_second * seconds):
+        pace.wait(max(0.0, tick + number / per_second - monotonic_seconds()))
+        message = bench.message()
+        with bench.deps.db.transaction() as tx:
+            operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
+        begun[message.event_id] = monotonic_seconds()
+    arrivals: dict[str, float] = {}
+
+    def all_came() -> bool:
+        arrivals.update(bench.arrivals())
+        return begun.keys() <= arrivals.keys()
+
+    wait_until(all_came, "the last arrivals", timeout_seconds=60, every_seconds=0.5)
+    return [max(0.0, 1000 * (arrivals[key] - at)) for key, at in begun.items()]
+
+
+def _wait_for(bench: Bench, successes: int) -> None:
+    wait_until(
+        lambda: _number(bench, "SELECT count(*) FROM attempts WHERE status = 'success'") == successes,
+        f"{successes} deliveries",
+        timeout_seconds=WAIT_SECONDS,
+    )
+
+
+def p99(values: Sequence[float]) -> float:
+    return statistics.quantiles(values, n=100)[98]

@@ -1,0 +1,199 @@
+"""The service under measure, in this process, with real PostgreSQL, NATS, merchants and receiver in their own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from benchmarks.delivery.receiver import HANG, HOSTS
+from deploy.local import databases
+from deploy.local.nats import Nats
+from deploy.local.ports import free_ports
+from deploy.local.postgres import Postgres
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit import log, migrate
+from kit.ids import new_id
+from kit.process import settle_memory
+from kit.proto import timestamp_from
+from kit.rpc.client import channel
+from kit.worker import Stop, Worker
+from services.webhooks import workers
+from services.webhooks.config import WebhooksSettings
+from services.webhooks.wiring import Deps, wire
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A merchant with its key."""
+
+    merchant_id: UUID
+    key_id: UUID
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The service under measure, in this process, and what is around it."""
+
+    deps: Deps
+    receiver_port: int
+    shop: Shop
+    attacker: Shop
+    environment: Mapping[str, str]
+
+    @property
+    def receiver_url(self) -> str:
+        return f"http://127.0.0.1:{self.receiver_port}/hook"
+
+    def hanging_urls(self, count: int) -> list[str]:
+        """Endpoints that never answer, each a destination of its own."""
+        return [f"http://{host}:{self.receiver_port}{HANG}" for host in HOSTS[:count]]
+
+    def arrivals(self) -> dict[str, float]:
+        with urllib.request.urlopen(self.receiver_url) as answer:
+            arrivals: dict[str, float] = json.load(answer)
+        return arrivals
+
+    def message(self) -> invoices_pb2.InvoiceFinished:
+        now = timestamp_from(self.deps.clock.now())
+        return invoices_pb2.InvoiceFinished(
+            event_id=str(new_id()),
+            event_type="invoice.success",
+            invoice_id=str(new_id()),
+            merchant_id=str(self.shop.merchant_id),
+            key_id=str(self.shop.key_id),
+            external_id="order-4711",
+            status=invoices_pb2.INVOICE_STATUS_SUCCESS,
+            sub_status="successfully_paid",
+            finished_at=now,
+            expires_at=now,
+            amount="100.50",
+            currency_code="EUR",
+            rate_usd="0.92",
+            callback_url=self.receiver_url,
+            success_url="https://shop.example.com/thanks",
+            fail_url="https://shop.example.com/sorry",
+        )
+
+    @contextmanager
+    def work_processes(self, count: int) -> Iterator[None]:
+        """`python -m services.webhooks work`, as many of them."""
+        command = [sys.executable, "-m", "services.webhooks", "work", "--processes", str(count)]
+        with _process(command, **self.environment):
+            yield
+
+    @contextmanager
+    def workers(self, *more: Worker) -> Iterator[None]:
+        """The engine and the consumer in this process, and whatever else."""
+        stop = Stop()
+        some: list[Worker] = [workers.engine(self.deps), workers.consumer(self.deps), *more]
+        threads = [threading.Thread(target=each.run, args=(stop,)) for each in some]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+
+@contextmanager
+def _process(command: Sequence[str], **environment: str) -> Iterator[None]:
+    null = subprocess.DEVNULL
+    with subprocess.Popen(command, env={**os.environ, **environment}, stdout=null, stderr=null) as started:
+        try:
+            yield
+        finally:
+            started.terminate()
+
+
+@contextmanager
+def running_bench() -> Iterator[Bench]:
+    """All of it, from nothing."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        postgres_port, nats_port, merchants_port, receiver_port = free_ports(4)
+        postgres = Postgres(data=folder / "postgres" / "data", port=postgres_port, password="bench")
+        postgres.initialise()
+        stack.enter_context(_process(postgres.command()))
+        nats = Nats(folder=folder / "nats", port=nats_port)
+        nats.write_config()
+        stack.enter_context(_process(nats.command()))
+        wait_until(lambda: postgres.is_ready() and nats.is_ready(), "servers", timeout_seconds=30)
+        urls = {}
+        for service in ("merchants", "webhooks"):
+            databases.ensure_role(postgres.url(), service, password="bench")
+            databases.create_database(postgres.url(), service, owner=service)
+            urls[service] = postgres.url(service, user=service, password="bench")
+            migrate.upgrade(service, urls[service])
+        stack.enter_context(
+            _process(
+                [sys.executable, "-m", "services.merchants", "run"],
+                FIATGATE_MERCHANTS_DATABASE_URL=urls["merchants"],
+                FIATGATE_MERCHANTS_ADDRESS=f"127.0.0.1:{merchants_port}",
+                FIATGATE_NATS_URL=nats.url,
+                FIATGATE_MASTER_KEYS=base64.b64encode(secrets.token_bytes(32)).decode(),
+                FIATGATE_LOG_LEVEL="warning",
+            )
+        )
+        stack.enter_context(
+            _process([sys.executable, "-m", "benchmarks.delivery.receiver", str(receiver_port)])
+        )
+        settings = WebhooksSettings(
+            database_url=urls["webhooks"],
+            bind="127.0.0.1:0",
+            nats_url=nats.url,
+            merchants_address=f"127.0.0.1:{merchants_port}",
+            webhook_allow_private=True,
+        )
+        # One line per attempt is written as in production, only not to this screen.
+        stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
+        log.configure("webhooks", settings)
+        deps = wire(settings)
+        environment = {
+            "FIATGATE_WEBHOOKS_DATABASE_URL": urls["webhooks"],
+            "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
+            "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
+            "FIATGATE_NATS_URL": nats.url,
+            "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
+        }
+        bench = Bench(deps, receiver_port, _shop(merchants_port), _shop(merchants_port), environment)
+        wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
+        deps.bus.start()
+        settle_memory()  # as every process does once it has started
+        yield bench
+        deps.bus.close()
+        deps.courier.close()
+        deps.db.dispose()
+
+
+def _shop(port: int) -> Shop:
+    wait_until(lambda: _listens(port), "merchants", timeout_seconds=60)
+    stub = merchants_pb2_grpc.MerchantsServiceStub(channel(f"127.0.0.1:{port}", name="merchants"))
+    request = merchants_pb2.CreateMerchantRequest(name="Bench", owner_email="bench@example.com", active=True)
+    merchant = stub.CreateMerchant(request).merchant
+    key = stub.CreateApiKey(merchants_pb2.CreateApiKeyRequest(merchant_id=merchant.merchant_id))
+    return Shop(UUID(merchant.merchant_id), UUID(key.key_id))
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
