@@ -60,5 +60,6 @@ def percent_text(value: Decimal) -> str:
 
 
 def _text(value: Decimal, places: int) -> str:
-    rounded = round_down(value, places)
-    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"  # no "-0.00"
+    if value.as_tuple().exponent != -places:  # as it comes from a column of that scale, it needs nothing
+        value = round_down(value, places)
+    return f"{abs(value) if value.is_zero() else value:f}"  # no "-0.00"
