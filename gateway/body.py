@@ -154,17 +154,24 @@ def _addressable(text: str) -> str:
     return text
 
 
-Text128 = Annotated[str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul)]
-Text512 = Annotated[str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul)]
+# The schemas' own words for what the validators beside them check; for the OpenAPI document only.
+_WITHOUT_NUL: Final = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
+_NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
+_URL_FORM: Final = Field(
+    json_schema_extra={"format": "uri", "pattern": r"""^https?://[^\s@/?#<>"\\]+([/?#][^\s<>"\\]*)?$"""}
+)
+
+Text128 = Annotated[
+    str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul), _WITHOUT_NUL
+]
+Text512 = Annotated[
+    str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul), _WITHOUT_NUL
+]
 Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Url = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS),
-    AfterValidator(_web_url),
-    Field(json_schema_extra={"format": "uri"}),
+    str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url), _URL_FORM
 ]
-
 
 # What clients are told to send; one with more decimals gets a 422 of its own (`create_invoice_from`).
 _AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
@@ -186,7 +193,7 @@ class CreateInvoice(BaseModel):
         description="Your customer's id: one pending invoice at a time, and a limit of unpaid ones, per customer.",
         examples=["alice"],
     )
-    external_id: Annotated[Text128, AfterValidator(_addressable)] = Field(
+    external_id: Annotated[Text128, AfterValidator(_addressable), _NOT_DOTS] = Field(
         description="Your order id, unique among your invoices.", examples=["order-1"]
     )
     purpose: Text512 | None = Field(

@@ -46,8 +46,7 @@ def document(settings: GatewaySettings) -> Json:
         [*errors.ALWAYS, *(code for each in OPERATIONS for code in each.reasons), *errors.ELSEWHERE]
     )
     components |= errors.components(codes)
-    components["CreateInvoice"] = _without_titles(CreateInvoice.model_json_schema())
-    components["CreateInvoice"]["description"] = "What create-invoice takes. Unknown members are ignored."
+    components["CreateInvoice"] = _create_invoice(http_callbacks=settings.webhook_allow_private)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -159,6 +158,16 @@ def _success(operation: Operation, components: dict[str, Json], *, is_limited: b
         "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
         "content": {"application/json": {"schema": operation.answer, "example": example}},
     }
+
+
+def _create_invoice(*, http_callbacks: bool) -> Json:
+    """The gateway's own model of the body; http callbacks are a matter of settings (`gateway.body`)."""
+    schema: Json = _without_titles(CreateInvoice.model_json_schema())
+    schema["description"] = "What create-invoice takes. Unknown members are ignored."
+    if not http_callbacks:
+        url, _ = schema["properties"]["callback_url"]["anyOf"]
+        url["pattern"] = url["pattern"].replace("^https?:", "^https:")
+    return schema
 
 
 def _without_titles(schema: Any) -> Any:

@@ -273,7 +273,7 @@ def _bounds(schema: Json) -> Markup:
         found.append(Markup(", ").join(Markup("<code>{}</code>").format(each) for each in names))
     if "format" in schema:
         found.append(escape(schema["format"]))
-    if "pattern" in schema:
+    if "pattern" in schema and not {"format", "maxLength"} & set(schema):  # those are for machines
         found.append(Markup("<code>{}</code>").format(schema["pattern"]))
     if "maximum" in schema or "maxLength" in schema:
         unit = " characters" if "maxLength" in schema else ""

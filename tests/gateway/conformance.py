@@ -19,18 +19,17 @@ from gateway.openapi.document import document
 from tests.gateway.process import NOWHERE
 
 
+def settings(**changes: Any) -> GatewaySettings:
+    """Of an installation as the tests' stack is one: with a limit of requests, and http callbacks allowed."""
+    addresses = {
+        f"{name}_address": NOWHERE for name in ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+    }
+    return GatewaySettings(**{**addresses, "webhook_allow_private": True, **changes})
+
+
 @cache
 def documented() -> dict[str, Any]:
-    """The document of an installation with a limit of requests, as the tests' stack is one."""
-    return document(
-        GatewaySettings(
-            merchants_address=NOWHERE,
-            catalog_address=NOWHERE,
-            invoices_address=NOWHERE,
-            withdrawals_address=NOWHERE,
-            webhooks_address=NOWHERE,
-        )
-    )
+    return document(settings())
 
 
 def assert_documented(response: requests.Response) -> None:

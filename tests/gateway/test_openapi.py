@@ -15,7 +15,9 @@ from uuid import UUID
 
 import pytest
 import requests
+from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import ValidationError
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -25,12 +27,13 @@ from gateway.api import catalog, invoices, webhooks, withdrawals
 from gateway.body import CreateInvoice
 from gateway.links import Links
 from gateway.openapi import answers, errors
+from gateway.openapi.document import document
 from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.page import inline, prose, render
 from gateway.openapi.schemas import example_of
 from gateway.problems import PROBLEMS
 from services.webhooks.domain import FinishedInvoice, payload_of
-from tests.gateway.conformance import assert_documented, documented, validator
+from tests.gateway.conformance import assert_documented, documented, settings, validator
 from tests.gateway.desk import Desk, Shop, code_of, settled, unique
 from tests.gateway.test_problems import SPECIFIED
 from tests.support.receiver import Receiver
@@ -139,6 +142,76 @@ def test_the_example_of_an_object_is_valid(name: str) -> None:
 def test_the_example_of_create_invoice_passes_the_gateways_own_check() -> None:
     body = documented()["paths"]["/api/v1/create-invoice"]["post"]["requestBody"]
     CreateInvoice.model_validate(body["content"]["application/json"]["example"])
+
+
+GOOD_BODY = {"amount": "1", "currency_code": "EUR", "customer_id": "c", "external_id": "e"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "accepted"),
+    [
+        ({}, True),
+        ({"amount": "0.5"}, True),
+        ({"amount": "00100.50"}, True),
+        ({"amount": ".5"}, False),
+        ({"amount": "1."}, False),
+        ({"amount": "-1"}, False),
+        ({"amount": "1e3"}, False),
+        ({"amount": "١"}, False),
+        ({"amount": 1}, False),
+        ({"amount": "1\n"}, False),
+        ({"currency_code": "eur"}, False),
+        ({"currency_code": "EURO"}, False),
+        ({"customer_id": "é" * 128}, True),
+        ({"customer_id": "🙂" * 128}, True),
+        ({"customer_id": "é" * 129}, False),
+        ({"customer_id": ""}, False),
+        ({"customer_id": "a\x00b"}, False),
+        ({"customer_id": "a\nb"}, True),
+        ({"external_id": "a/b?c#d%2F"}, True),
+        ({"external_id": "."}, False),
+        ({"external_id": ".."}, False),
+        ({"external_id": "..."}, True),
+        ({"purpose": None}, True),
+        ({"purpose": "p" * 512}, True),
+        ({"purpose": "p" * 513}, False),
+        ({"success_url": "http://shop.example:8443/a?b#c"}, True),
+        ({"success_url": "https://shop.example?order=1"}, True),
+        ({"success_url": "https://[2001:db8::1]/"}, True),
+        ({"success_url": "ftp://shop.example/"}, False),
+        ({"success_url": "https://user:password@shop.example/"}, False),
+        ({"success_url": "https://shop.example/a b"}, False),
+        ({"success_url": "https://"}, False),
+        ({"success_url": "/thanks"}, False),
+        ({"success_url": "https://shop.example/" + "a" * 2048}, False),
+        ({"unknown": 1}, True),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_the_schema_of_the_body_says_what_the_gateway_checks(changes: dict[str, Any], accepted: bool) -> None:
+    schema = documented()["components"]["schemas"]["CreateInvoice"]
+    body = GOOD_BODY | changes
+    assert Draft202012Validator(schema, validate_formats=True).is_valid(body) is accepted
+    try:
+        CreateInvoice.model_validate(body)
+    except ValidationError:
+        assert not accepted
+    else:
+        assert accepted
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_http_callbacks_are_documented_where_they_are_allowed(allowed: bool) -> None:
+    described = document(settings(webhook_allow_private=allowed))["components"]["schemas"]["CreateInvoice"]
+    body = GOOD_BODY | {"callback_url": "http://127.0.0.1:9000/"}
+    assert Draft202012Validator(described).is_valid(body) is allowed
+
+
+def test_without_a_limit_of_requests_the_document_has_no_word_of_its_headers() -> None:
+    described = document(settings(rate_limit_per_minute=0))
+    success = described["paths"]["/api/v1/currencies"]["get"]["responses"]["200"]
+    assert list(success["headers"]) == ["X-Request-Id"]
+    assert "RateLimit" not in described["info"]["description"]
 
 
 # -- members of answers, against what writes them
