@@ -1,9 +1,9 @@
-"""create-invoice and get-invoice through the whole stack, beside the bare path on the same PostgreSQL in the same run.
+"""create-invoice, get-invoice and the customer's page through the whole stack, beside the bare path.
 
     python -m benchmarks.bench_api [--requests 3000] [--rounds 3]
 
 The rounds alternate, so that a slow minute of the machine hits all alike; the medians are compared. Limits: create >=
-0.35 of the bare path, get >= 0.5 of it.
+0.35 of the bare path, get >= 0.5 of it; the page >= 0.3 of get.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tests.support.stack import Stack
 CLIENTS = 32
 LEAST_CREATE = 0.35
 LEAST_GET = 0.5
+LEAST_PAGE = 0.3  # the same call and three more questions behind it, and 7 KB of HTML to write
 GATEWAY_WORKERS = 2  # of both, as many as cores
 
 
@@ -134,13 +135,24 @@ def _answers(url: str) -> bool:
 
 def measure(requests: int, rounds: int) -> list[Row]:
     """Rows: the three rates, the two ratios, the latencies of create."""
-    with running_stack(FIATGATE_GATEWAY_WORKERS=str(GATEWAY_WORKERS)) as stack, _bare_path(stack) as bare_url:
+    settings = {
+        "FIATGATE_GATEWAY_WORKERS": str(GATEWAY_WORKERS),
+        "FIATGATE_PAGE_REQUESTS_PER_MINUTE": "0",  # all of them are for one payment
+        "FIATGATE_RATE_LIMIT_PER_MINUTE": "0",
+    }
+    with running_stack(**settings) as stack, _bare_path(stack) as bare_url:
         key = {"X-Api-Key": stack.demo["api_key"]}
         api = f"{stack.url}/api/v1"
         straight = Load("bare path", "POST", bare_url, {}, 201)
         create = Load("create-invoice", "POST", f"{api}/create-invoice", key, 201)
         get = Load("get-invoice", "GET", f"{api}/invoices/{stack.demo['invoice_id']}", key, 200)
-        work = ((straight, _orders), (create, _orders), (get, lambda count: [None] * count))
+        page = Load("customer's page", "GET", f"{stack.url}/pay/{stack.demo['invoice_id']}", {}, 200)
+        work = (
+            (straight, _orders),
+            (create, _orders),
+            (get, lambda count: [None] * count),
+            (page, lambda count: [None] * count),
+        )
         with Progress(transient=True) as progress:
             task = progress.add_task("rounds", total=(rounds + 1) * len(work))
             for number in range(rounds + 1):
@@ -155,6 +167,7 @@ def measure(requests: int, rounds: int) -> list[Row]:
         *(Row(load.name, f"{load.per_second:,.0f}/s") for load, _ in work),
         at_least("create-invoice / bare path", create.per_second / straight.per_second, LEAST_CREATE),
         at_least("get-invoice / bare path", get.per_second / straight.per_second, LEAST_GET),
+        at_least("customer's page / get-invoice", page.per_second / get.per_second, LEAST_PAGE),
         Row(f"create-invoice, {CLIENTS} clients, p50", f"{latency[49]:.0f} ms"),
         Row(f"create-invoice, {CLIENTS} clients, p99", f"{latency[98]:.0f} ms"),
     ]

@@ -5,6 +5,7 @@ busy, and for that a few times the limit is as good as the limit.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,15 +27,16 @@ class _Bucket:
 class Flood:
     """`limit` requests at once, and again within a minute; 0: no limit."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
         self._limit = limit
+        self._now_seconds = now_seconds
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def check(self, payment: str) -> None:
         """Counts a request of this payment's pages. Raises RATE_LIMITED."""
         if not self._limit:
             return
-        now_seconds = monotonic_seconds()
+        now_seconds = self._now_seconds()
         bucket = self._buckets.pop(payment, None) or _Bucket(self._limit, now_seconds)
         refilled = (now_seconds - bucket.at_seconds) * self._limit / WINDOW_SECONDS
         bucket.left = min(bucket.left + refilled, self._limit)

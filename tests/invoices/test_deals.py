@@ -296,7 +296,7 @@ def test_an_operator_cancels_an_unpaid_invoice(world: World) -> None:
 
 def test_a_customer_appeals_once_the_deal_is_marked_paid_and_only_then(world: World) -> None:
     deal = world.with_deal()
-    appeal = {"invoice_id": str(deal.invoice_id), "note": "I sent it at noon"}
+    appeal: dict[str, Any] = {"invoice_id": str(deal.invoice_id), "note": "I sent it at noon"}
     assert refusal(checkout.open_appeal, world.deps, **appeal).reason == "DEAL_STATE_CONFLICT"
     mark(world, deal)
     checkout.open_appeal(world.deps, **appeal)

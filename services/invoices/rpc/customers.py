@@ -57,7 +57,12 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
     def OpenCustomerAppeal(
         self, request: pb.OpenCustomerAppealRequest, context: Context
     ) -> pb.OpenCustomerAppealResponse:
-        view = checkout.open_appeal(self._deps, invoice_id=request.invoice_id, note=request.note)
+        view = checkout.open_appeal(
+            self._deps,
+            invoice_id=request.invoice_id,
+            note=request.note,
+            picture=optional(request, "picture"),
+        )
         return pb.OpenCustomerAppealResponse(invoice=invoice_to_message(view))
 
     def OpenCase(self, request: pb.OpenCaseRequest, context: Context) -> pb.OpenCaseResponse:

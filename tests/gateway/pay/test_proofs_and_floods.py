@@ -1,0 +1,222 @@
+"""Pictures, late money, streams and floods, over plain HTTP."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.pay.flood import Flood
+from gateway.pay.live import STREAMS_PER_PAYMENT
+from gateway.pay.rendering import static_files
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.ids import new_id
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
+from tests.gateway.process import STOP_SECONDS, gateway_process
+from tests.support.stack import Stack
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
+JPEG = b"\xff\xd8\xff\xe0" + bytes(100)
+WEBP = b"RIFF\x00\x00\x00\x00WEBP" + bytes(100)
+FIRST_LOAD_MAX_BYTES = 60_000
+
+
+def send(url: str, note: str, picture: bytes | None, name: str = "receipt.png") -> requests.Response:
+    files: dict[str, Any] = {"note": (None, note)}
+    if picture is not None:
+        files["picture"] = (name, picture, "image/png")
+    return requests.post(url, files=files, timeout=HTTP_SECONDS, allow_redirects=False)
+
+
+def marked(desk: Desk, shop: Shop, method: str) -> tuple[str, str]:
+    """The page and the deal of a payment that is said to be made."""
+    invoice = shop.create()
+    return invoice["payment_link"], desk.mark_paid(invoice["invoice_id"], method).deal_id
+
+
+# -- pictures
+
+
+@pytest.mark.parametrize(
+    ("picture", "content_type"), [(PNG, "image/png"), (JPEG, "image/jpeg"), (WEBP, "image/webp")]
+)
+def test_an_appeals_picture_reaches_the_operator_only(
+    desk: Desk, shop: Shop, method: str, picture: bytes, content_type: str
+) -> None:
+    page, deal_id = marked(desk, shop, method)
+    assert send(f"{page}/appeal", "see here", picture, "../../etc/passwd.html").status_code == 303
+    (proof,) = desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id)).proofs
+    assert (proof.kind, proof.content_type, proof.size) == (pb.PROOF_KIND_APPEAL, content_type, len(picture))
+    kept = desk.deals.GetProof(pb.GetProofRequest(deal_id=deal_id, kind=pb.PROOF_KIND_APPEAL))
+    assert kept.content == picture
+    assert "passwd" not in requests.get(page, timeout=HTTP_SECONDS).text
+
+
+def test_the_operator_saves_the_picture(
+    desk: Desk, shop: Shop, stack: Stack, method: str, tmp_path: Path
+) -> None:
+    page, deal_id = marked(desk, shop, method)
+    send(f"{page}/appeal", "", PNG)
+    file = tmp_path / "proof.png"
+    stack.cli("deals", "show", deal_id, "--save-proof", str(file))
+    assert file.read_bytes() == PNG
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+        b"GIF89a",
+        b"%PDF-1.7",
+        PNG + bytes(5_242_880),
+    ],
+    ids=["svg", "gif", "pdf", "too large"],
+)
+def test_what_is_no_picture_is_refused_and_what_was_written_stays(
+    desk: Desk, shop: Shop, method: str, picture: bytes
+) -> None:
+    page, deal_id = marked(desk, shop, method)
+    response = send(f"{page}/appeal", "Paid at <noon>", picture)
+    assert response.status_code == 422
+    assert "must be JPEG, PNG or WebP" in response.text
+    assert "Paid at &lt;noon&gt;</textarea>" in response.text
+    assert not desk.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id)).proofs
+
+
+def test_no_other_page_takes_so_much(desk: Desk, shop: Shop, method: str) -> None:
+    page, _ = marked(desk, shop, method)
+    assert send(f"{page}/cancel", "", PNG + bytes(100_000)).status_code == 413
+    assert send(f"{page}/appeal", "", bytes(6_000_000)).status_code == 413
+
+
+# -- late money
+
+
+def test_late_money_is_recorded_once_and_changes_nothing(
+    desk: Desk, shop: Shop, stack: Stack, method: str
+) -> None:
+    invoice = shop.create()
+    desk.choose(invoice["invoice_id"], method)
+    desk.cancel(invoice["invoice_id"])
+    before = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
+    for note in ("first", "second"):
+        assert send(f"{invoice['payment_link']}/late", note, PNG).status_code == 303
+    number = case_number(requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text)
+    case = stack.cli("cases", "show", str(number))
+    assert (case["note"], case["proof"]["size"]) == ("first", len(PNG))
+    assert case["requisite"]["account"] == "4000002500003155"
+    assert number in [each["number"] for each in stack.cli("cases", "list", "--open")]
+    stack.cli("cases", "resolve", str(number), "--outcome", "<b>Sent back</b>", "--as", "eve")
+    page = requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text
+    assert "&lt;b&gt;Sent back&lt;/b&gt;" in page
+    assert number not in [each["number"] for each in stack.cli("cases", "list", "--open")]
+    assert shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"] == before
+
+
+def case_number(html: str) -> int:
+    found = re.search(r'class="number">(\d+)<', html)
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.parametrize("state", ["pending", "success", "before a method"])
+def test_where_no_money_can_be_late_there_is_no_case(desk: Desk, shop: Shop, method: str, state: str) -> None:
+    invoice = shop.create()
+    if state == "success":
+        desk.confirm(invoice["invoice_id"], method)
+    elif state == "before a method":
+        desk.cancel(invoice["invoice_id"])
+    assert send(f"{invoice['payment_link']}/late", "give me money", None).status_code == 303
+    page = requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text
+    assert 'class="case"' not in page
+    assert "I have already paid" not in page
+
+
+# -- what a first visit costs
+
+
+def test_a_first_load_is_small(shop: Shop) -> None:
+    """Everything that the page may ask for, not compressed."""
+    page = requests.get(shop.create()["payment_link"], timeout=HTTP_SECONDS)
+    static = sum(len(content) for _, content in static_files()[1].values())
+    assert len(page.content) + static < FIRST_LOAD_MAX_BYTES
+
+
+# -- streams
+
+
+def listen(page: str, state: str = "") -> requests.Response:
+    return requests.get(f"{page}/events?state={state}", stream=True, timeout=HTTP_SECONDS)
+
+
+def test_a_stream_rings_at_once_when_the_page_is_behind(shop: Shop) -> None:
+    with listen(shop.create()["payment_link"], "pay of long ago") as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        assert stream.headers["Cache-Control"] == "no-store"
+        lines = stream.iter_lines()
+        assert next(line for line in lines if line.startswith(b"event")) == b"event: changed"
+
+
+def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
+    invoice_id = shop.create()["invoice_id"]
+    with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
+        streams = [listen(f"{url}/pay/{invoice_id}") for _ in range(STREAMS_PER_PAYMENT)]
+        assert listen(f"{url}/pay/{invoice_id}").status_code == 204
+        for stream in streams:
+            stream.close()
+
+
+def test_an_open_page_does_not_hold_up_a_stop(shop: Shop, stack: Stack, tmp_path: Path) -> None:
+    invoice_id = shop.create()["invoice_id"]
+    with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
+        stream = listen(f"{url}/pay/{invoice_id}")
+        assert stream.status_code == 200
+        stopping_at = monotonic_seconds()
+    assert monotonic_seconds() - stopping_at < STOP_SECONDS / 2
+    stream.close()
+
+
+# -- floods
+
+
+def test_a_flood_on_one_payment_is_stopped_and_others_go_on(shop: Shop, stack: Stack, tmp_path: Path) -> None:
+    flooded, other = shop.create()["invoice_id"], shop.create()["invoice_id"]
+    settings = {"FIATGATE_PAGE_REQUESTS_PER_MINUTE": "10"}
+    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
+        answers: list[Any] = [requests.get(f"{url}/pay/{flooded}", timeout=HTTP_SECONDS) for _ in range(12)]
+        assert answers[9].status_code == 200
+        assert answers[-1].status_code == 429
+        assert answers[-1].headers["Retry-After"] == "6"
+        assert "One moment, please" in answers[-1].text
+        assert requests.post(f"{url}/pay/{flooded}/cancel", data={"a": "b"}, timeout=9).status_code == 429
+        assert requests.get(f"{url}/pay/{other}", timeout=HTTP_SECONDS).status_code == 200
+
+
+def test_a_bucket_fills_up_again() -> None:
+    now = [1000.0]  # seconds
+    flood = Flood(60, now_seconds=lambda: now[0])
+    for _ in range(60):
+        flood.check("a")
+    with pytest.raises(Refused, match="too often"):
+        flood.check("a")
+    flood.check("b")
+    now[0] += 1
+    flood.check("a")
+    with pytest.raises(Refused):
+        flood.check("a")
+
+
+def test_no_limit_is_no_limit() -> None:
+    flood = Flood(0)
+    for _ in range(1000):
+        flood.check("a")
+
+
+def test_an_unknown_payment_has_no_stream_and_no_code(stack: Stack) -> None:
+    for step in ("events", "qr.svg", "late"):
+        assert requests.get(f"{stack.url}/pay/{new_id()}/{step}", timeout=HTTP_SECONDS).status_code == 404

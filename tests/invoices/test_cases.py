@@ -1,0 +1,125 @@
+"""Late money and pictures as proof: recorded, answered, and nothing else changed by it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from services.invoices import domain
+from services.invoices.domain import PICTURE_MAX_BYTES, ProofKind
+from services.invoices.models import Deal
+from services.invoices.operations import cases, checkout, desk
+from tests.invoices.conftest import World
+from tests.invoices.test_creating import refusal
+from tests.invoices.test_deals import mark, status_of
+
+PNG = b"\x89PNG\r\n\x1a\n123"
+
+
+def ended(world: World) -> Deal:
+    deal = world.with_deal()
+    checkout.cancel(world.deps, invoice_id=str(deal.invoice_id))
+    return deal
+
+
+def opened(world: World, deal: Deal, *, note: str = "", picture: bytes | None = None) -> int:
+    row = cases.open_case(world.deps, invoice_id=str(deal.invoice_id), note=note, picture=picture)
+    number: int = row.number
+    return number
+
+
+def test_a_case_leaves_its_invoice_as_it_is(world: World) -> None:
+    deal = ended(world)
+    before, facts = status_of(world, deal), world.announced(deal.invoice_id)
+    number = opened(world, deal, note="at noon", picture=PNG)
+    cases.resolve_case(world.deps, number=number, outcome=" Sent back ", actor="eve")
+    assert (status_of(world, deal), world.announced(deal.invoice_id)) == (before, facts)
+    story = cases.get_case(world.deps, number=number)
+    assert (story.case.outcome, story.case.actor, story.case.note) == ("Sent back", "operator:eve", "at noon")
+    assert story.proof is not None
+    assert story.proof.size == len(PNG)
+
+
+def test_an_invoice_has_one_case_whoever_is_quicker(world: World) -> None:
+    deal = ended(world)
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda n: opened(world, deal, note=str(n), picture=PNG), range(8)))
+    assert len(set(numbers)) == 1
+    assert [row.number for row in cases.list_cases(world.deps, open_only=True, limit=0)] == numbers[:1]
+
+
+def test_what_time_has_ended_meanwhile_has_its_case_at_once(world: World) -> None:
+    deal = world.with_deal()
+    world.clock.set(deal.expires_at)
+    opened(world, deal)
+    assert status_of(world, deal)[0] == "expired"
+
+
+def test_where_nothing_is_late_there_is_no_case(world: World) -> None:
+    deal = world.with_deal()
+    assert refusal(lambda: opened(world, deal)).reason == "DEAL_STATE_CONFLICT"
+    desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+    assert refusal(lambda: opened(world, deal)).reason == "INVOICE_FINISHED"
+    never_chosen = world.create()
+    checkout.cancel(world.deps, invoice_id=str(never_chosen.id))
+    id = str(never_chosen.id)
+    refused = refusal(cases.open_case, world.deps, invoice_id=id, note="", picture=None)
+    assert refused.reason == "INVOICE_FINISHED"
+
+
+def test_a_case_is_answered_once(world: World) -> None:
+    number = opened(world, ended(world))
+    assert (
+        refusal(lambda: cases.resolve_case(world.deps, number=number, outcome=" ", actor="")).reason
+        == "VALIDATION_ERROR"
+    )
+    cases.resolve_case(world.deps, number=number, outcome="Sent back", actor="")
+    again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No", actor=""))
+    assert again.reason == "CASE_STATE_CONFLICT"
+    assert not cases.list_cases(world.deps, open_only=True, limit=10)
+    assert [row.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == ["Sent back"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 10**15])
+def test_an_unknown_case_is_not_found(world: World, number: int) -> None:
+    assert refusal(lambda: cases.get_case(world.deps, number=number)).reason == "CASE_NOT_FOUND"
+    unknown = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="x", actor=""))
+    assert unknown.reason == "CASE_NOT_FOUND"
+
+
+def test_an_appeal_keeps_its_picture_and_a_second_one_changes_nothing(world: World) -> None:
+    deal = world.with_deal()
+    mark(world, deal)
+    for picture in (PNG, PNG + b"other"):
+        checkout.open_appeal(world.deps, invoice_id=str(deal.invoice_id), note="", picture=picture)
+    kept = cases.get_proof(world.deps, deal_id=str(deal.id), kind=ProofKind.APPEAL)
+    assert (kept.content, kept.content_type) == (PNG, "image/png")
+    missing = refusal(lambda: cases.get_proof(world.deps, deal_id=str(deal.id), kind=ProofKind.CASE))
+    assert missing.reason == "PROOF_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "picture", [b"<svg/>", b"MZ", PNG + bytes(PICTURE_MAX_BYTES)], ids=["svg", "exe", "large"]
+)
+def test_with_what_is_no_picture_nothing_is_done(world: World, picture: bytes) -> None:
+    deal = ended(world)
+    refused = refusal(lambda: opened(world, deal, picture=picture))
+    assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "picture")
+    assert not cases.list_cases(world.deps, open_only=False, limit=10)
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type"),
+    [
+        (b"\xff\xd8\xff\xe1", "image/jpeg"),
+        (PNG, "image/png"),
+        (b"RIFF1234WEBPVP8 ", "image/webp"),
+        (b"RIFF1234WAVE", None),
+        (b"<svg xmlns=", None),
+        (b"GIF89a", None),
+        (b"", None),
+    ],
+)
+def test_a_pictures_type_is_what_its_bytes_say(content: bytes, content_type: str | None) -> None:
+    assert domain.picture_type(content) == content_type
