@@ -9,6 +9,7 @@ import argparse
 import logging
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20, help="of faults per round (default 20)")
     parser.add_argument("--keep", type=Path, help="folder for the stack and the journals, kept in any case")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the stack on the way out, as Ctrl-C does
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
     )  # answers are noted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -45,8 +46,6 @@ class Arena:
     def __init__(self, folder: Path) -> None:
         self._home = Home(folder / "home")
         self._home.prepare()
-        self._prepared = threading.Lock()
-        self._postgres_port = 0
         self._opened = ExitStack()
         inner = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
         self._proxies = Proxies(
@@ -61,6 +60,7 @@ class Arena:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
+            self._make_databases()
             opened.enter_context(self._proxies)
             opened.callback(self.stack.stop)
             self.stack.start()
@@ -158,19 +158,27 @@ class Arena:
             data=self._home.postgres / "data", port=parts.port, password=self._home.secrets()["postgres"]
         )
 
-    def _postgres_upstream(self) -> int:
-        """The port, once PostgreSQL answers and has the roles and databases.
+    def _make_databases(self) -> None:
+        """What `deploy.local.schema` makes only in a server that it knows for the stack's own, by its address."""
+        server = Postgres(
+            data=self._home.postgres / "data",
+            port=free_ports(1)[0],
+            password=self._home.secrets()["postgres"],
+            durable=False,
+        )
+        server.initialise()
+        process = subprocess.Popen(server.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(server.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
+            for service, password in self._home.secrets()["databases"].items():
+                databases.ensure_role(server.url(), service, password=password)
+                databases.ensure_database(server.url(), service, owner=service)
+        finally:
+            process.send_signal(signal.SIGINT)  # a fast stop, which writes all of it to the disk
+            process.wait(_POSTGRES_SECONDS)
 
-        `deploy.local.schema` makes those only in a server that it knows for the stack's own.
-        """
-        with self._prepared:
-            if not self._postgres_port:
-                wait_until(self._postgres.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
-                for service, password in self._home.secrets()["databases"].items():
-                    databases.ensure_role(self._postgres.url(), service, password=password)
-                    databases.ensure_database(self._postgres.url(), service, owner=service)
-                self._postgres_port = self._postgres.port
-        return self._postgres_port
+    def _postgres_upstream(self) -> int:
+        return self._postgres.port
 
     def _nats_upstream(self) -> int:
         port: int = json.loads((self._home.nats / "nats.json").read_text())["port"]

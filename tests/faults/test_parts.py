@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.plan import Kind, plan
+from tests.faults.plan import FREQUENT, plan
 from tests.faults.proxy import Proxies
 
 
@@ -18,9 +18,9 @@ def test_a_seed_gives_the_same_faults_every_time_and_another_seed_others() -> No
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_plan_has_each_kind_of_fault_and_ends_in_time(seed: int) -> None:
+def test_every_plan_has_each_frequent_kind_of_fault_and_ends_in_time(seed: int) -> None:
     faults = plan(seed, seconds=15)
-    assert {fault.kind for fault in faults} == set(Kind)
+    assert {fault.kind for fault in faults} >= set(FREQUENT)
     assert 15 <= sum(fault.wait_seconds + fault.seconds for fault in faults) <= 15 + 5
 
 
