@@ -1,0 +1,151 @@
+"""From the commit of a terminal invoice to the merchant's endpoint, while the whole stack is at work.
+
+    python -m benchmarks.bench_latency [--per-second 50] [--seconds 20]
+
+Every purchase is made from nothing at an even pace: create-invoice over HTTP, SelectPaymentMethod and ConfirmDeal over
+gRPC. A webhook's way begins at its payload's `finished_at`, which the invoice got in the transaction that ended it, so
+the commit itself and its wait for the disk are inside; it ends when the request is read. Limits: p50 <= 25 ms,
+p99 <= 150 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import statistics
+import sys
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import aiohttp
+import grpc
+import uvloop
+from aiohttp import web
+
+from benchmarks.bench_api import running_stack
+from benchmarks.report import Row, below, show
+from deploy.local.ports import free_ports
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
+from kit.clock import SystemClock, monotonic_seconds
+from kit.rpc.client import aio_channel
+from tests.support.stack import Stack
+
+MOST_P50_MS = 25
+MOST_P99_MS = 150
+METHOD = "eur-card"
+WARM_UP_SECONDS = 3
+LATE_SECONDS = 30
+
+
+@dataclass
+class Shop:
+    """Its endpoint, and what it saw."""
+
+    took_ms: dict[str, float] = field(default_factory=dict)
+    doubled: int = 0
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def hook(self, request: web.Request) -> web.Response:
+        arrived = SystemClock().now()
+        event = json.loads(await request.read())
+        self.doubled += event["event_id"] in self.took_ms
+        finished = datetime.fromisoformat(event["finished_at"])
+        self.took_ms[event["external_id"]] = 1000 * (arrived - finished).total_seconds()
+        self._came.set()
+        return web.Response()
+
+    async def has_seen(self, names: set[str]) -> None:
+        while not self.took_ms.keys() >= names:
+            self._came.clear()
+            await self._came.wait()
+
+
+class Buyer:
+    """Creates, chooses and has confirmed: the terminal state is committed when `buy` returns."""
+
+    def __init__(
+        self, stack: Stack, http: aiohttp.ClientSession, channel: grpc.aio.Channel, callback_url: str
+    ) -> None:
+        self._create_url = f"{stack.url}/api/v1/create-invoice"
+        self._key = {"X-Api-Key": stack.demo["api_key"]}
+        self._http = http
+        self._callback_url = callback_url
+        self._checkout, self._desk = CheckoutServiceStub(channel), DealDeskServiceStub(channel)
+
+    async def buy(self, number: int) -> str:
+        """The external id of a finished invoice. Its amount is its own: open deals of one amount need accounts."""
+        name = secrets.token_hex(8)
+        order = {
+            "amount": f"{100 + number // 100}.{number % 100:02}",
+            "currency_code": "EUR",
+            "customer_id": name,
+            "external_id": name,
+            "callback_url": self._callback_url,
+        }
+        async with self._http.post(self._create_url, json=order, headers=self._key) as answer:
+            created = await answer.json()
+            if answer.status != 201:
+                raise RuntimeError(f"create-invoice: {answer.status} {created}")
+        chosen = await self._checkout.SelectPaymentMethod(
+            invoices_pb2.SelectPaymentMethodRequest(invoice_id=created["invoice_id"], method_code=METHOD)
+        )
+        await self._desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=chosen.invoice.deal.deal_id))
+        return name
+
+
+async def _measure(stack: Stack, per_second: int, seconds: int) -> tuple[list[float], int]:
+    shop = Shop()
+    app = web.Application()
+    app.router.add_post("/hook", shop.hook)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    port = free_ports(1)[0]
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        async with (
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http,
+            aio_channel(stack.addresses["invoices"], name="invoices") as channel,
+        ):
+            buyer = Buyer(stack, http, channel, f"http://127.0.0.1:{port}/hook")
+            started = monotonic_seconds()
+            buying = []
+            for number in range(per_second * seconds):
+                await asyncio.sleep(max(0.0, started + number / per_second - monotonic_seconds()))
+                buying.append(asyncio.create_task(buyer.buy(number)))
+            bought = await asyncio.gather(*buying)
+        async with asyncio.timeout(LATE_SECONDS):
+            await shop.has_seen(set(bought))
+    finally:
+        await runner.cleanup()
+    return [shop.took_ms[name] for name in bought[per_second * WARM_UP_SECONDS :]], shop.doubled
+
+
+def measure(per_second: int, seconds: int) -> list[Row]:
+    with running_stack() as stack:
+        took, doubled = uvloop.run(_measure(stack, per_second, seconds + WARM_UP_SECONDS))
+    centiles = statistics.quantiles(took, n=100)
+    what = f"commit to request at {per_second} invoices/s"
+    return [
+        below(f"{what}, p50", centiles[49], MOST_P50_MS, "ms"),
+        below(f"{what}, p99", centiles[98], MOST_P99_MS, "ms"),
+        Row("webhooks, received twice", f"{len(took):,}, {doubled}"),
+        Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--per-second", type=int, default=50)
+    parser.add_argument("--seconds", type=int, default=20, help="measured, after three that are not")
+    given = parser.parse_args()
+    return show("Latency", measure(given.per_second, given.seconds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
