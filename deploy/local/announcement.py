@@ -1,4 +1,4 @@
-"""What `make run` says once the stack is up: where it is, the demo key, and two things to try."""
+"""What `make run` says once the stack is up: where it is, the demo key, and what to try."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def announce(console: Console, plan: Plan, *, seconds: float) -> None:
         write_private_json(plan.home.demo_file, demo | {"invoice_id": invoice["invoice_id"]})
         _line(console, "pay a demo invoice", invoice["payment_link"])
     _line(console, "make another", demo_invoice.curl_line(plan.url, demo["api_key"]))
+    _line(console, "the API", f"{plan.url}/docs")
     _line(console, "as the operator", 'make cli ARGS="deals list"', "(or .venv/bin/fiatgate --help)")
     if plan.prometheus is not None:
         _line(console, "Prometheus", plan.prometheus.url)
