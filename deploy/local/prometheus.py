@@ -53,7 +53,6 @@ class Prometheus:
             self.program,
             f"--config.file={self._config}",
             f"--storage.tsdb.path={self.folder / 'data'}",
-            "--storage.tsdb.retention.time=15d",
             f"--web.listen-address=127.0.0.1:{self.port}",
         )
 
