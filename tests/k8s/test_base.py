@@ -11,88 +11,40 @@ import subprocess
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
 
 import pytest
 import yaml
 
 from gateway.edge import REQUEST_SECONDS
 from gateway.server import GRACEFUL_SECONDS
-from kit.config import ServiceSettings, Settings, variables_of
+from kit.config import ServiceSettings
 from kit.rpc.server import ALIVE
 from kit.worker import GRACE_SECONDS
-from tools.docs import settings_classes
-
-ROOT: Final = Path(__file__).resolve().parents[1]
-BASE: Final = ROOT / "deploy" / "k8s" / "base"
-VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-CLASSES: Final = settings_classes()
-WITHOUT_WORKERS: Final = {"merchants"}
-
-Manifest = dict[str, Any]
-
-
-@cache
-def kustomization() -> Manifest:
-    return dict(yaml.safe_load((BASE / "kustomization.yaml").read_text()))
-
-
-@cache
-def manifests() -> list[Manifest]:
-    return [
-        document
-        for file in kustomization()["resources"]
-        for document in yaml.safe_load_all((BASE / file).read_text())
-    ]
-
-
-def of_kind(*kinds: str) -> list[Manifest]:
-    return [each for each in manifests() if each["kind"] in kinds]
-
-
-def name(manifest: Manifest) -> str:
-    return str(manifest["metadata"]["name"])
-
-
-def pod(manifest: Manifest) -> Manifest:
-    return dict(manifest["spec"]["template"]["spec"])
-
-
-def container(manifest: Manifest) -> Manifest:
-    (only,) = pod(manifest)["containers"]
-    return dict(only)
-
-
-def process(manifest: Manifest) -> str:
-    """Which settings class its container reads: `python -m services.invoices serve` -> invoices."""
-    return str(container(manifest)["command"][2]).removeprefix("services.")
-
-
-def shared_settings() -> dict[str, str]:
-    lines = (BASE / "settings.env").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
-
-
-def settings_class(manifest: Manifest) -> type[Settings]:
-    return CLASSES[process(manifest)]
-
-
-def known_variables(settings: type[Settings]) -> set[str]:
-    return {variable for field in settings.model_fields for variable in variables_of(settings, field)}
-
-
-def secret_variables(settings: type[Settings]) -> set[str]:
-    """Those whose value must not stand in a manifest: what settings keep out of their own repr."""
-    hidden = [field for field, info in settings.model_fields.items() if info.repr is False]
-    return {variable for field in hidden for variable in variables_of(settings, field)}
-
-
-WORKLOADS: Final = of_kind("Deployment", "Job")
-DEPLOYMENTS: Final = of_kind("Deployment")
-on_workloads: Final = pytest.mark.parametrize("workload", WORKLOADS, ids=name)
-on_deployments: Final = pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name)
+from tests.k8s.manifests import (
+    BASE,
+    CLASSES,
+    DEPLOYMENTS,
+    ROOT,
+    VERSION,
+    WITHOUT_WORKERS,
+    WORKLOADS,
+    Manifest,
+    container,
+    known_variables,
+    kustomization,
+    manifests,
+    name,
+    needs_kubectl,
+    of_kind,
+    on_deployments,
+    on_workloads,
+    pod,
+    process,
+    secret_variables,
+    settings_class,
+    shared_settings,
+)
 
 
 def test_every_file_is_part_of_the_kustomization() -> None:
@@ -364,7 +316,7 @@ def test_the_image_copies_all_that_is_installed() -> None:
 # -- as kubectl sees it
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here: only the files were checked")
+@needs_kubectl
 def test_it_renders() -> None:
     result = subprocess.run(["kubectl", "kustomize", str(BASE)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -381,7 +333,7 @@ def test_it_renders() -> None:
             assert container(each)["envFrom"] == [{"configMapRef": {"name": name(settings)}}]
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl here")
+@needs_kubectl
 def test_the_overlay_of_the_documentation_renders(tmp_path: Path) -> None:
     operations = (ROOT / "docs" / "operations.md").read_text()
     (overlay,) = re.findall(r"```yaml\n(.*?)```", operations, re.DOTALL)

@@ -1,0 +1,99 @@
+"""The manifests of deploy/k8s, read and rendered: what its tests have in common."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from kit.config import Settings, variables_of
+from tools.docs import settings_classes
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+K8S: Final = ROOT / "deploy" / "k8s"
+BASE: Final = K8S / "base"
+VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+CLASSES: Final = settings_classes()
+WITHOUT_WORKERS: Final = {"merchants"}
+
+Manifest = dict[str, Any]
+
+
+@cache
+def kustomization() -> Manifest:
+    return dict(yaml.safe_load((BASE / "kustomization.yaml").read_text()))
+
+
+@cache
+def manifests() -> list[Manifest]:
+    return [
+        document
+        for file in kustomization()["resources"]
+        for document in yaml.safe_load_all((BASE / file).read_text())
+    ]
+
+
+def of_kind(*kinds: str) -> list[Manifest]:
+    return [each for each in manifests() if each["kind"] in kinds]
+
+
+def name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def pod(manifest: Manifest) -> Manifest:
+    return dict(manifest["spec"]["template"]["spec"])
+
+
+def container(manifest: Manifest) -> Manifest:
+    (only,) = pod(manifest)["containers"]
+    return dict(only)
+
+
+def process(manifest: Manifest) -> str:
+    """Which settings class its container reads: `python -m services.invoices serve` -> invoices."""
+    return str(container(manifest)["command"][2]).removeprefix("services.")
+
+
+def shared_settings() -> dict[str, str]:
+    lines = (BASE / "settings.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def settings_class(manifest: Manifest) -> type[Settings]:
+    return CLASSES[process(manifest)]
+
+
+def known_variables(settings: type[Settings]) -> set[str]:
+    return {variable for field in settings.model_fields for variable in variables_of(settings, field)}
+
+
+def secret_variables(settings: type[Settings]) -> set[str]:
+    """Those whose value must not stand in a manifest: what settings keep out of their own repr."""
+    hidden = [field for field, info in settings.model_fields.items() if info.repr is False]
+    return {variable for field in hidden for variable in variables_of(settings, field)}
+
+
+@cache
+def rendered(folder: Path) -> list[Manifest]:
+    """What `kubectl kustomize` makes of it."""
+    result = subprocess.run(
+        ["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return [each for each in yaml.safe_load_all(result.stdout) if each]
+
+
+WORKLOADS: Final = of_kind("Deployment", "Job")
+DEPLOYMENTS: Final = of_kind("Deployment")
+on_workloads: Final = pytest.mark.parametrize("workload", WORKLOADS, ids=name)
+on_deployments: Final = pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name)
+needs_kubectl: Final = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="no kubectl here: only the files were checked"
+)

@@ -1,0 +1,114 @@
+"""That a node, a zone or a busy hour takes no part of Fiatgate away: replicas, scaling, budgets, spreading."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pytest
+
+from tests.k8s.manifests import (
+    CLASSES,
+    DEPLOYMENTS,
+    ROOT,
+    Manifest,
+    container,
+    name,
+    of_kind,
+    on_deployments,
+    pod,
+    process,
+    settings_class,
+)
+
+OPERATIONS: Final = (ROOT / "docs" / "operations.md").read_text()
+SCALERS: Final = {name(each): each["spec"] for each in of_kind("HorizontalPodAutoscaler")}
+
+
+def selected(deployment: Manifest) -> dict[str, Any]:
+    return dict(deployment["spec"]["selector"])
+
+
+def has_callers(deployment: Manifest) -> bool:
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    return any(each["spec"]["selector"].items() <= labels.items() for each in of_kind("Service"))
+
+
+def most_pods(deployment: Manifest) -> int:
+    """With one more while it rolls."""
+    surge = int(deployment["spec"]["strategy"]["rollingUpdate"]["maxSurge"])
+    scaler = SCALERS.get(name(deployment))
+    return surge + int(scaler["maxReplicas"] if scaler else deployment["spec"]["replicas"])
+
+
+@on_deployments
+def test_one_pod_less_is_never_none(deployment: Manifest) -> None:
+    scaler = SCALERS.get(name(deployment))
+    assert (scaler["minReplicas"] if scaler else deployment["spec"]["replicas"]) >= 2
+
+
+@on_deployments
+def test_the_number_of_pods_has_one_owner(deployment: Manifest) -> None:
+    """A number in the Deployment would undo the autoscaler's at every apply."""
+    assert ("replicas" in deployment["spec"]) != (name(deployment) in SCALERS)
+
+
+@pytest.mark.parametrize("deployment", [each for each in DEPLOYMENTS if has_callers(each)], ids=name)
+def test_whatever_is_called_is_scaled(deployment: Manifest) -> None:
+    assert name(deployment) in SCALERS
+
+
+@pytest.mark.parametrize("target", SCALERS)
+def test_an_autoscaler_scales_a_deployment_by_a_load_that_its_pods_can_reach(target: str) -> None:
+    """As many cores as a pod has processes can be used at most, whatever its limit is: the GIL."""
+    (deployment,) = [each for each in DEPLOYMENTS if name(each) == target]
+    scaler = SCALERS[target]
+    assert scaler["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+    (metric,) = scaler["metrics"]
+    fields = settings_class(deployment).model_fields
+    processes = fields["gateway_workers"].default if "gateway_workers" in fields else 1
+    average = int(metric["resource"]["target"]["averageValue"].removesuffix("m"))
+    assert 500 * processes <= average <= 800 * processes
+    assert average < 1000 * int(container(deployment)["resources"]["limits"]["cpu"])
+
+
+@pytest.mark.parametrize("service", [each for each in CLASSES if each != "gateway"])
+def test_the_documentation_says_how_many_connections_the_most_pods_open(service: str) -> None:
+    of_each = CLASSES[service].model_fields["pool_size"].default
+    most = sum(most_pods(each) * of_each for each in DEPLOYMENTS if process(each) == service)
+    documented = re.findall(rf"^\| {service} \| (\d+) \|$", OPERATIONS, re.MULTILINE)
+    assert documented == [str(most)]
+
+
+@on_deployments
+def test_a_drained_node_takes_one_pod_at_a_time_and_is_never_held_up(deployment: Manifest) -> None:
+    (budget,) = [each for each in of_kind("PodDisruptionBudget") if name(each) == name(deployment)]
+    assert budget["spec"] == {"maxUnavailable": 1, "selector": selected(deployment)}
+
+
+def test_no_budget_and_no_autoscaler_is_for_nobody() -> None:
+    known = {name(each) for each in DEPLOYMENTS}
+    assert {name(each) for each in of_kind("PodDisruptionBudget")} == known
+    assert SCALERS.keys() <= known
+
+
+@on_deployments
+def test_pods_are_spread_over_zones_and_nodes_but_start_on_a_single_one(deployment: Manifest) -> None:
+    assert pod(deployment)["topologySpreadConstraints"] == [
+        {
+            "topologyKey": key,
+            "maxSkew": 1,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": selected(deployment),
+        }
+        for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+    ]
+
+
+@on_deployments
+def test_a_pod_that_is_called_waits_until_callers_know_that_it_leaves(deployment: Manifest) -> None:
+    before_stop = container(deployment).get("lifecycle", {}).get("preStop")
+    if has_callers(deployment):
+        assert int(before_stop["exec"]["command"][1]) >= 5
+    else:
+        assert before_stop is None, "nobody calls it: it would only leave later"
