@@ -91,7 +91,7 @@ class Language:
             before += "\N{NO-BREAK SPACE}"
         group = self.locale.number_symbols["latn"]["group"]
         digits = _unit(group).join(escape(part) for part in number.split(group))
-        return Markup('<bdi class="amount">{}{}{}</bdi>').format(_unit(before), digits, _unit(after))
+        return Markup('<bdi class="amount">') + _unit(before) + digits + _unit(after) + Markup("</bdi>")
 
     def minutes(self, minutes: int) -> str:
         """`15 minutes`."""
@@ -108,7 +108,7 @@ class Language:
 
 
 def _unit(text: str) -> Markup:
-    return Markup('<span class="unit">{}</span>').format(text) if text else Markup()
+    return Markup('<span class="unit">') + text + Markup("</span>") if text else Markup()
 
 
 @cache
