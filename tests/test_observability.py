@@ -19,6 +19,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.databases import SERVICES
+from deploy.local.waiting import wait_until
 from tests.support.stack import Stack
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -141,6 +142,30 @@ def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack
     assert grew("fiatgate_http_requests_total", route="not_http", status="400") == 1
     authenticate = "/fiatgate.merchants.v1.MerchantsService/Authenticate"
     assert grew("fiatgate_rpc_calls_total", method=authenticate, reason="API_KEY_INVALID") == 1
+
+
+def test_a_purchase_is_seen_on_its_whole_way(stack: Stack) -> None:
+    """From the invoice over the outbox and both consumers to the delivery."""
+    before = scraped(stack)
+    stack.cli("demo")
+    steps = [
+        (
+            "fiatgate_rpc_calls_total",
+            {"method": "/fiatgate.invoices.v1.InvoicesService/CreateInvoice", "code": "OK"},
+        ),
+        ("fiatgate_outbox_published_total", {}),
+        ("fiatgate_events_total", {"consumer": "withdrawals-invoices-finished", "outcome": "handled"}),
+        ("fiatgate_events_total", {"consumer": "webhooks-invoices-finished", "outcome": "handled"}),
+        ("fiatgate_webhook_attempts_total", {"verdict": "delivered"}),
+        ("fiatgate_webhook_attempt_seconds_count", {}),
+    ]
+
+    def all_grew() -> bool:
+        after = scraped(stack)
+        return all(after.total(name, **labels) > before.total(name, **labels) for name, labels in steps)
+
+    wait_until(all_grew, "every step in the counters", timeout_seconds=15)
+    assert scraped(stack).total("fiatgate_ledger_checked_timestamp_seconds") > 0
 
 
 # -- what is named is there
