@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any, Final
 
 import pytest
 import requests
@@ -13,7 +15,9 @@ from prometheus_client.registry import Collector
 from deploy.local.ports import free_ports, free_range, is_free
 from deploy.local.waiting import wait_until
 from kit import metrics
-from kit.clock import monotonic_seconds
+from kit.clock import SystemClock, monotonic_seconds
+from kit.rpc import status
+from kit.worker import Outage
 
 COUNTED = metrics.counter("test_counted", "For the tests of the metrics", ["kind"])
 TIMED = metrics.histogram("test_seconds", "For the tests of the metrics", ["kind"])
@@ -86,6 +90,55 @@ def test_a_taken_port_is_told_and_tried_again(capfd: pytest.CaptureFixture[str])
 def test_without_a_setting_nothing_is_served() -> None:
     with exporting(""):
         pass
+
+
+def told(**different: Any) -> dict[str, float]:
+    """What a scrape tells of a process that is well but for what is `different`."""
+    well: dict[str, Any] = {
+        "service": "sample",
+        "version": "1",
+        "started_at": SystemClock().now(),
+        "workers": [],
+        "database": lambda: None,
+        "nats": lambda: True,
+        "gauges": lambda: [status.Gauge("parked", 3)],
+        "pool": lambda: {"in_use": 2},
+    }
+    collector = status.StatusCollector(status.Process(**(well | different)))
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in collector.collect()
+        for sample in family.samples
+    }
+
+
+WELL: Final = {
+    "fiatgate_database_up sample": 1,
+    "fiatgate_nats_up sample": 1,
+    "fiatgate_db_pool_connections sample in_use": 2,
+    "fiatgate_parked sample": 3,
+}
+
+
+def test_a_scrape_tells_of_a_database_and_a_nats_that_are_away_and_keeps_the_rest() -> None:
+    def fail() -> None:
+        raise Outage("away")
+
+    assert told() == WELL
+    away = {"fiatgate_database_up sample": 0, "fiatgate_nats_up sample": 0}
+    assert told(database=fail, nats=lambda: False) == {
+        name: away.get(name, value) for name, value in WELL.items() if name != "fiatgate_parked sample"
+    }
+    assert told(gauges=fail) == {name: WELL[name] for name in WELL if name != "fiatgate_parked sample"}
+
+
+def test_a_database_that_hangs_holds_no_scrape_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "SCRAPE_SECONDS", 0.1)
+    answer = threading.Event()
+    try:
+        assert told(database=lambda: answer.wait(30))["fiatgate_database_up sample"] == 0
+    finally:
+        answer.set()
 
 
 def test_counting_costs_little() -> None:
