@@ -1,0 +1,244 @@
+"""The network policies allow what the code does, and nothing else: both are read, every pair of pods is tried."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+import pytest
+import yaml
+
+from kit.config import ServiceSettings
+from kit.egress.address import is_public
+from tests.k8s.manifests import (
+    CLASSES,
+    K8S,
+    ROOT,
+    WORKLOADS,
+    Manifest,
+    container,
+    kustomization,
+    name,
+    on_workloads,
+    process,
+    shared_settings,
+)
+from tests.test_architecture import calls_of
+
+FOLDER: Final = K8S / "components" / "network-policies"
+POLICIES: Final[list[Manifest]] = [
+    document
+    for file in yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+    for document in yaml.safe_load_all((FOLDER / file).read_text())
+]
+GRPC: Final = 50051
+HTTP: Final = 8080
+POSTGRESQL: Final = 5432
+NATS: Final = 4222
+PORTS: Final = (GRPC, HTTP, POSTGRESQL, NATS, 53, 80, 443, 9464, 9465)
+
+Way = Literal["ingress", "egress"]
+Labels = Mapping[str, str]
+Peer = dict[str, Any]
+
+
+# -- a network plugin's reading of policies
+
+
+def labels_of(workload: Manifest) -> Labels:
+    """As the base renders them: with the label that all have in common."""
+    (common,) = kustomization()["labels"]
+    assert common["includeTemplates"]
+    return {**workload["spec"]["template"]["metadata"]["labels"], **common["pairs"]}
+
+
+def selects(selector: Manifest, labels: Labels) -> bool:
+    assert selector.keys() <= {"matchLabels", "matchExpressions"}
+    expressions = selector.get("matchExpressions", ())
+    assert all(each["operator"] == "In" for each in expressions), "this test reads no other"
+    return selector.get("matchLabels", {}).items() <= labels.items() and all(
+        labels.get(each["key"]) in each["values"] for each in expressions
+    )
+
+
+def rules(labels: Labels, way: Way) -> Iterator[Manifest]:
+    for policy in POLICIES:
+        spec = policy["spec"]
+        if selects(spec["podSelector"], labels) and way.capitalize() in spec["policyTypes"]:
+            yield from spec.get(way, ())
+
+
+def peers(labels: Labels, way: Way, port: int) -> Iterator[Peer | None]:
+    """With whom it may talk on the port; None: with everybody."""
+    for rule in rules(labels, way):
+        if port in {each["port"] for each in rule.get("ports", [])} or "ports" not in rule:
+            yield from rule.get("from" if way == "ingress" else "to", [None])
+
+
+def may(labels: Labels, way: Way, other: Labels, port: int) -> bool:
+    return any(
+        peer is None or ("podSelector" in peer and selects(peer["podSelector"], other))
+        for peer in peers(labels, way, port)
+    )
+
+
+def reaches(source: Manifest, target: Manifest, port: int) -> bool:
+    ours, theirs = labels_of(source), labels_of(target)
+    return may(ours, "egress", theirs, port) and may(theirs, "ingress", ours, port)
+
+
+# -- what the code does
+
+
+def mode(workload: Manifest) -> str:
+    return str(container(workload)["command"][3])
+
+
+def folder(workload: Manifest) -> str:
+    return process(workload) if process(workload) == "gateway" else f"services/{process(workload)}"
+
+
+def code(workload: Manifest) -> str:
+    return "\n".join(path.read_text() for path in sorted((ROOT / folder(workload)).rglob("*.py")))
+
+
+def uses_nats(workload: Manifest) -> bool:
+    return mode(workload) != "migrate" and "settings.nats_url" in code(workload)
+
+
+def calls_the_internet(workload: Manifest) -> bool:
+    """Only background work does."""
+    return mode(workload) == "work" and "import Egress" in code(workload)
+
+
+def has_database(workload: Manifest) -> bool:
+    return issubclass(CLASSES[process(workload)], ServiceSettings)
+
+
+# -- the two are the same
+
+
+def test_every_file_is_part_of_the_component() -> None:
+    files = {path.name for path in FOLDER.glob("*.yaml")} - {"kustomization.yaml"}
+    assert files == set(yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"])
+
+
+@on_workloads
+def test_nothing_is_open_that_no_policy_opens(workload: Manifest) -> None:
+    closed = {
+        way
+        for policy in POLICIES
+        for way in policy["spec"]["policyTypes"]
+        if selects(policy["spec"]["podSelector"], labels_of(workload))
+    }
+    assert closed == {"Ingress", "Egress"}
+
+
+def test_the_deny_selects_all_pods_of_ours_whatever_they_are() -> None:
+    (deny,) = [each for each in POLICIES if name(each) == "fiatgate-deny-all"]
+    assert deny["spec"] == {
+        "podSelector": {"matchLabels": kustomization()["labels"][0]["pairs"]},
+        "policyTypes": ["Ingress", "Egress"],
+    }
+
+
+@on_workloads
+def test_it_reaches_those_it_calls_and_no_others(workload: Manifest) -> None:
+    called = set(calls_of(folder(workload))) if mode(workload) != "migrate" else set()
+    expected = {(service, "serve", GRPC) for service in called}
+    reached = {
+        (process(target), mode(target), port)
+        for target in WORKLOADS
+        for port in PORTS
+        if target != workload and reaches(workload, target, port)
+    }
+    assert reached == expected
+
+
+def test_the_ports_are_those_of_the_settings() -> None:
+    shared = shared_settings()
+    addresses = {value for key, value in shared.items() if key.endswith("_ADDRESS")}
+    assert {address.rpartition(":")[2] for address in addresses} == {str(GRPC)}
+
+
+@on_workloads
+def test_the_database_is_for_those_that_have_one(workload: Manifest) -> None:
+    assert (None in peers(labels_of(workload), "egress", POSTGRESQL)) == has_database(workload)
+
+
+@on_workloads
+def test_nats_is_for_those_that_use_it(workload: Manifest) -> None:
+    assert (None in peers(labels_of(workload), "egress", NATS)) == uses_nats(workload)
+    given = {variable["name"] for variable in container(workload)["env"]}
+    assert ("FIATGATE_NATS_URL" in given) == uses_nats(workload)
+
+
+@on_workloads
+def test_only_work_that_calls_merchants_and_rate_sources_gets_out(workload: Manifest) -> None:
+    out = [
+        peer["ipBlock"] for peer in peers(labels_of(workload), "egress", 443) if peer and "ipBlock" in peer
+    ]
+    assert bool(out) == calls_the_internet(workload)
+
+
+def test_the_code_that_gets_out_was_found() -> None:
+    assert {name(each) for each in WORKLOADS if calls_the_internet(each)} == {"catalog-work", "webhooks-work"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.16.0.1",
+        "172.31.255.255", "192.168.1.1", "224.0.0.1", "255.255.255.255",
+        "::1", "fd00::1", "fe80::1", "fec0::1", "ff02::1", "64:ff9b::a00:1",
+        "2002:a00:1::", "2001:db8::1", "192.0.2.1", "198.18.0.1",
+    ],
+)  # fmt: skip
+def test_what_the_code_refuses_to_call_the_network_refuses_too(address: str) -> None:
+    assert not is_public(address)
+    assert not let_out(address)
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111"])
+def test_public_addresses_are_reached(address: str) -> None:
+    assert is_public(address)
+    assert let_out(address)
+
+
+def let_out(address: str) -> bool:
+    (policy,) = [each for each in POLICIES if name(each) == "fiatgate-internet"]
+    (rule,) = policy["spec"]["egress"]
+    return any(
+        ipaddress.ip_address(address) in ipaddress.ip_network(peer["ipBlock"]["cidr"])
+        and not any(
+            ipaddress.ip_address(address) in ipaddress.ip_network(each)
+            for each in peer["ipBlock"].get("except", [])
+        )
+        for peer in rule["to"]
+    )
+
+
+@on_workloads
+def test_customers_reach_the_gateway_only(workload: Manifest) -> None:
+    visited = None in peers(labels_of(workload), "ingress", HTTP)
+    assert visited == (process(workload) == "gateway")
+
+
+@on_workloads
+def test_prometheus_reaches_every_port_with_metrics(workload: Manifest) -> None:
+    for port in container(workload).get("ports", ()):
+        if port["name"].startswith("metrics"):
+            found = list(peers(labels_of(workload), "ingress", port["containerPort"]))
+            assert [peer and set(peer) for peer in found] == [{"namespaceSelector"}]
+
+
+@on_workloads
+def test_everybody_may_look_up_names(workload: Manifest) -> None:
+    assert any(peer and "namespaceSelector" in peer for peer in peers(labels_of(workload), "egress", 53))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=name)
+def test_policies_are_there_before_the_pods(policy: Manifest) -> None:
+    """An install applies `setup` and `migrate` first."""
+    assert policy["metadata"]["labels"]["app.kubernetes.io/component"] == "setup"
