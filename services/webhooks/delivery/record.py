@@ -61,10 +61,11 @@ class Recorder:
         """
         judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
         recorded = self._write(judged)
-        written = {each.event_id for each in recorded}
+        written = {(each.event_id, each.lease_token) for each in recorded}
         bound = log.bind()  # once: a logger costs as much as its line
         for outcome, verdict in judged:
-            _tell(bound, outcome, verdict, fenced=outcome.claimed.event_id not in written)
+            claim = (outcome.claimed.event_id, outcome.claimed.lease_token)
+            _tell(bound, outcome, verdict, fenced=claim not in written)
         return recorded
 
     @retry_conflicts

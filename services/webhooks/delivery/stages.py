@@ -69,5 +69,6 @@ class Recorded:
     """An outcome that was written: its attempt, and when the event is sent again by itself."""
 
     event_id: int
+    lease_token: UUID
     attempt_id: int
     next_retry_at: datetime | None

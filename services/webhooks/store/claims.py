@@ -169,7 +169,7 @@ WITH outcome AS (
         updated_at = :now
     FROM outcome
     WHERE events.id = outcome.event_id AND events.lease_token = outcome.lease_token
-    RETURNING events.id, auto_attempts + manual_attempts AS try_number, events.next_retry_at
+    RETURNING events.id, outcome.lease_token, auto_attempts + manual_attempts AS try_number, events.next_retry_at
 ), attempt AS (
     INSERT INTO attempts (
         event_id, try_number, trigger, status, http_status, response_headers, response_body, error_message,
@@ -177,10 +177,10 @@ WITH outcome AS (
     )
     SELECT fenced.id, try_number, trigger, status, http_status, response_headers, response_body, error_message,
         duration_ms, started_at
-    FROM fenced JOIN outcome ON outcome.event_id = fenced.id
+    FROM fenced JOIN outcome ON outcome.event_id = fenced.id AND outcome.lease_token = fenced.lease_token
     RETURNING id, event_id
 )
-SELECT attempt.event_id, attempt.id AS attempt_id, fenced.next_retry_at
+SELECT attempt.event_id, fenced.lease_token, attempt.id AS attempt_id, fenced.next_retry_at
 FROM attempt JOIN fenced ON fenced.id = attempt.event_id
 """)
 
@@ -190,7 +190,8 @@ def record(
 ) -> list[Recorded]:
     """Write outcomes with their verdicts; those whose lease is another's by now are left out of the answer.
 
-    At most one outcome per event.
+    Two of one event may come together, the later one under a later lease: after the database was away for longer than
+    a lease lasts.
     """
     rows = [_outcome_row(outcome, verdict) for outcome, verdict in outcomes]
     written = connection.execute(_RECORD, {"outcomes": json.dumps(rows), "now": now})
