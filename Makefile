@@ -48,6 +48,7 @@ protos: $(VENV)/.develops ## generate fiatgate/ from protos/
 
 docs: $(VENV)/.develops ## write the parts of docs/ that come from the code
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/rules.py
 
 lock: $(VENV)/.develops ## choose versions anew: requirements.lock, requirements-dev.lock
 	$(COMPILE) --output-file requirements.lock
