@@ -6,9 +6,9 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -47,14 +47,15 @@ class Arena:
         self._home = Home(folder / "home")
         self._home.prepare()
         self._opened = ExitStack()
-        inner = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
+        inner: dict[str, int] = {}
         self._proxies = Proxies(
             {
-                **{service: _always(port) for service, port in inner.items()},
+                **{service: partial(inner.__getitem__, service) for service in SERVICES},
                 "postgres": self._postgres_upstream,
                 "nats": self._nats_upstream,
             }
         )
+        inner |= zip(SERVICES, free_ports(len(SERVICES)), strict=True)  # other ones than the proxies have
         self.services = {service: f"127.0.0.1:{port}" for service, port in inner.items()}
         self.stack = Stack(self._home.folder, settings=SETTINGS | self._addresses(), durable=True)
 
@@ -89,6 +90,10 @@ class Arena:
         elif fault.kind is Kind.HOLD:
             with self.held(fault.target):
                 threading.Event().wait(fault.seconds)
+        elif fault.kind is Kind.AWAY:
+            self.stack.stop_program(fault.target)
+            threading.Event().wait(fault.seconds)
+            self.stack.start_program(fault.target)
         elif fault.kind is Kind.LOSE:
             self.stack.stop_program("nats")
             self.lose_jetstream()
@@ -194,7 +199,3 @@ class Arena:
             settings[f"{name}_ADDRESS"] = f"127.0.0.1:{self._proxies.port(service)}"
             settings[f"{name}_BIND"] = self.services[service]
         return settings
-
-
-def _always(port: int) -> Callable[[], int]:
-    return lambda: port

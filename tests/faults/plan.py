@@ -11,6 +11,7 @@ from typing import Final
 SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 PROCESSES: Final = (*SERVICES, "gateway worker", "postgres", "nats")
 LINKS: Final = (*SERVICES, "postgres", "nats")
+AWAY: Final = (*SERVICES, "postgres", "nats", "nats", "nats")
 ROWS: Final = (
     ("invoices", "outbox", "INSERT"),
     ("invoices", "outbox", "UPDATE"),  # published, and not known to be: the relay's lost acknowledgement
@@ -29,6 +30,8 @@ class Kind(StrEnum):
     """kill -9; whatever it had committed and not acknowledged is done twice or not at all."""
     PAUSE = "pause"
     """SIGSTOP, later SIGCONT: it believes that no time has passed."""
+    AWAY = "away"
+    """Stopped in good order and not there for seconds: what others do meanwhile must wait and not be forgotten."""
     CUT = "cut"
     """Every connection through a link is reset."""
     HOLD = "hold"
@@ -43,7 +46,15 @@ class Kind(StrEnum):
     """
 
 
-WEIGHTS: Final = {Kind.KILL: 10, Kind.PAUSE: 4, Kind.CUT: 6, Kind.HOLD: 4, Kind.ROW: 8, Kind.LOSE: 1}
+WEIGHTS: Final = {
+    Kind.KILL: 10,
+    Kind.PAUSE: 4,
+    Kind.AWAY: 6,
+    Kind.CUT: 6,
+    Kind.HOLD: 4,
+    Kind.ROW: 8,
+    Kind.LOSE: 1,
+}
 FREQUENT: Final = [kind for kind in Kind if kind is not Kind.LOSE]
 
 
@@ -62,12 +73,12 @@ class Fault:
 
 
 def plan(seed: int, *, seconds: float) -> Sequence[Fault]:
-    """Faults for so many seconds: at least one of each frequent kind, the rest by weight."""
+    """Faults for about so many seconds: at least one of each frequent kind, the rest by weight."""
     chance = random.Random(seed)
     faults: list[Fault] = []
     first = chance.sample(FREQUENT, len(FREQUENT))
     spent_seconds = 0.0
-    while spent_seconds < seconds:
+    while first or spent_seconds < seconds:
         kind = first.pop() if first else chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         fault = _fault(chance, kind)
         faults.append(fault)
@@ -81,6 +92,8 @@ def _fault(chance: random.Random, kind: Kind) -> Fault:
         return Fault(kind, " ".join(chance.choice(ROWS)), wait_seconds)
     if kind is Kind.LOSE:
         return Fault(kind, "jetstream", wait_seconds)
+    if kind is Kind.AWAY:
+        return Fault(kind, chance.choice(AWAY), wait_seconds, chance.uniform(1.0, 4.0))
     target = chance.choice(PROCESSES if kind in (Kind.KILL, Kind.PAUSE) else LINKS)
     lasts = kind in (Kind.PAUSE, Kind.HOLD)
     return Fault(kind, target, wait_seconds, chance.uniform(0.5, 3.0) if lasts else 0.0)

@@ -8,6 +8,7 @@ neither reset nor hold a connection on demand.
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,13 +24,14 @@ class Proxy:
 
     def __init__(self, upstream: Callable[[], int]) -> None:
         self.port = free_ports(1)[0]
+        self._listener = socket.create_server(("127.0.0.1", self.port))  # nobody takes it meanwhile
         self._upstream = upstream
         self._flows = asyncio.Event()
         self._flows.set()
         self._open: set[asyncio.StreamWriter] = set()
 
     async def listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._join, "127.0.0.1", self.port)
+        return await asyncio.start_server(self._join, sock=self._listener)
 
     def cut(self) -> None:
         """Reset every connection; new ones are welcome."""

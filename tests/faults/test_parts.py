@@ -21,7 +21,7 @@ def test_a_seed_gives_the_same_faults_every_time_and_another_seed_others() -> No
 def test_every_plan_has_each_frequent_kind_of_fault_and_ends_in_time(seed: int) -> None:
     faults = plan(seed, seconds=15)
     assert {fault.kind for fault in faults} >= set(FREQUENT)
-    assert 15 <= sum(fault.wait_seconds + fault.seconds for fault in faults) <= 15 + 5
+    assert 15 <= sum(fault.wait_seconds + fault.seconds for fault in faults) <= 22
 
 
 @pytest.fixture
