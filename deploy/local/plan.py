@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,12 +94,15 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
     """
     own = _settings_of(caller)
     secrets = home.secrets()
-    postgres_port, nats_port, rates_port, *service_ports = free_ports(3 + len(SERVICES))
+    metrics_ports = free_range(len(SERVICES) + _gateway_workers(own), apart_from=[port])
+    postgres_port, nats_port, rates_port, prometheus_port, *service_ports = free_ports(
+        4 + len(SERVICES), apart_from=[port, *metrics_ports]
+    )
     postgres = Postgres(
         data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable
     )
     nats = Nats(folder=home.nats, port=nats_port, durable=durable)
-    metrics = _metrics(own.get("FIATGATE_GATEWAY_WORKERS", ""))
+    metrics = _metrics(metrics_ports)
     environment = {
         "FIATGATE_HOME": str(home.folder),
         "FIATGATE_NATS_URL": nats.url,
@@ -110,7 +113,7 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         },
         **{f"{PREFIX}{process.upper()}_METRICS_BIND": first for process, (first, *_) in metrics.items()},
     }
-    prometheus = _prometheus(home, caller, metrics)
+    prometheus = _prometheus(home, caller, prometheus_port, metrics)
     database_urls = {
         service: own.get(_database_variable(service))
         or postgres.url(service, user=service, password=secrets["databases"][service])
@@ -170,16 +173,22 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
     }
 
 
-def _metrics(gateway_workers: str) -> dict[str, list[str]]:
-    """One address per process; a worker of the gateway takes the first of theirs that is free."""
-    workers = int(gateway_workers) if re.fullmatch(r"[1-9]\d?", gateway_workers) else GATEWAY_WORKERS
-    first = free_range(workers)
-    ports = {service: [port] for service, port in zip(SERVICES, free_ports(len(SERVICES)), strict=True)}
-    ports["gateway"] = list(range(first, first + workers))
-    return {process: [f"127.0.0.1:{port}" for port in ports[process]] for process in ports}
+def _gateway_workers(own: Mapping[str, str]) -> int:
+    """What is no number the gateway itself refuses."""
+    asked = own.get("FIATGATE_GATEWAY_WORKERS", "")
+    return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else GATEWAY_WORKERS
 
 
-def _prometheus(home: Home, caller: Mapping[str, str], metrics: Mapping[str, list[str]]) -> Prometheus | None:
+def _metrics(ports: Sequence[int]) -> dict[str, list[str]]:
+    """One address per service, the others for the gateway: each of its workers takes the first that is free."""
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+    metrics = {service: [address] for service, address in zip(SERVICES, addresses, strict=False)}
+    return metrics | {"gateway": addresses[len(SERVICES) :]}
+
+
+def _prometheus(
+    home: Home, caller: Mapping[str, str], port: int, metrics: Mapping[str, list[str]]
+) -> Prometheus | None:
     name = caller.get(PROMETHEUS)
     if not name:
         return None
@@ -187,9 +196,7 @@ def _prometheus(home: Home, caller: Mapping[str, str], metrics: Mapping[str, lis
     if program is None:
         raise CannotStart(f"{PROMETHEUS}={name}: there is no such program on PATH")
     targets = [address for addresses in metrics.values() for address in addresses]
-    return Prometheus(
-        program=program, folder=home.folder / "prometheus", port=free_ports(1)[0], targets=targets
-    )
+    return Prometheus(program=program, folder=home.folder / "prometheus", port=port, targets=targets)
 
 
 def _settings_of(environment: Mapping[str, str]) -> dict[str, str]:

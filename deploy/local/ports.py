@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+from collections.abc import Collection
 
 from deploy.local.errors import CannotStart
 
@@ -25,20 +26,21 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
         return True
 
 
-def free_range(count: int) -> int:
-    """The first of `count` ports in a row that nothing listens on; CannotStart when there is no such row."""
+def free_range(count: int, *, apart_from: Collection[int] = ()) -> range:
+    """`count` ports in a row that nothing listens on; CannotStart when there is no such row."""
     for first in random.sample(range(_LOWEST, _HIGHEST - count), _TRIES):
-        if all(is_free(port) for port in range(first, first + count)):
-            return first
+        row = range(first, first + count)
+        if all(port not in apart_from and is_free(port) for port in row):
+            return row
     raise CannotStart(f"no {count} free ports in a row between {_LOWEST} and {_HIGHEST}")
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, *, apart_from: Collection[int] = ()) -> list[int]:
     """`count` different ports that nothing listens on; CannotStart when the machine has hardly any left."""
     found: list[int] = []
     for port in random.sample(range(_LOWEST, _HIGHEST), _TRIES):
         if len(found) == count:
             return found
-        if is_free(port):
+        if port not in apart_from and is_free(port):
             found.append(port)
     raise CannotStart(f"fewer than {count} free ports between {_LOWEST} and {_HIGHEST}")

@@ -11,6 +11,7 @@ from deploy.local.databases import SERVICES
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
+from deploy.local.ports import free_ports, free_range
 from gateway.config import GatewaySettings
 
 
@@ -71,6 +72,24 @@ def test_every_process_has_its_own_port_for_metrics_and_each_worker_of_the_gatew
         assert plan.environment[f"FIATGATE_{process.upper()}_METRICS_BIND"] == first
     assert plan.as_json(process_id=1, ready=True)["metrics"] == plan.metrics
     assert GatewaySettings.model_fields["gateway_workers"].default == GATEWAY_WORKERS
+
+
+def test_no_port_is_given_twice(plan: Plan) -> None:
+    """Nothing listens yet, so nobody would notice before two processes start."""
+    inner = [value for name, value in plan.environment.items() if name.endswith("_ADDRESS")]
+    inner += [address for each in plan.metrics.values() for address in each]
+    ports = [int(address.rpartition(":")[2]) for address in inner] + [
+        plan.port,
+        plan.postgres.port,
+        plan.nats.port,
+    ]
+    assert len(set(ports)) == len(ports)
+
+
+def test_a_range_and_ports_beside_it_keep_apart() -> None:
+    row = free_range(3)
+    assert not set(row) & set(free_range(3, apart_from=row))
+    assert not set(row) & set(free_ports(50, apart_from=row))
 
 
 def test_more_workers_of_the_gateway_have_more_ports_in_a_row(tmp_path: Path) -> None:

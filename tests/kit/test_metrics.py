@@ -61,11 +61,11 @@ def test_a_scrape_tells_what_was_counted() -> None:
 
 
 def test_processes_that_share_a_setting_take_one_port_each() -> None:
-    first = free_range(2)
+    first, second = free_range(2)
     bind = f"127.0.0.1:{first}"
     with exporting(bind, processes=2), exporting(bind, processes=2):
         wait_until_served(first)
-        wait_until_served(first + 1)
+        wait_until_served(second)
 
 
 def test_a_taken_port_is_told_and_tried_again(capfd: pytest.CaptureFixture[str]) -> None:
