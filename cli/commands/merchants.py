@@ -94,6 +94,18 @@ def configure(
     fail_url: Url = None,
     currencies: Codes = None,
     methods: Codes = None,
+    colour: Annotated[
+        str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": its own.')
+    ] = None,
+    logo_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="On the customer's page, https.")
+    ] = None,
+    frame_origins: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B", help='Whose pages may show it in a frame, as https://shop.example; "": nobody\'s.'
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Change the options that are given; an empty text takes a default away."""
@@ -107,6 +119,9 @@ def configure(
         fail_url=fail_url,
         allowed_currencies=None if currencies is None else pb.AllowedCodes(codes=_codes(currencies)),
         allowed_methods=None if methods is None else pb.AllowedCodes(codes=_codes(methods)),
+        colour=colour,
+        logo_url=logo_url,
+        frame_origins=None if frame_origins is None else pb.AllowedOrigins(origins=_codes(frame_origins)),
     )
     _show(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)
 

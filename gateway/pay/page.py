@@ -9,6 +9,7 @@ import falcon.asgi
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
+from gateway.pay.brand import stylesheet
 from gateway.pay.flood import Flood
 from gateway.pay.forms import PICTURE_FIELD, PICTURE_MAX_BYTES, Form, form_of, sent_by_our_page
 from gateway.pay.languages import N_
@@ -172,6 +173,10 @@ class PageResource:
             status=status,
             prefix=self._links.prefix,
             language=language,
+            frame_origins=view.brand.frame_origins,
+            brand=f"{self._links.prefix}/pay-brand/{view.brand.stylesheet}"
+            if view.brand.stylesheet
+            else None,
             page=self._links.page(_known_form(invoice_id)),
             view=view,
             notice=language.text(notice or NOTICES.get(asked.upper(), "")),
@@ -238,6 +243,29 @@ class StaticResource:
         resp.content_type, resp.data = files[name]
         resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
         resp.set_header("X-Content-Type-Options", "nosniff")
+
+
+class BrandResource:
+    """GET /pay-brand/{name}: the stylesheet of a colour, which its name says."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
+        content = stylesheet(name)
+        if content is None:
+            raise not_found("NOT_FOUND", "No such file")
+        resp.content_type, resp.data = "text/css; charset=utf-8", content
+        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
+        resp.set_header("X-Content-Type-Options", "nosniff")
+
+
+class ModalResource:
+    """GET /pay-modal.js: what a merchant includes to show the page above its own; see the file."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        resp.content_type, resp.data = static_files()[1]["modal.js"]
+        resp.set_header("Cache-Control", "public, max-age=3600")
+        resp.set_header("X-Content-Type-Options", "nosniff")
+        resp.set_header("Cross-Origin-Resource-Policy", "cross-origin")
+        resp.set_header("Access-Control-Allow-Origin", "*")
 
 
 class _PictureRefused(Exception):

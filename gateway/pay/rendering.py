@@ -1,7 +1,7 @@
 """Templates, what they load, and the headers that keep the page to itself (DESIGN section 9)."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,10 @@ LANGUAGE_SECONDS: Final = 365 * 86_400
 # Nothing from anywhere but us, except pictures: an operator may link a method's logo. Nothing inline.
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' https: data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "form-action 'self'; base-uri 'none'; frame-ancestors "
 )
 _PAGE_HEADERS: Final = (
-    ("Content-Security-Policy", _POLICY),
     ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "DENY"),
     # The address is the page's secret. Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
     ("Referrer-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
@@ -117,14 +115,21 @@ def answer_page(
     status: int = 200,
     prefix: str,
     language: Language | None = None,
+    frame_origins: Sequence[str] = (),
     **values: Any,
 ) -> None:
-    """Answers with a template, and remembers the language that was asked for."""
+    """Answers with a template, and remembers the language that was asked for.
+
+    frame_origins  those whose pages may show it in a frame
+    """
     language = language or language_of(req)
     resp.status = status
     resp.content_type = falcon.MEDIA_HTML
     resp.text = render(template, language, prefix=prefix, here=f"{prefix}{req.path}", **values)
     resp.set_headers(_PAGE_HEADERS)
+    resp.set_header("Content-Security-Policy", _POLICY + (" ".join(frame_origins) or "'none'"))
+    if not frame_origins:  # it knows no list
+        resp.set_header("X-Frame-Options", "DENY")
     resp.set_header("Content-Language", language.code)
     if req.get_param("lang") == language.code:
         resp.set_cookie(

@@ -9,6 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
+from gateway.pay.brand import stylesheet_name
 from gateway.pay.languages import N_
 from kit.money import fiat_text
 from kit.proto import datetime_from, optional, optional_datetime
@@ -123,6 +125,15 @@ class LateMoney:
 
 
 @dataclass(frozen=True)
+class Brand:
+    """What the merchant has said about the page; `frame_origins` are those whose pages may show it."""
+
+    stylesheet: str | None
+    logo_url: str | None
+    frame_origins: Sequence[str]
+
+
+@dataclass(frozen=True)
 class View:
     """Everything a template may show.
 
@@ -138,6 +149,7 @@ class View:
 
     screen: Screen
     invoice_id: str
+    brand: Brand
     merchant_name: str
     amount: str
     currency: str
@@ -203,6 +215,7 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
     return View(
         screen=screen,
         invoice_id=invoice.invoice_id,
+        brand=_brand(checkout.branding),
         merchant_name=checkout.merchant_name,
         amount=(optional(deal, "adjusted_amount") if deal else None) or invoice.amount,
         currency=invoice.currency_code,
@@ -288,6 +301,15 @@ def _nothing_to_choose(checkout: pb.GetCheckoutResponse) -> str | None:
 
 def _until(stamp: object, now: datetime) -> Until:
     return Until(at=datetime_from(stamp), now=now)  # type: ignore[arg-type]  # a protobuf Timestamp
+
+
+def _brand(branding: merchants_pb2.Branding) -> Brand:
+    colour = optional(branding, "colour")
+    return Brand(
+        stylesheet=stylesheet_name(colour) if colour else None,
+        logo_url=web_url(optional(branding, "logo_url")),
+        frame_origins=list(branding.frame_origins),
+    )
 
 
 def _late_money(checkout: pb.GetCheckoutResponse) -> LateMoney | None:

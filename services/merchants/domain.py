@@ -6,7 +6,7 @@ Each `parse_…` returns the value to keep, or raises ValueError with half a sen
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -20,6 +20,7 @@ KEY_NAME_CHARACTERS: Final = 64
 EMAIL_CHARACTERS: Final = 254
 FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
+FRAME_ORIGINS: Final = 20
 
 NO_SHARE: Final = Decimal(0)  # the merchant pays the whole commission
 
@@ -49,6 +50,9 @@ class Merchant:
     allowed_currencies: list[str]
     allowed_methods: list[str]
     created_at: datetime
+    colour: str | None = None
+    logo_url: str | None = None
+    frame_origins: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> MerchantStatus:
@@ -130,6 +134,26 @@ def parse_currency_codes(texts: Iterable[str]) -> list[str]:
 
 def parse_method_codes(texts: Iterable[str]) -> list[str]:
     return _codes(texts, r"[A-Za-z0-9_-]{1,64}", "1 to 64 characters of A-Z, a-z, 0-9, - and _ each")
+
+
+def parse_colour(text: str) -> str:
+    if not re.fullmatch(r"#[0-9a-fA-F]{6}", text):
+        raise ValueError("expected a colour such as #1d5bb8")
+    return text.lower()
+
+
+def parse_origins(texts: Iterable[str]) -> list[str]:
+    """What a browser calls an origin: scheme, host, and a port when it isn't the scheme's own. No wildcards."""
+    given = list(texts)
+    if not all(
+        re.fullmatch(r"https?://[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?(:[1-9][0-9]{0,4})?", text)
+        for text in given
+    ):
+        raise ValueError("expected origins such as https://shop.example, in lower case and without a path")
+    origins = list(dict.fromkeys(given))
+    if len(origins) > FRAME_ORIGINS:
+        raise ValueError(f"expected at most {FRAME_ORIGINS} origins")
+    return origins
 
 
 def _codes(texts: Iterable[str], pattern: str, form: str, *, normal: Callable[[str], str] = str) -> list[str]:

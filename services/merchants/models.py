@@ -46,6 +46,8 @@ class Merchant(Base):
         CheckConstraint("char_length(callback_url) <= 2048", name="callback_url"),
         CheckConstraint("char_length(success_url) <= 2048", name="success_url"),
         CheckConstraint("char_length(fail_url) <= 2048", name="fail_url"),
+        CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
+        CheckConstraint("char_length(logo_url) <= 2048", name="logo_url"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -62,6 +64,9 @@ class Merchant(Base):
     fail_url: Mapped[str | None]
     allowed_currencies: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: all
     allowed_methods: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)
+    colour: Mapped[str | None]
+    logo_url: Mapped[str | None]
+    frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: nobody's
     created_at: Mapped[datetime]
 
 

@@ -152,6 +152,9 @@ def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
         fail_url=merchant.fail_url,
         allowed_currencies=merchant.allowed_currencies,
         allowed_methods=merchant.allowed_methods,
+        branding=pb.Branding(
+            colour=merchant.colour, logo_url=merchant.logo_url, frame_origins=merchant.frame_origins
+        ),
         created_at=timestamp_from(merchant.created_at),
     )
 
@@ -196,6 +199,7 @@ def options_from_creation(request: pb.CreateMerchantRequest) -> MerchantOptions:
 
 def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions:
     currencies, methods = optional(request, "allowed_currencies"), optional(request, "allowed_methods")
+    origins = optional(request, "frame_origins")
     return MerchantOptions(
         name=optional(request, "name"),
         category_code=optional(request, "category_code"),
@@ -205,4 +209,7 @@ def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions
         fail_url=optional(request, "fail_url"),
         allowed_currencies=None if currencies is None else currencies.codes,
         allowed_methods=None if methods is None else methods.codes,
+        colour=optional(request, "colour"),
+        logo_url=optional(request, "logo_url"),
+        frame_origins=None if origins is None else origins.origins,
     )

@@ -57,6 +57,9 @@ _MERCHANT = (
         Merchant.fail_url,
         Merchant.allowed_currencies,
         Merchant.allowed_methods,
+        Merchant.colour,
+        Merchant.logo_url,
+        Merchant.frame_origins,
         Merchant.created_at,
     )
     .select_from(Merchant)

@@ -58,6 +58,7 @@ def test_a_created_merchant_is_told_in_full(stub: MerchantsServiceStub, new_emai
         allowed_currencies=["RUB"],
         allowed_methods=["sbp", "card"],
         created_at=created.created_at,
+        branding=pb.Branding(),
     )
     assert uuid.UUID(created.merchant_id).version == 7
     assert created.HasField("created_at")

@@ -1029,6 +1029,7 @@ class GetCheckoutResponse(_message.Message):
     NOW_FIELD_NUMBER: _builtins.int
     METHODS_REFUSED_FIELD_NUMBER: _builtins.int
     CASE_FIELD_NUMBER: _builtins.int
+    BRANDING_FIELD_NUMBER: _builtins.int
     merchant_name: _builtins.str
     methods_refused: _builtins.str
     """Why there is nothing to choose although the invoice is open; a reason's name, null when there is something."""
@@ -1050,6 +1051,8 @@ class GetCheckoutResponse(_message.Message):
     def case(self) -> Global___Case:
         """Null when the customer never told of late money."""
 
+    @_builtins.property
+    def branding(self) -> _merchants_pb2.Branding: ...
     def __init__(
         self,
         *,
@@ -1060,10 +1063,11 @@ class GetCheckoutResponse(_message.Message):
         now: _timestamp_pb2.Timestamp | None = ...,
         methods_refused: _builtins.str | None = ...,
         case: Global___Case | None = ...,
+        branding: _merchants_pb2.Branding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "case", b"case", "invoice", b"invoice", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "branding", b"branding", "case", b"case", "invoice", b"invoice", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "case", b"case", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_methods_refused", b"_methods_refused", "_requisite", b"_requisite", "branding", b"branding", "case", b"case", "invoice", b"invoice", "merchant_name", b"merchant_name", "methods", b"methods", "methods_refused", b"methods_refused", "now", b"now", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__case: _TypeAlias = _typing.Literal["case"]  # noqa: Y015
     _WhichOneofArgType__case: _TypeAlias = _typing.Literal["_case", b"_case"]  # noqa: Y015

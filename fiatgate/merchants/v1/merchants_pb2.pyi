@@ -61,6 +61,7 @@ class Merchant(_message.Message):
     ALLOWED_CURRENCIES_FIELD_NUMBER: _builtins.int
     ALLOWED_METHODS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    BRANDING_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """UUID."""
     name: _builtins.str
@@ -90,6 +91,10 @@ class Merchant(_message.Message):
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def branding(self) -> Global___Branding:
+        """How the customer's page looks and where it may stand."""
+
     def __init__(
         self,
         *,
@@ -107,10 +112,11 @@ class Merchant(_message.Message):
         allowed_currencies: _abc.Iterable[_builtins.str] | None = ...,
         allowed_methods: _abc.Iterable[_builtins.str] | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        branding: Global___Branding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "created_at", b"created_at", "fail_url", b"fail_url", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "created_at", b"created_at", "fail_url", b"fail_url", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_category_commission", b"_category_commission", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "branding", b"branding", "callback_url", b"callback_url", "category_code", b"category_code", "category_commission", b"category_commission", "client_share", b"client_share", "created_at", b"created_at", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "status", b"status", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -134,6 +140,45 @@ class Merchant(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
 Global___Merchant: _TypeAlias = Merchant  # noqa: Y015
+
+@_typing.final
+class Branding(_message.Message):
+    """What a merchant may say about the customer's page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COLOUR_FIELD_NUMBER: _builtins.int
+    LOGO_URL_FIELD_NUMBER: _builtins.int
+    FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    colour: _builtins.str
+    """"#1d5bb8". Null: the page's own."""
+    logo_url: _builtins.str
+    """https, at most 2048 characters. Null: none, the name alone."""
+    @_builtins.property
+    def frame_origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Origins whose pages may show it in a frame, such as "https://shop.example"; empty: nobody's."""
+
+    def __init__(
+        self,
+        *,
+        colour: _builtins.str | None = ...,
+        logo_url: _builtins.str | None = ...,
+        frame_origins: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo_url", b"_logo_url", "colour", b"colour", "logo_url", b"logo_url"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo_url", b"_logo_url", "colour", b"colour", "frame_origins", b"frame_origins", "logo_url", b"logo_url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
+    _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
+    _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
+    _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
+
+Global___Branding: _TypeAlias = Branding  # noqa: Y015
 
 @_typing.final
 class ApiKey(_message.Message):
@@ -432,6 +477,9 @@ class ConfigureMerchantRequest(_message.Message):
     FAIL_URL_FIELD_NUMBER: _builtins.int
     ALLOWED_CURRENCIES_FIELD_NUMBER: _builtins.int
     ALLOWED_METHODS_FIELD_NUMBER: _builtins.int
+    COLOUR_FIELD_NUMBER: _builtins.int
+    LOGO_URL_FIELD_NUMBER: _builtins.int
+    FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     category_code: _builtins.str
@@ -441,10 +489,16 @@ class ConfigureMerchantRequest(_message.Message):
     """Empty: no default."""
     success_url: _builtins.str
     fail_url: _builtins.str
+    colour: _builtins.str
+    """Empty: the page's own."""
+    logo_url: _builtins.str
+    """Empty: none."""
     @_builtins.property
     def allowed_currencies(self) -> Global___AllowedCodes: ...
     @_builtins.property
     def allowed_methods(self) -> Global___AllowedCodes: ...
+    @_builtins.property
+    def frame_origins(self) -> Global___AllowedOrigins: ...
     def __init__(
         self,
         *,
@@ -457,10 +511,13 @@ class ConfigureMerchantRequest(_message.Message):
         fail_url: _builtins.str | None = ...,
         allowed_currencies: Global___AllowedCodes | None = ...,
         allowed_methods: Global___AllowedCodes | None = ...,
+        colour: _builtins.str | None = ...,
+        logo_url: _builtins.str | None = ...,
+        frame_origins: Global___AllowedOrigins | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_fail_url", b"_fail_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "fail_url", b"fail_url", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_fail_url", b"_fail_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "fail_url", b"fail_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -472,8 +529,14 @@ class ConfigureMerchantRequest(_message.Message):
     _WhichOneofArgType__category_code: _TypeAlias = _typing.Literal["_category_code", b"_category_code"]  # noqa: Y015
     _WhichOneofReturnType__client_share: _TypeAlias = _typing.Literal["client_share"]  # noqa: Y015
     _WhichOneofArgType__client_share: _TypeAlias = _typing.Literal["_client_share", b"_client_share"]  # noqa: Y015
+    _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
+    _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
     _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
+    _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
+    _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
     _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
@@ -489,13 +552,41 @@ class ConfigureMerchantRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__client_share) -> _WhichOneofReturnType__client_share | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
 Global___ConfigureMerchantRequest: _TypeAlias = ConfigureMerchantRequest  # noqa: Y015
+
+@_typing.final
+class AllowedOrigins(_message.Message):
+    """A list that can be given as empty ("nobody"). At most 20."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        origins: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origins", b"origins"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AllowedOrigins: _TypeAlias = AllowedOrigins  # noqa: Y015
 
 @_typing.final
 class AllowedCodes(_message.Message):

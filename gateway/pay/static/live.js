@@ -42,7 +42,6 @@ export function startLive(begin) {
     const heading = after.querySelector("h1");
     heading.tabIndex = -1;
     heading.focus(); // read out, and where the keyboard goes on
-    if (after.dataset.outcome && window.parent !== window) tellFrame(after);
   }
 
   // Before anything is typed or in the middle of a choice a page is not taken away; it would be after a step.
@@ -62,9 +61,4 @@ export function startLive(begin) {
     if (!document.hidden && performance.now() - looked > (ringing ? SAFETY_MILLISECONDS : POLL_MILLISECONDS - 500)) look();
   }, POLL_MILLISECONDS);
   window.addEventListener("pagehide", () => source.close());
-}
-
-// For modal.js in the merchant's page. The browser showed us in a frame, so the merchant allowed its origin.
-function tellFrame(main) {
-  window.parent.postMessage({ fiatgate: "finished", status: main.dataset.outcome }, "*");
 }

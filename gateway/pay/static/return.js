@@ -5,7 +5,9 @@ export function startReturn(root) {
   const link = root.querySelector("[data-return]");
   const stay = place.querySelector("button");
   const timer = setTimeout(() => {
-    if (link.isConnected) window.top.location.assign(link.href);
+    if (!link.isConnected) return;
+    if (window.parent === window) location.assign(link.href);
+    else tellFrame(root.querySelector("[data-outcome]") ?? root, link.href);
   }, Number(place.dataset.returnSeconds) * 1000);
   stay.hidden = false;
   stay.addEventListener("click", () => {
@@ -13,6 +15,11 @@ export function startReturn(root) {
     place.remove();
     root.querySelector("[data-print]")?.focus();
   });
+}
+
+// For modal.js in the merchant's page. The browser shows us in a frame, so the merchant has allowed its origin.
+function tellFrame(main, returnUrl) {
+  window.parent.postMessage({ fiatgate: "finished", status: main.dataset.outcome, returnUrl }, "*");
 }
 
 document.addEventListener("click", (event) => {

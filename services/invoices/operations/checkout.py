@@ -44,7 +44,7 @@ class Checkout:
     """All that the page shows; see GetCheckoutResponse."""
 
     invoice: InvoiceView
-    merchant_name: str
+    merchant: merchants_pb2.Merchant
     offers: Sequence[Offer]
     offers_refused: str | None
     requisite: Row[Any] | None
@@ -69,7 +69,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     if view.deal_status in domain.OPEN_DEAL_STATUSES:
         with deps.db.autocommit() as connection:
             requisite = store.requisite(connection, view.deal_requisite_id)
-    return Checkout(view, merchant.name, offers, refused, requisite, _case(deps, view), now)
+    return Checkout(view, merchant, offers, refused, requisite, _case(deps, view), now)
 
 
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:

@@ -23,7 +23,8 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
         page = checkout.get_checkout(self._deps, invoice_id=request.invoice_id)
         return pb.GetCheckoutResponse(
             invoice=invoice_to_message(page.invoice),
-            merchant_name=page.merchant_name,
+            merchant_name=page.merchant.name,
+            branding=page.merchant.branding,
             methods=[
                 pb.CheckoutMethod(offer=each.offer, amount_fiat=fiat_text(each.amount_fiat))
                 for each in page.offers

@@ -19,7 +19,7 @@ MERCHANTS_PER_PAGE: Final = 200
 class MerchantOptions:
     """What can be said about a merchant; None leaves it as it is.
 
-    An empty category or URL means none, an empty list means all.
+    An empty category, colour or URL means none, an empty list means all; of frame origins, nobody's.
     """
 
     name: str | None = None
@@ -30,6 +30,9 @@ class MerchantOptions:
     fail_url: str | None = None
     allowed_currencies: Sequence[str] | None = None
     allowed_methods: Sequence[str] | None = None
+    colour: str | None = None
+    logo_url: str | None = None
+    frame_origins: Sequence[str] | None = None
 
 
 def create_merchant(
@@ -127,6 +130,9 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
         ("fail_url", _or_none(page_url)),
         ("allowed_currencies", domain.parse_currency_codes),
         ("allowed_methods", domain.parse_method_codes),
+        ("colour", _or_none(domain.parse_colour)),
+        ("logo_url", _or_none(callback_url)),
+        ("frame_origins", domain.parse_origins),
     ):
         given = getattr(options, field)
         if given is not None:

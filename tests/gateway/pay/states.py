@@ -67,6 +67,7 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         prefix="",
         here=PAGE,
         page=PAGE,
+        brand=None,
         view=view_of(checkout, page=PAGE),
         notice=notice,
         note="",

@@ -1,0 +1,77 @@
+"""The merchant's colour, made readable: WCAG 2.2 asks for a contrast of 4.5 to 1, whatever a shop has chosen.
+
+The colour itself where it can be read, else mixed with black or white until it can. Served as a stylesheet of its own,
+for the policy allows nothing inline; its name says its content.
+"""
+
+import re
+from decimal import Decimal
+from typing import Final
+
+LEAST_CONTRAST: Final = Decimal("4.5")
+STEPS: Final = 20
+# What stands behind letters and buttons of that colour: see pay.css, --ground and --paper of each theme.
+LIGHT_GROUNDS: Final = ("#f3f4f7", "#ffffff")
+DARK_GROUNDS: Final = ("#10141b", "#1a202a")
+WHITE: Final = "#ffffff"
+INK: Final = "#0d1420"
+
+_NAME: Final = re.compile(r"([0-9a-f]{6})\.css").fullmatch
+
+
+def stylesheet_name(colour: str) -> str:
+    """Of `#1d5bb8`: `1d5bb8.css`."""
+    return f"{colour.removeprefix('#')}.css"
+
+
+def stylesheet(name: str) -> bytes | None:
+    """The stylesheet of that name; None for a name that is none."""
+    found = _NAME(name)
+    if found is None:
+        return None
+    colour = f"#{found[1]}"
+    light, dark = (
+        readable(colour, LIGHT_GROUNDS, WHITE, "#000000"),
+        readable(colour, DARK_GROUNDS, INK, WHITE),
+    )
+    rules = (
+        f":root {{ --accent: {light}; --on-accent: {WHITE}; }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ --accent: {dark}; --on-accent: {INK}; }} }}\n"
+    )
+    return rules.encode()
+
+
+def readable(colour: str, grounds: tuple[str, ...], letters: str, towards: str) -> str:
+    """The colour nearest to it that can be read on all grounds, and on which the letters can be read."""
+    for step in range(STEPS + 1):
+        mixed = _mix(colour, towards, step)
+        if all(contrast(mixed, other) >= LEAST_CONTRAST for other in (*grounds, letters)):
+            return mixed
+    return towards
+
+
+def contrast(one: str, other: str) -> Decimal:
+    """WCAG 2.2, contrast ratio: 1 to 21."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + Decimal("0.05")) / (darker + Decimal("0.05"))
+
+
+def _luminance(colour: str) -> Decimal:
+    red, green, blue = (_linear(value) for value in _channels(colour))
+    return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
+
+
+def _linear(value: int) -> Decimal:
+    share = Decimal(value) / 255
+    if share <= Decimal("0.04045"):
+        return share / Decimal("12.92")
+    return ((share + Decimal("0.055")) / Decimal("1.055")) ** Decimal("2.4")
+
+
+def _mix(colour: str, towards: str, step: int) -> str:
+    pairs = zip(_channels(colour), _channels(towards), strict=True)
+    return "#" + "".join(f"{(own * (STEPS - step) + other * step) // STEPS:02x}" for own, other in pairs)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

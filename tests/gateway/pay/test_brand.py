@@ -1,0 +1,133 @@
+"""The merchant's colour, logo and frames: as wished where it can be read, and nowhere that nobody allowed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import expect
+
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+from gateway.pay.brand import (
+    DARK_GROUNDS,
+    INK,
+    LEAST_CONTRAST,
+    LIGHT_GROUNDS,
+    WHITE,
+    contrast,
+    readable,
+    stylesheet,
+)
+from gateway.pay.rendering import STATIC
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
+from tests.gateway.pay.conftest import Open
+from tests.gateway.pay.test_looks import complaints
+
+
+class ShopPages(BaseHTTPRequestHandler):
+    """A shop's own web site: one page with a link to the payment, and one that says thanks."""
+
+    html = ""
+
+    def do_GET(self) -> None:
+        body = b"<title>Thanks</title>" if self.path == "/thanks" else self.html.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """Its origin."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), ShopPages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def branded(desk: Desk, shop: Shop, site: str) -> Iterator[Shop]:
+    """The shop with a colour that nobody could read on white, and with frames on its own site."""
+    change = pb.ConfigureMerchantRequest(
+        merchant_id=shop.merchant_id,
+        colour="#FFD400",
+        frame_origins=pb.AllowedOrigins(origins=[site, "https://shop.example:8443"]),
+    )
+    desk.merchants.ConfigureMerchant(change)
+    yield shop
+    change.colour = ""
+    change.frame_origins.ClearField("origins")
+    desk.merchants.ConfigureMerchant(change)
+
+
+@given(st.integers(0, 0xFFFFFF).map("#{:06x}".format))
+def test_any_colour_can_be_read(colour: str) -> None:
+    light = readable(colour, LIGHT_GROUNDS, WHITE, "#000000")
+    dark = readable(colour, DARK_GROUNDS, INK, WHITE)
+    assert all(contrast(light, other) >= LEAST_CONTRAST for other in (*LIGHT_GROUNDS, WHITE))
+    assert all(contrast(dark, other) >= LEAST_CONTRAST for other in (*DARK_GROUNDS, INK))
+
+
+def test_a_colour_that_can_be_read_stays_as_it_is() -> None:
+    assert readable("#1d5bb8", LIGHT_GROUNDS, WHITE, "#000000") == "#1d5bb8"
+    assert b"--accent: #1d5bb8; --on-accent: #ffffff" in (stylesheet("1d5bb8.css") or b"")
+
+
+def test_the_grounds_are_those_of_the_stylesheet() -> None:
+    css = (STATIC / "pay.css").read_text()
+    for ground in (*LIGHT_GROUNDS, *DARK_GROUNDS):
+        assert f": {ground};" in css or f": {ground[:4]};" in css  # #fff
+
+
+@pytest.mark.parametrize("name", ["", "red.css", "1D5BB8.css", "1d5bb8", "1d5bb8.css}body{", "../pay.css"])
+def test_what_is_no_colour_is_no_stylesheet(shop: Shop, name: str) -> None:
+    assert stylesheet(name) is None
+    assert requests.get(f"{shop.url}/pay-brand/{name}", timeout=HTTP_SECONDS).status_code == 404
+
+
+def test_only_the_shops_own_pages_may_frame_it(branded: Shop, site: str) -> None:
+    headers = requests.get(branded.create()["payment_link"], timeout=HTTP_SECONDS).headers
+    policy = headers["Content-Security-Policy"]
+    assert policy.endswith(f"frame-ancestors {site} https://shop.example:8443")
+    assert "X-Frame-Options" not in headers
+
+
+def test_a_branded_page_stands_in_nobodys_way(open_page: Open, branded: Shop) -> None:
+    link = branded.create()["payment_link"]
+    for theme in ("light", "dark"):
+        page = open_page(color_scheme=theme)
+        page.goto(link)
+        assert not complaints(page, theme)
+    page.get_by_role("button", name="Card to card").click()
+    expect(page.get_by_role("button", name="I have paid")).to_be_visible()
+    assert not complaints(page, "pay")
+
+
+def test_a_shop_shows_the_page_above_its_own(
+    open_page: Open, desk: Desk, branded: Shop, method: str, site: str
+) -> None:
+    page = open_page(viewport={"width": 800, "height": 900})
+    invoice = branded.create(success_url=f"{site}/thanks")
+    ShopPages.html = (
+        "<!doctype html><title>Shop</title><link rel=icon href='data:,'>"
+        f"<script src='{branded.url}/pay-modal.js' defer></script>"
+        f"<a href='{invoice['payment_link']}' data-fiatgate>Pay</a>"
+    )
+    page.goto(site)
+    page.get_by_role("link", name="Pay").click()
+    frame = page.frame_locator("dialog iframe")
+    frame.get_by_role("button", name="Card to card").click()
+    frame.get_by_role("button", name="I have paid").click()
+    expect(frame.get_by_role("heading", level=1)).to_have_text("We are checking your payment")
+    desk.confirm(invoice["invoice_id"], method)
+    expect(frame.get_by_role("heading", level=1)).to_have_text("Payment received")
+    page.wait_for_url(f"{site}/thanks")
