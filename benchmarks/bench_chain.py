@@ -21,9 +21,10 @@ from benchmarks.report import Row, below, show
 from deploy.local.waiting import wait_until
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
-from tests.e2e.market import Customer, Operator, Shop
+from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena
+from tests.faults.trade import Trade
 from tests.support.receiver import Receiver
 
 OUTAGES: Final = 3
@@ -36,21 +37,19 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="fiatgate-chain-") as folder,
         Arena(Path(folder)) as arena,
-        Operator(arena.stack) as operator,
+        Trade(arena, Shop.opened(arena.stack)) as trade,
         Receiver() as receiver,
     ):
-        shop = Shop.opened(arena.stack)
-        trade = Trade(shop, operator, receiver)
-        rows = _away(arena, trade) + _lost(arena, trade)
+        sales = Sales(trade, receiver)
+        rows = _away(arena, sales) + _lost(arena, sales)
     return show("The event chain", rows)
 
 
-class Trade:
+class Sales:
     """Purchases, each with a path of the receiver to itself."""
 
-    def __init__(self, shop: Shop, operator: Operator, receiver: Receiver) -> None:
-        self.shop = shop
-        self._operator = operator
+    def __init__(self, trade: Trade, receiver: Receiver) -> None:
+        self.trade = trade
         self._receiver = receiver
         self._paths: list[str] = []
 
@@ -58,9 +57,7 @@ class Trade:
         """20 purchases up to the operator's confirmation."""
         for _ in range(SOLD):
             self._paths.append(new_id().hex)
-            invoice = self.shop.create(self._receiver.url(self._paths[-1]))
-            Customer(invoice.created["payment_link"]).choose_and_pay()
-            self._operator.confirm(invoice)
+            self.trade.sell(self._receiver.url(self._paths[-1]))
 
     @property
     def doubled(self) -> int:
@@ -68,15 +65,15 @@ class Trade:
         return sum(len(self._receiver.received(path)) - 1 for path in self._paths)
 
 
-def _away(arena: Arena, trade: Trade) -> list[Row]:
+def _away(arena: Arena, sales: Sales) -> list[Row]:
     """NATS stops, business goes on, NATS is back."""
     noticed, through = [], []
     for _ in range(OUTAGES):
         arena.stack.stop_program("nats")
         noticed.append(_seconds_until(lambda: not _is_ready(arena)))
-        trade.sell()
+        sales.sell()
         arena.stack.start_program("nats")
-        through.append(_seconds_until(lambda: _arrived(arena, trade.shop)))
+        through.append(_seconds_until(lambda: _arrived(arena, sales.trade.shop)))
         arena.stack.wait_until_ready()
     return [
         below("NATS stops: /readyz says so, worst of 3", max(noticed), 5, "s"),
@@ -85,25 +82,25 @@ def _away(arena: Arena, trade: Trade) -> list[Row]:
     ]
 
 
-def _lost(arena: Arena, trade: Trade) -> list[Row]:
+def _lost(arena: Arena, sales: Sales) -> list[Row]:
     """Everything in NATS is deleted while facts are published and not consumed, and others not published."""
     _remember_a_busy_week(arena)
     for consumer in ("withdrawals", "webhooks"):
         arena.stack.stop_program(consumer)
-    trade.sell()
+    sales.sell()
     arena.stack.stop_program("nats")
-    trade.sell()
+    sales.sell()
     arena.lose_jetstream()
     for program in ("nats", "withdrawals", "webhooks"):
         arena.stack.start_program(program)
     began = monotonic_seconds()
-    arrived = _seconds_until(lambda: _arrived(arena, trade.shop))
+    arrived = _seconds_until(lambda: _arrived(arena, sales.trade.shop))
     _seconds_until(lambda: _count(arena, "published_at IS NULL") == 0)
     again = monotonic_seconds() - began
     return [
         below(f"JetStream lost: the {2 * SOLD} missing facts arrived after its start", arrived, 60, "s"),
         Row(f"the same, all of some {OLD_FACTS:,} facts of the outbox announced again", f"{again:.0f} s"),
-        Row("webhooks that came twice in all of this", str(trade.doubled), "0", trade.doubled == 0),
+        Row("webhooks that came twice in all of this", str(sales.doubled), "0", sales.doubled == 0),
     ]
 
 

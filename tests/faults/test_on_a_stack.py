@@ -16,16 +16,17 @@ import requests
 
 from deploy.local.waiting import wait_until
 from kit.clock import monotonic_seconds
-from tests.e2e.market import Customer, Invoice, Operator, Shop, patiently
+from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena
 from tests.faults.checker import Evidence
 from tests.faults.rounds import Figures, run_round
+from tests.faults.trade import Trade
 from tests.support.receiver import Receiver
 from tests.support.stack import CliRefused
 
 SEED = 20
-FAULT_SECONDS = 12
+FAULT_SECONDS = 8
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -37,14 +38,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
 
 
 @pytest.fixture(scope="module")
-def shop(arena: Arena) -> Shop:
-    return Shop.opened(arena.stack)
-
-
-@pytest.fixture(scope="module")
-def operator(arena: Arena) -> Iterator[Operator]:
-    with Operator(arena.stack) as at_the_desk:
-        yield at_the_desk
+def trade(arena: Arena) -> Iterator[Trade]:
+    with Trade(arena, Shop.opened(arena.stack)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +51,6 @@ def figures(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Figures:
 
 
 # -- the event chain
-
-
-def _sold(shop: Shop, operator: Operator, callback: str) -> Invoice:
-    """A purchase up to the operator's confirmation: its webhook and its credit are on their way."""
-    invoice = shop.create(callback)
-    Customer(invoice.created["payment_link"]).choose_and_pay()
-    patiently(lambda: operator.confirm(invoice))
-    return invoice
 
 
 def _serving(arena: Arena) -> dict[str, str]:
@@ -87,7 +75,7 @@ def _wait_until_settled(arena: Arena, shop: Shop, *, seconds: float) -> None:
 
 
 def test_nats_away_shows_in_readiness_while_merchants_are_served_and_all_comes_through_later(
-    arena: Arena, shop: Shop, operator: Operator, receiver: Receiver
+    arena: Arena, trade: Trade, receiver: Receiver
 ) -> None:
     with arena.stack.without("nats"):
         away_since = monotonic_seconds()
@@ -99,12 +87,12 @@ def test_nats_away_shows_in_readiness_while_merchants_are_served_and_all_comes_t
             timeout_seconds=10,
         )
         assert _serving(arena)["invoices"] == "serving", "it waits for nobody: creates must answer"
-        sold = [_sold(shop, operator, receiver.url(f"away-{number}")) for number in range(3)]
+        sold = [trade.sell(receiver.url(f"away-{number}")) for number in range(3)]
         status = {each["service"]: each for each in _status(arena)}
         assert not status["gateway"]["healthy"]
         (facts,) = (each for each in status["invoices"]["gauges"] if each["name"] == "outbox_unpublished")
         assert facts["value"] >= len(sold)
-    _wait_until_settled(arena, shop, seconds=30)
+    _wait_until_settled(arena, trade.shop, seconds=30)
     for number in range(len(sold)):
         assert len(receiver.received(f"away-{number}")) == 1
     assert fell_after_seconds < 10, "5 s are promised; the rest is for a busy machine"
@@ -120,23 +108,23 @@ def _status(arena: Arena) -> list[dict[str, Any]]:
 
 
 def test_the_loss_of_all_that_nats_has_stored_loses_nothing_and_doubles_nothing(
-    arena: Arena, shop: Shop, operator: Operator, receiver: Receiver
+    arena: Arena, trade: Trade, receiver: Receiver
 ) -> None:
-    arrived = _sold(shop, operator, receiver.url("arrived"))
+    arrived = trade.sell(receiver.url("arrived"))
     receiver.wait_for(1, path="arrived")
-    _wait_until_settled(arena, shop, seconds=30)
+    _wait_until_settled(arena, trade.shop, seconds=30)
     for consumer in ("withdrawals", "webhooks"):
         arena.stack.stop_program(consumer)
-    _sold(shop, operator, receiver.url("published"))
+    trade.sell(receiver.url("published"))
     wait_until(lambda: _unpublished(arena) == 0, "it to be published", timeout_seconds=20)
     arena.stack.stop_program("nats")
-    _sold(shop, operator, receiver.url("unpublished"))
+    trade.sell(receiver.url("unpublished"))
     assert _unpublished(arena) == 1
 
     arena.lose_jetstream()
     for program in ("nats", "withdrawals", "webhooks"):
         arena.stack.start_program(program)
-    _wait_until_settled(arena, shop, seconds=60)
+    _wait_until_settled(arena, trade.shop, seconds=60)
 
     arena.stack.wait_until_ready()
     for path in ("arrived", "published", "unpublished"):
