@@ -27,7 +27,8 @@ _SECRET_KEY = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
 _NESTED = (Mapping, list, tuple)
-_FLAT = {str, int, type(None)}  # nearly every value: to ask whether it is a Mapping costs more than all the rest here
+# Nearly every value: to ask whether it is a Mapping costs more than all the rest here.
+_FLAT = {str, int, type(None)}
 _secret_keys: dict[str, bool] = {}  # field names are few and come again on every line
 
 
