@@ -208,20 +208,24 @@ class _Forms(HTMLParser):
         super().__init__()
         self.forms: list[_Form] = []
         self._in_button = False
+        self._in_form = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "form":
             self.forms.append(_Form(given["action"] or ""))
-        elif tag == "input":
+            self._in_form = True
+        elif tag == "input" and self._in_form:
             self.forms[-1].fields[given["name"] or ""] = given.get("value") or ""
         elif tag == "button":
-            self._in_button = True
+            self._in_button = self._in_form  # the others are for scripts
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "button":
             self._in_button = False
+        elif tag == "form":
+            self._in_form = False
 
     def handle_data(self, data: str) -> None:
         if self._in_button:

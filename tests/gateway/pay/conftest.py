@@ -1,4 +1,4 @@
-"""A browser for the customer's page: one per session, and a fresh context, as a new customer has it, per test."""
+"""A browser for the customer's page: one per module, and a fresh context, as a new customer has it, per test."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def _chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, headless."""
+    """Chromium, headless. Not for the whole session: while Playwright is open an event loop runs in this thread, and
+    whoever tests asyncio after us could not start another.
+    """
     executable = _chromium()
     with sync_playwright() as playwright:
         # Chromium's sandbox refuses root, and containers often have no /dev/shm to speak of.
