@@ -7,6 +7,7 @@ field of it was too long.
 import json
 import re
 from email.message import EmailMessage
+from functools import lru_cache
 from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
@@ -46,13 +47,7 @@ def json_object(req: Request) -> dict[str, Any]:
     _require_json_type(req)
     try:
         text = req.exchange.body.decode()
-        value = json.loads(
-            text,
-            object_pairs_hook=_without_duplicates,
-            parse_int=lambda text: _NUMBER,
-            parse_float=lambda text: _NUMBER,
-            parse_constant=_refuse_constant,
-        )
+        value = _strict.decode(text)
     except UnicodeDecodeError:
         raise _not_json("json_invalid", "the body must be UTF-8") from None
     except RecursionError:
@@ -72,14 +67,21 @@ def no_other_than_json(req: Request) -> None:
 
 def _require_json_type(req: Request) -> None:
     """application/json, with any parameters but another charset, and not compressed. Raises InvalidBody."""
-    content_type = EmailMessage()
-    content_type["Content-Type"] = req.content_type or "application/octet-stream"
-    if content_type.get_content_type() != "application/json":
-        raise _not_json("content_type", "Content-Type must be application/json")
-    if (content_type.get_content_charset() or "") not in _UTF_8_NAMES:
-        raise _not_json("content_type", "charset must be utf-8")
+    if fault := _fault_of_type(req.content_type or "application/octet-stream"):
+        raise _not_json("content_type", fault)
     if (req.get_header("Content-Encoding") or "identity").strip().lower() != "identity":
         raise _not_json("content_encoding", "Content-Encoding is not supported: send the body as it is")
+
+
+@lru_cache(maxsize=64)  # clients send few different ones, and to parse one costs as much as the body
+def _fault_of_type(header: str) -> str | None:
+    content_type = EmailMessage()
+    content_type["Content-Type"] = header
+    if content_type.get_content_type() != "application/json":
+        return "Content-Type must be application/json"
+    if (content_type.get_content_charset() or "") not in _UTF_8_NAMES:
+        return "charset must be utf-8"
+    return None
 
 
 def _not_json(code: str, message: str) -> InvalidBody:
@@ -95,6 +97,14 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+_strict: Final = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates,
+    parse_int=lambda text: _NUMBER,
+    parse_float=lambda text: _NUMBER,
+    parse_constant=_refuse_constant,
+)
 
 
 # -- create-invoice
