@@ -1,9 +1,10 @@
 """What invoices asks of catalog and merchants.
 
-The catalog itself (bounds, methods) is kept in memory, for every create needs it; what becomes part of a deal (rate,
-commissions) is asked for at that moment.
+The catalog itself (bounds, methods) is kept in memory, for every create needs it; what customers are shown is kept for
+a moment, for pages are looked at again and again. What becomes part of a deal (rate, commissions) is asked for then.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,6 +22,9 @@ CATALOG_HINT = "fiatgate-hint.catalog"
 CATALOG_RELOAD_SECONDS = 2.0
 # Without the catalog service for longer, nothing new is sold on old terms.
 CATALOG_MAX_AGE_SECONDS = 60.0
+
+STOREFRONT_SECONDS = 2.0
+STOREFRONTS_MAX = 1000  # the ones opened longest ago are asked for again
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +169,52 @@ class MerchantsClient:
         """Raises `Refused` MERCHANT_NOT_FOUND."""
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
         return self._stub.GetMerchant(request).merchant
+
+
+class Storefront:
+    """What customers are shown of one merchant, each part as it was when it was first asked for."""
+
+    def __init__(
+        self, merchant: merchants_pb2.Merchant, catalog: CatalogClient, *, opened_seconds: float
+    ) -> None:
+        self.merchant = merchant
+        self.opened_seconds = opened_seconds
+        self._catalog = catalog
+        self._offers: dict[str, Sequence[catalog_pb2.MethodOffer]] = {}
+
+    def offers(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
+        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not remembered."""
+        known = self._offers.get(currency_code)
+        if known is None:
+            known = self._offers[currency_code] = self._catalog.offers(self.merchant, currency_code)
+        return known
+
+
+class Storefronts:
+    """Name, looks and offers of merchants, at most 2 s old. Only to be shown: nothing is decided by them."""
+
+    def __init__(self, merchants: MerchantsClient, catalog: CatalogClient) -> None:
+        self._merchants = merchants
+        self._catalog = catalog
+        self._open: dict[UUID, Storefront] = {}
+        self._lock = threading.Lock()
+
+    def of(self, merchant_id: UUID) -> Storefront:
+        """Raises `Refused` MERCHANT_NOT_FOUND."""
+        now_seconds = monotonic_seconds()
+        known = self._open.get(merchant_id)
+        if known is not None and now_seconds - known.opened_seconds < STOREFRONT_SECONDS:
+            return known
+        merchant = self._merchants.merchant(merchant_id)
+        opened = Storefront(merchant, self._catalog, opened_seconds=now_seconds)
+        with self._lock:
+            self._open.pop(merchant_id, None)
+            self._open[merchant_id] = opened
+            if len(self._open) > STOREFRONTS_MAX:
+                del self._open[next(iter(self._open))]
+        return opened
+
+    def close_all(self) -> None:
+        """Ask for all of them again: something has changed."""
+        with self._lock:
+            self._open.clear()

@@ -6,7 +6,7 @@ from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.worker import Signal
-from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient
+from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 
 
@@ -20,6 +20,7 @@ class Deps:
     bus: Bus
     catalog: CatalogClient
     merchants: MerchantsClient
+    storefronts: Storefronts
     announced: Signal
 
 
@@ -27,13 +28,21 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
     bus = Bus(settings.nats_url, name=settings.service)
     catalog = CatalogClient(settings.catalog_address)
-    bus.on_hint(CATALOG_HINT, lambda *_: catalog.changed.set())
+    merchants = MerchantsClient(settings.merchants_address)
+    storefronts = Storefronts(merchants, catalog)
+
+    def catalog_changed(_subject: str, _data: bytes) -> None:
+        catalog.changed.set()
+        storefronts.close_all()
+
+    bus.on_hint(CATALOG_HINT, catalog_changed)
     return Deps(
         settings=settings,
         clock=clock or SystemClock(),
         db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
         bus=bus,
         catalog=catalog,
-        merchants=MerchantsClient(settings.merchants_address),
+        merchants=merchants,
+        storefronts=storefronts,
         announced=Signal(),
     )

@@ -16,7 +16,7 @@ from kit.db import retry_conflicts
 from kit.errors import Refused
 from kit.ids import new_id
 from services.invoices import domain, errors, store
-from services.invoices.clients import Quote
+from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import (
     AWAITING_PAYMENT,
     DealState,
@@ -56,20 +56,19 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     """Raises INVOICE_NOT_FOUND."""
     now = deps.clock.now()
     view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
-    merchant = deps.merchants.merchant(view.merchant_id)
+    storefront = deps.storefronts.of(view.merchant_id)
     offers: Sequence[Offer] = ()
     refused = None
     if _may_choose(view, now):
         try:
-            offers = _offers(deps, merchant, view)
+            offers = _offers(storefront, view)
             refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
         except Refused as refusal:  # the page says so and goes on showing the rest
             refused = refusal.reason
     requisite = None
     if view.deal_status in domain.OPEN_DEAL_STATUSES:
-        with deps.db.autocommit() as connection:
-            requisite = store.requisite(connection, view.deal_requisite_id)
-    return Checkout(view, merchant, offers, refused, requisite, _case(deps, view), now)
+        requisite = store.requisite_to_show(deps.db, view.deal_requisite_id)
+    return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
@@ -259,8 +258,7 @@ def _looks_overdue(view: InvoiceView, now: datetime) -> bool:
 
 
 def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
-    with deps.db.autocommit() as connection:
-        view = store.invoice_view(connection, invoice_id)
+    view = store.invoice_view_by_id(deps.db, invoice_id)
     if view is None:
         raise errors.invoice_not_found()
     return view
@@ -284,8 +282,7 @@ def _case(deps: Deps, view: InvoiceView) -> Row[Any] | None:
 
 def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, Row[Any]]:
     view = _view(deps, invoice_id)
-    with deps.db.autocommit() as connection:
-        requisite = store.requisite(connection, view.deal_requisite_id)
+    requisite = store.requisite_to_show(deps.db, view.deal_requisite_id)
     if requisite is None:
         raise errors.requisite_not_found()
     return view, requisite
@@ -296,13 +293,13 @@ def _may_choose(view: InvoiceView, now: datetime) -> bool:
     return bool(view.status == InvoiceStatus.PENDING and unpaid and now < view.expires_at)
 
 
-def _offers(deps: Deps, merchant: merchants_pb2.Merchant, view: InvoiceView) -> list[Offer]:
+def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:
     """The methods that take the invoice's amount, with what each would cost."""
     return [
         Offer(
             offer,
             domain.customer_amount(view.amount, Decimal(offer.client_percent), offer.currency.decimals),
         )
-        for offer in deps.catalog.offers(merchant, view.currency_code)
+        for offer in storefront.offers(view.currency_code)
         if Decimal(offer.method.min_sum) <= view.amount <= Decimal(offer.method.max_sum)
     ]

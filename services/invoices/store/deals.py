@@ -1,5 +1,6 @@
 """Deals with their history, requisites, and the switch."""
 
+from collections import namedtuple
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,9 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Row, func, literal, select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.db import Database
+from kit.prepared import Prepared
 from services.invoices.domain import DealStatus
 from services.invoices.models import Deal, DealTransition, Requisite, Switch
 
@@ -121,6 +125,19 @@ def release_requisite(tx: Session, requisite_id: UUID) -> None:
 def requisite(connection: Connection | Session, requisite_id: UUID) -> Row[Any] | None:
     query = select(*Requisite.__table__.columns).where(Requisite.id == requisite_id)
     return connection.execute(query).one_or_none()
+
+
+_TO_SHOW = select(*Requisite.__table__.columns)
+_RequisiteTuple = namedtuple("_RequisiteTuple", list(_TO_SHOW.selected_columns.keys()))  # type: ignore[misc]  # of the table
+_TO_SHOW_SQL = str(_TO_SHOW.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+_REQUISITE_TO_SHOW: Prepared[Any] = Prepared(
+    "requisite_to_show", f"{_TO_SHOW_SQL} WHERE requisites.id = :id", {"id": "uuid"}, _RequisiteTuple
+)
+
+
+def requisite_to_show(db: Database, requisite_id: UUID) -> Any:
+    """As `requisite`, for the page: outside of any transaction."""
+    return db.one_or_none(_REQUISITE_TO_SHOW, {"id": requisite_id})
 
 
 def requisites(connection: Connection, method_code: str | None) -> Sequence[Row[Any]]:

@@ -154,24 +154,34 @@ def _view_from_columns(*columns: Any) -> Any:
     return _ViewTuple(*columns)
 
 
+_VIEW_BY_ID = Prepared(
+    "invoice_by_id", f"{_VIEW_SQL} WHERE invoices.id = :id", {"id": "uuid"}, _view_from_columns
+)
+
+
+def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
+    """What the page is made of, again and again: outside of any transaction."""
+    return db.one_or_none(_VIEW_BY_ID, {"id": invoice_id})
+
+
 def _view_of_merchant(name: str, condition: str, parameter: str, type_name: str) -> Prepared[InvoiceView]:
     sql = f"{_VIEW_SQL} WHERE invoices.merchant_id = :merchant_id AND {condition}"
     return Prepared(name, sql, {"merchant_id": "uuid", parameter: type_name}, _view_from_columns)
 
 
-_VIEW_BY_ID = _view_of_merchant("invoice_by_id", "invoices.id = :id", "id", "uuid")
-_VIEW_BY_EXTERNAL_ID = _view_of_merchant(
-    "invoice_by_external_id", "invoices.external_id = :external_id", "external_id", "text"
+_MERCHANTS_VIEW_BY_ID = _view_of_merchant("merchants_invoice_by_id", "invoices.id = :id", "id", "uuid")
+_MERCHANTS_VIEW_BY_EXTERNAL_ID = _view_of_merchant(
+    "merchants_invoice_by_external_id", "invoices.external_id = :external_id", "external_id", "text"
 )
 
 
 def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID | None) -> InvoiceView | None:
     """The merchant's invoice of that id, else the one of that external id (SPEC endpoint 2)."""
     if ref_id is not None:
-        by_id = db.one_or_none(_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
+        by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
         if by_id is not None:
             return by_id
-    return db.one_or_none(_VIEW_BY_EXTERNAL_ID, {"merchant_id": merchant_id, "external_id": ref})
+    return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID, {"merchant_id": merchant_id, "external_id": ref})
 
 
 def invoice_count(
