@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import string
 
 import base58
 import pytest
@@ -18,7 +19,7 @@ EIP_55 = [
     "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
 ]
 TRON = ["TJRabPrwbZy45sbavfcjinPJC18kjpRTv8", base58.b58encode_check(b"\x41" + bytes(range(20))).decode()]
-# Written by pytoniq-core 0.2.1: not bounceable, bounceable, and in the older alphabet.
+# Not bounceable, bounceable, and in the older alphabet.
 TON = [
     "UQAAAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eH0Bm",
     "EQAAAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHx2j",
@@ -28,6 +29,7 @@ EVM_NETWORKS = ["ERC20", "BEP20", "POLYGON"]
 
 
 def ton(tag: int, workchain: int, account: bytes) -> str:
+    """The user-friendly form, written without the library that reads it."""
     body = bytes([tag, workchain]) + account
     return base64.urlsafe_b64encode(body + binascii.crc_hqx(body, 0).to_bytes(2, "big")).decode()
 
@@ -109,8 +111,17 @@ def test_what_is_no_ethereum_address_is_refused(address: str) -> None:
         TON[0][:-1] + "n",
         TON[2].replace("/", "_", 1),  # of both alphabets
         "0:" + bytes(range(32)).hex(),  # raw: has no checksum
+        "0:" + bytes(range(32)).hex().upper(),
+        "-1:" + bytes(range(32)).hex(),
+        "0:" + "1f" * 23,  # raw, as long as the user-friendly form
         ton(0x11, 0xFF, bytes(range(32))),  # of the masterchain
+        ton(0x11, 1, bytes(range(32))),  # of a workchain that isn't there
         ton(0x91, 0, bytes(range(32))),  # of the test network
+        ton(0xD1, 0, bytes(range(32))),
+        ton(0x31, 0, bytes(range(32))),  # of no tag there is
+        ton(0, 0, bytes(range(32))),
+        ton(0x11, 0, bytes(range(29))),  # other lengths, each with its right checksum
+        ton(0x11, 0, bytes(range(35))),
         ton(0x51, 0, bytes(32)),  # the zero address
         "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs",  # USDT itself
         "====" * 12,
@@ -120,3 +131,17 @@ def test_what_is_no_ethereum_address_is_refused(address: str) -> None:
 )
 def test_what_is_no_ton_address_is_refused(address: str) -> None:
     assert not is_address_of("TON", address)
+
+
+def test_a_ton_address_is_taken_in_either_alphabet() -> None:
+    plain = TON[2]
+    assert is_address_of("TON", plain)
+    assert is_address_of("TON", plain.replace("+", "-").replace("/", "_"))
+
+
+def test_every_slip_of_one_character_in_a_ton_address_is_caught() -> None:
+    right = TON[0]
+    alphabet = string.ascii_letters + string.digits + "-_"
+    slips = {right[:at] + each + right[at + 1 :] for at in range(len(right)) for each in alphabet}
+    swaps = {right[:at] + right[at + 1] + right[at] + right[at + 2 :] for at in range(len(right) - 1)}
+    assert [each for each in slips | swaps if is_address_of("TON", each)] == [right]
