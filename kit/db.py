@@ -36,7 +36,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from kit import metrics
+from kit import metrics, tracing
 from kit.prepared import Prepared, PreparedConnections
 from kit.worker import Outage
 
@@ -105,6 +105,7 @@ class Database:
         lock_timeout_seconds: float = 3,
         pool_timeout_seconds: float = 3,
     ) -> None:
+        self._span_attributes = {"db.system.name": "postgresql", "db.namespace": name}
         options = {
             "statement_timeout": int(statement_timeout_seconds * 1000),
             "lock_timeout": int(lock_timeout_seconds * 1000),
@@ -139,7 +140,11 @@ class Database:
         Signals given to `wake_after_commit` ring after the commit. Loaded objects stay readable afterwards.
         Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
         """
-        with _translated(), Session(self._engine, expire_on_commit=False) as session:
+        with (
+            self._span("transaction"),
+            _translated(),
+            Session(self._engine, expire_on_commit=False) as session,
+        ):
             yield session
             session.commit()
         for signal in session.info.get("signals", ()):
@@ -148,7 +153,7 @@ class Database:
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
         """A Core connection where each statement is its own transaction: for single statements."""
-        with _translated(), self._engine.connect() as connection:
+        with self._span("statement"), _translated(), self._engine.connect() as connection:
             # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but pays a round
             # trip (SET default_transaction_isolation) to undo it: as long as the statement itself.
             driver = connection.connection.driver_connection
@@ -162,8 +167,12 @@ class Database:
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         """The row of a hot statement, which is its own transaction, on a connection of the calling thread."""
-        with _translated():
+        with self._span(statement.name), _translated():
             return self._prepared.one_or_none(statement, values)
+
+    def _span(self, name: str) -> tracing.Span:
+        """From the wait for a connection to the commit."""
+        return tracing.span(name, "client", self._span_attributes)
 
     def ping(self) -> None:
         """One round trip; raises `DatabaseUnavailable` when the database does not answer."""

@@ -1,6 +1,7 @@
 """Structured logs: one line per fact, JSON for machines or colour for people, always to stderr.
 
-Every line carries timestamp, level, service and, inside a request, request_id. Secrets, keys and requisites
+Every line carries timestamp, level, service and, inside a request, request_id; with traces on (kit.tracing) also
+trace_id and span_id. Secrets, keys and requisites
 are masked by the name of their field (DESIGN section 9); nobody should rely on that and log them all the
 same.
 """
@@ -15,7 +16,7 @@ from typing import Any, Final, cast
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-from kit import request_id
+from kit import request_id, tracing
 from kit.config import Settings
 
 MASK: Final = "[hidden]"
@@ -75,7 +76,7 @@ def configure(service: str, settings: Settings) -> None:
 
 
 class _Origin:
-    """Adds the service and the id of the request being worked on."""
+    """Adds the service, the id of the request being worked on, and those of its trace."""
 
     def __init__(self, service: str) -> None:
         self._service = service
@@ -84,6 +85,8 @@ class _Origin:
         event["service"] = self._service
         if id := request_id.current():
             event.setdefault("request_id", id)
+        for name, value in tracing.ids().items():
+            event.setdefault(name, value)
         return event
 
 

@@ -1,8 +1,8 @@
 """The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
 
 DESIGN sections 3 and 7. The interceptor is the one place where exceptions become answers, so servicers have
-no try/except; it also sets the deadline and the request id for whatever the call does, and writes one line
-per call.
+no try/except; it also sets the deadline and the request id for whatever the call does, writes one line
+per call, and makes its span.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -18,10 +18,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from kit import errors, log, metrics, request_id
+from kit import errors, log, metrics, request_id, tracing
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import deadline
+from kit.rpc.spans import CallSpans, answered
 from kit.worker import Outage
 
 # A call with less than this left could only finish for nobody.
@@ -194,6 +195,8 @@ class _Method:
         self._behaviour = behaviour
         self._call_seconds = call_seconds
         self._seconds = CALL_SECONDS.labels(method)
+        self._spans = CallSpans(method)
+        self._is_traced = not method.startswith(_PROBES)
         self._log = log.get_logger().bind()  # a lazy logger would be assembled anew on each line
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -204,16 +207,25 @@ class _Method:
         # gRPC runs each call in a context of its own, so nothing has to be put back.
         deadline.expires_at.set(started + seconds)
         request_id.bind(request_id.accepted(_metadatum(context, request_id.METADATA_KEY)))
-        try:
-            if seconds < LEAST_USEFUL_SECONDS:
-                raise errors.too_late()
-            response = self._behaviour(request, context)
-        except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
-            refused = self._refused(error)
-            self._tell(context, started, refused.code.name, refused)
+        refused: Refused | None = None
+        response: Any = None
+        with self._span(context) as span:
+            try:
+                if seconds < LEAST_USEFUL_SECONDS:
+                    raise errors.too_late()
+                response = self._behaviour(request, context)
+            except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
+                refused = self._refused(error)
+            self._tell(context, started, span, refused)
+        if refused is not None:
             context.abort_with_status(rpc_status.to_status(errors.refused_to_status(refused)))
-        self._tell(context, started, "OK", None)
         return response
+
+    def _span(self, context: grpc.ServicerContext) -> tracing.Span:
+        if not (tracing.is_on() and self._is_traced):
+            return tracing.NOTHING
+        traceparent = _metadatum(context, tracing.HEADER)
+        return self._spans.of_server(traceparent if isinstance(traceparent, str) else None)
 
     def _refused(self, error: Exception) -> Refused:
         if isinstance(error, Refused):
@@ -228,14 +240,17 @@ class _Method:
         return refused
 
     def _tell(
-        self, context: grpc.ServicerContext, started: float, code: str, refused: Refused | None
+        self, context: grpc.ServicerContext, started: float, span: tracing.Span, refused: Refused | None
     ) -> None:
         seconds = monotonic_seconds() - started
+        code = grpc.StatusCode.OK if refused is None else refused.code
+        reason = "" if refused is None else refused.reason
+        answered(span, code, reason)
         self._seconds.observe(seconds)
-        CALLS.labels(self._method, code, "" if refused is None else refused.reason).inc()
+        CALLS.labels(self._method, code.name, reason).inc()
         fields: dict[str, Any] = {
             "method": self._method,
-            "code": code,
+            "code": code.name,
             "duration_ms": round(seconds * 1000, 2),
             "peer": context.peer(),
         }

@@ -1,0 +1,51 @@
+"""The span of a call, at both ends: names and attributes as OpenTelemetry's conventions for RPC have them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import grpc
+
+from kit import request_id, tracing
+from kit.tracing import Span
+
+# Somebody has to look into these. The others are an answer: a refusal is not a failure.
+_FAILURES: Final = frozenset(
+    {
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+
+
+class CallSpans:
+    """Of one method; `method` as gRPC has it, with its slash at the start."""
+
+    def __init__(self, method: str) -> None:
+        self._name = method.removeprefix("/")
+        self._attributes = {"rpc.system.name": "grpc", "rpc.method": self._name}
+
+    def of_client(self) -> Span:
+        """Only as a part of something: what loops ask by themselves is in no trace."""
+        return tracing.span(self._name, "client", self._attributes)
+
+    def of_server(self, traceparent: str | None) -> Span:
+        return tracing.continued(
+            self._name,
+            "server",
+            traceparent,
+            {**self._attributes, tracing.REQUEST_ID: request_id.current()},
+        )
+
+
+def answered(span: Span, code: grpc.StatusCode, reason: str = "") -> None:
+    """Tell what came of the call; `reason` is why it was refused."""
+    span.tell("rpc.response.status_code", code.name)
+    if reason:
+        span.tell("fiatgate.reason", reason)
+    if code in _FAILURES:
+        span.fail(reason or code.name)

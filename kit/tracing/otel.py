@@ -1,0 +1,173 @@
+"""The spans of `kit.tracing`, made and sent by OpenTelemetry's SDK: the only module that imports it.
+
+Spans that have ended wait in a queue of bounded length and are sent in batches by a thread. While the collector is away
+they are given up after some seconds, and the oldest in a full queue make room: no request ever waits for it.
+
+The SDK's own variables hold for what no setting of ours says: OTEL_EXPORTER_OTLP_HEADERS, _CERTIFICATE, _COMPRESSION,
+_TIMEOUT; OTEL_BSP_* for the queue; OTEL_RESOURCE_ATTRIBUTES.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from types import TracebackType
+from typing import Final, Self
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from kit import log, metrics, tracing
+from kit.config import Settings
+from kit.errors import Refused
+from kit.tracing import Kind, Span, Value
+
+TRACES_PATH: Final = "/v1/traces"
+CLOSE_SECONDS: Final = 3.0
+
+SENT: Final = metrics.counter("trace_spans_sent", "Spans that the collector took")
+NOT_SENT: Final = metrics.counter(
+    "trace_spans_not_sent", "Spans that the collector did not take, and are lost"
+)
+
+_KINDS: Final[Mapping[Kind, trace.SpanKind]] = {
+    "server": trace.SpanKind.SERVER,
+    "client": trace.SpanKind.CLIENT,
+    "producer": trace.SpanKind.PRODUCER,
+    "consumer": trace.SpanKind.CONSUMER,
+}
+_FAILED: Final = trace.Status(trace.StatusCode.ERROR)
+_NO_TRACE: Final = Context()
+
+_log = log.get_logger()
+
+
+class Spans:
+    """Makes the spans of one process and sends them, from now on until `close`."""
+
+    def __init__(self, service: str, settings: Settings) -> None:
+        # What it has to say of a collector that is away, `_Sender` says once.
+        logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
+        self._provider = TracerProvider(
+            sampler=ParentBased(TraceIdRatioBased(float(settings.traces_ratio))),
+            resource=Resource.create(
+                {
+                    "service.namespace": "fiatgate",
+                    "service.name": f"fiatgate-{service}",
+                    "service.version": metadata.version("fiatgate"),
+                    "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+                }
+            ),
+            shutdown_on_exit=False,
+        )
+        self._provider.add_span_processor(BatchSpanProcessor(_Sender(settings.traces_endpoint)))
+        self._tracer = self._provider.get_tracer("fiatgate", metadata.version("fiatgate"))
+        self._propagator = TraceContextTextMapPropagator()
+
+    def close(self) -> None:
+        """A collector that is away holds nobody up: what isn't sent after `CLOSE_SECONDS` is lost."""
+        closing = threading.Thread(target=self._provider.shutdown, name="traces-close", daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+
+    def part(self, name: str, kind: Kind, attributes: Mapping[str, Value] | None) -> Span:
+        context = otel_context.get_current()
+        if not trace.get_current_span(context).get_span_context().is_valid:
+            return tracing.NOTHING
+        return _Made(self._tracer.start_span(name, context, _KINDS[kind], attributes))
+
+    def continued(
+        self, name: str, kind: Kind, traceparent: str, attributes: Mapping[str, Value] | None
+    ) -> Span:
+        return _Made(self._tracer.start_span(name, self._context_of(traceparent), _KINDS[kind], attributes))
+
+    def begun(self, name: str, kind: Kind, linked_to: str, attributes: Mapping[str, Value] | None) -> Span:
+        stranger = trace.get_current_span(self._context_of(linked_to)).get_span_context()
+        links = [trace.Link(stranger)] if stranger.is_valid else ()
+        return _Made(self._tracer.start_span(name, _NO_TRACE, _KINDS[kind], attributes, links))
+
+    def traceparent(self) -> str:
+        return _traceparent(trace.get_current_span())
+
+    def ids(self) -> Mapping[str, str]:
+        of = trace.get_current_span().get_span_context()
+        if not of.is_valid:
+            return tracing.NO_IDS
+        return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"}
+
+    def _context_of(self, traceparent: str) -> Context:
+        return self._propagator.extract({tracing.HEADER: traceparent}, _NO_TRACE)
+
+
+class _Made(Span):
+    """A span of a trace; nearly nothing where the trace isn't sampled."""
+
+    __slots__ = ("_span", "_token")
+
+    def __init__(self, span: trace.Span) -> None:
+        self._span = span
+
+    def tell(self, name: str, value: Value) -> None:
+        self._span.set_attribute(name, value)
+
+    def rename(self, name: str) -> None:
+        self._span.update_name(name)
+
+    def fail(self, kind: str) -> None:
+        self._span.set_status(_FAILED)
+        self._span.set_attribute("error.type", kind)
+
+    @property
+    def traceparent(self) -> str:
+        return _traceparent(self._span)
+
+    def __enter__(self) -> Self:
+        self._token = otel_context.attach(trace.set_span_in_context(self._span))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        otel_context.detach(self._token)
+        if kind is not None and not issubclass(kind, Refused):  # an expected "no" is an answer
+            self.fail(kind.__qualname__)
+        self._span.end()
+
+
+class _Sender(SpanExporter):
+    """Sends, counts, and says once that the collector doesn't take spans, and once that it does again."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._inner = OTLPSpanExporter(endpoint + TRACES_PATH)
+        self._is_away = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._inner.export(spans)
+        took = result is SpanExportResult.SUCCESS
+        (SENT if took else NOT_SENT).inc(len(spans))
+        if took and self._is_away:
+            _log.info("traces sent again", endpoint=self._endpoint)
+        elif not took and not self._is_away:
+            _log.warning("traces not sent", endpoint=self._endpoint)
+        self._is_away = not took
+        return result
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+
+def _traceparent(span: trace.Span) -> str:
+    of = span.get_span_context()
+    return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}" if of.is_valid else ""
