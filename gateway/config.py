@@ -1,24 +1,16 @@
 """Settings of the gateway (DESIGN section 5)."""
 
-from typing import Annotated, ClassVar
-from urllib.parse import urlsplit
+from typing import ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from kit.config import Address, HostAndPort, Settings
-
-
-def _base_url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("expected http(s)://host[:port][/prefix]")
-    return text.rstrip("/")
+from kit.config import Address, BaseUrl, HostAndPort, Settings
 
 
 class GatewaySettings(Settings):
     service: ClassVar[str] = "gateway"
 
-    public_url: Annotated[str, AfterValidator(_base_url)] = Field(
+    public_url: BaseUrl = Field(
         default="http://127.0.0.1:8080",
         description="base of payment_link, as customers' browsers reach the gateway",
     )

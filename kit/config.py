@@ -4,7 +4,8 @@ at once.
 A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
 (`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
 `FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND` of every process. An empty
-variable counts as unset. Each field has a `description`, from which `describe` makes the table that
+variable counts as unset. What has a name of its own everywhere is read from that too, after ours
+(`OTEL_EXPORTER_OTLP_ENDPOINT`). Each field has a `description`, from which `describe` makes the table that
 docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
 """
 
@@ -12,7 +13,9 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -44,6 +47,14 @@ def _address(text: str) -> str:
     return text
 
 
+def _base_url(text: str) -> str:
+    parts = urlsplit(text)
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise ValueError("expected http(s)://host[:port][/prefix]")
+    return text.rstrip("/")
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -52,6 +63,8 @@ HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
+BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
 CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
 
 
@@ -91,6 +104,13 @@ class Settings(BaseSettings):
     metrics_bind: HostAndPortOrNone = Field(
         default="",
         description="host:port where Prometheus fetches metrics, the next ports for further processes; empty: nowhere",
+    )
+    traces_endpoint: BaseUrlOrNone = Field(
+        default="",
+        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: no traces",
+    )
+    traces_ratio: Decimal = Field(
+        default=Decimal(1), ge=0, le=1, description="share of the requests that are traced"
     )
 
     @classmethod
@@ -147,13 +167,15 @@ class ServiceSettings(Settings):
 _OWN_FIRST: Final = frozenset({"metrics_bind"})
 # Never shared between services, so never read from a variable without the service's name.
 _OWN_ONLY: Final = frozenset({"database_url", "bind"})
+# The names that everybody else knows them by.
+_STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 
 
 def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
     """The environment variables a field is read from, the first that is set wins."""
     shared = PREFIX + field.upper()
     if not is_of_each_process(cls, field):
-        return [shared]
+        return [shared, *_STANDARD.get(field, ())]
     own = f"{PREFIX}{getattr(cls, 'service', '').upper()}_"
     if field == "bind":
         return [f"{own}BIND", f"{own}ADDRESS"]

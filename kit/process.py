@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import grpc
 
-from kit import config, log, metrics
+from kit import config, log, metrics, tracing
 from kit.clock import SystemClock, monotonic_seconds
 from kit.rpc import status
 from kit.rpc.server import Options, RpcServer
@@ -186,6 +186,7 @@ class _Process:
     def run(self) -> int:
         stop = Stop()
         _stop_on_signals(stop)
+        tracing.start(self._service.name, self._settings)
         deps = self._service.wire(self._settings)
         if not _once_the_database_answers(deps.db.ping, self._settings, stop):
             return 0 if stop.is_set() else FAILED
@@ -270,6 +271,7 @@ class _Process:
         if bus is not None:
             bus.close()
         deps.db.dispose()
+        tracing.stop()
         _log.info("stopped", code=code)
         return code
 

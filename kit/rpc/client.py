@@ -4,8 +4,8 @@ name="invoices"))`.
 DESIGN sections 3 and 8. Every unary call gets a deadline (what remains of the current request's less a
 margin, 5 s at most), carries the request id, and fails with `kit.errors.Refused`: the peer's own, or
 DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here: only the caller knows whether
-doing it twice is safe. Streams, `future` and `with_call` have the deadline and the request id, but fail
-with gRPC's own errors.
+doing it twice is safe. With traces on it is a span, and takes its context along. Streams, `future` and
+`with_call` have the deadline and the request id, but fail with gRPC's own errors.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import grpc
 from grpc import aio
 
-from kit import errors, log, request_id
+from kit import errors, log, request_id, tracing
 from kit.rpc import deadline
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
+from kit.rpc.spans import CallSpans, answered
 
 DEADLINE_SECONDS: Final = 5.0
 # Left to the caller to make an answer out of a failure.
@@ -83,10 +84,11 @@ def _timeout(asked: float | None) -> float:
 
 
 def _metadata(given: Any) -> Any:
-    id = request_id.current()
-    if not id:
-        return given
-    return ((request_id.METADATA_KEY, id), *(given or ()))
+    if id := request_id.current():
+        given = ((request_id.METADATA_KEY, id), *(given or ()))
+    if traceparent := tracing.outgoing():
+        given = ((tracing.HEADER, traceparent), *(given or ()))
+    return given
 
 
 def _refused(error: grpc.RpcError, service: str, method: str) -> errors.Refused:
@@ -110,14 +112,18 @@ class _Unary(_UnaryBase):
         self._inner = inner
         self._service = service
         self._method = method
+        self._spans = CallSpans(method)
 
     def __call__(
         self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        try:
-            return self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
-        except grpc.RpcError as error:
-            raise _refused(error, self._service, self._method) from error
+        with self._spans.of_client() as span:
+            try:
+                return self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+            except grpc.RpcError as error:
+                refused = _refused(error, self._service, self._method)
+                answered(span, error.code(), refused.reason)
+                raise refused from error
 
     def with_call(
         self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
@@ -172,6 +178,7 @@ class _AioUnary(_AioUnaryBase):
         self._inner = inner
         self._service = service
         self._method = method
+        self._spans = CallSpans(method)
 
     # Awaiting is all the stubs are used for here, so a coroutine stands for the UnaryUnaryCall of the
     # signature; cancelling the task cancels the call.
@@ -180,11 +187,14 @@ class _AioUnary(_AioUnaryBase):
 
     async def _call(self, request: Any, options: dict[str, Any]) -> Any:
         options["timeout"] = _timeout(options.get("timeout"))
-        options["metadata"] = _metadata(options.get("metadata"))
-        try:
-            return await self._inner(request, **options)
-        except grpc.RpcError as error:
-            raise _refused(error, self._service, self._method) from error
+        with self._spans.of_client() as span:
+            options["metadata"] = _metadata(options.get("metadata"))
+            try:
+                return await self._inner(request, **options)
+            except grpc.RpcError as error:
+                refused = _refused(error, self._service, self._method)
+                answered(span, error.code(), refused.reason)
+                raise refused from error
 
 
 class _AioChannel(aio.Channel):
