@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -91,8 +91,9 @@ class Language:
             before += "\N{NO-BREAK SPACE}"
         group = self.locale.number_symbols["latn"]["group"]
         digits = _unit(group).join(escape(part) for part in number.split(group))
-        return Markup('<bdi class="amount">') + _unit(before) + digits + _unit(after) + Markup("</bdi>")
+        return Markup(f'<bdi class="amount">{_unit(before)}{digits}{_unit(after)}</bdi>')  # noqa: S704  escaped
 
+    @lru_cache(maxsize=4096)  # noqa: B019  there are twelve languages, and they stay
     def minutes(self, minutes: int) -> str:
         """`15 minutes`."""
         return format_timedelta(
@@ -107,8 +108,8 @@ class Language:
         return f"{format_date(at.astimezone(UTC), 'medium', locale=self.locale)}, {time}"
 
 
-def _unit(text: str) -> Markup:
-    return Markup('<span class="unit">') + text + Markup("</span>") if text else Markup()
+def _unit(text: str) -> str:
+    return f'<span class="unit">{escape(text)}</span>' if text else ""
 
 
 @cache

@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import falcon
 import jinja2
+from jinja2 import nodes
+from jinja2.visitor import NodeTransformer
+from markupsafe import Markup
 
 from gateway.exchange import Request
 from gateway.pay import languages
@@ -33,31 +36,50 @@ _PAGE_HEADERS: Final = (
 _MEDIA_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 
+class _InOneLanguage(jinja2.Environment):
+    """Its templates are translated when they are compiled: `_("sentence")` becomes text like that around it."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(
+            loader=jinja2.FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            auto_reload=False,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._language = language
+        self.globals.update(_=self.sentence, language=language, languages=languages.NAMES)
+
+    def sentence(self, sentence: str, **values: object) -> Markup:
+        """The translation, with the values filled in; they are escaped, it may hold HTML such as <strong>."""
+        return Markup(self._language.text(sentence)) % values  # noqa: S704  sentences are our own
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        written: nodes.Template = _Translator(self).visit(super()._parse(source, name, filename))
+        return written
+
+
+class _Translator(NodeTransformer):
+    """Puts the translation in the place of each `_("sentence")` that has nothing to be filled in."""
+
+    def __init__(self, environment: _InOneLanguage) -> None:
+        self._environment = environment
+
+    def visit_Call(self, call: nodes.Call) -> nodes.Node:  # noqa: N802  jinja2's name for it
+        self.generic_visit(call)
+        match call:
+            case nodes.Call(
+                node=nodes.Name(name="_"), args=[nodes.Const(value=sentence)], kwargs=[], dyn_kwargs=None
+            ):
+                return nodes.Const(self._environment.sentence(sentence), lineno=call.lineno)
+        return call
+
+
 @cache
-def templates() -> jinja2.Environment:
-    """They take their words from the `language` that they are rendered with."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=["jinja2.ext.i18n"],
-    )
-    environment.install_gettext_callables(  # type: ignore[attr-defined]  # the extension adds it
-        _translated, _never_plural, newstyle=True
-    )
-    return environment
-
-
-@jinja2.pass_context
-def _translated(context: jinja2.runtime.Context, message: str) -> str:
-    language: Language = context["language"]
-    return language.text(message)
-
-
-def _never_plural(singular: str, plural: str, number: int) -> str:
-    raise NotImplementedError("numbers with a noun are Babel's: Language.minutes")
+def templates(language: Language) -> jinja2.Environment:
+    """The templates in that language, each compiled when it's first asked for."""
+    return _InOneLanguage(language)
 
 
 @cache
@@ -78,23 +100,13 @@ def static_files() -> tuple[str, Mapping[str, tuple[str, bytes]]]:
     return digest.hexdigest()[:12], files
 
 
-def render(template: str, language: Language, *, prefix: str, here: str, **values: Any) -> str:
-    """The HTML of a template.
-
-    prefix  the path our addresses begin with
-    here    the path of the page itself, for the links to its other languages
-    """
+def render(template: str, language: Language, *, prefix: str, **values: Any) -> str:
+    """The HTML of a template; `prefix` is the path our addresses begin with."""
+    static = f"{prefix}/pay-static/{static_files()[0]}"
     return (
-        templates()
+        templates(language)
         .get_template(f"{template}.html")
-        .render(
-            template=template,
-            language=language,
-            languages=languages.NAMES,
-            static=f"{prefix}/pay-static/{static_files()[0]}",
-            here=here,
-            **values,
-        )
+        .render(template=template, static=static, **values)
     )
 
 
@@ -125,7 +137,7 @@ def answer_page(
     language = language or language_of(req)
     resp.status = status
     resp.content_type = falcon.MEDIA_HTML
-    resp.text = render(template, language, prefix=prefix, here=f"{prefix}{req.path}", **values)
+    resp.text = render(template, language, prefix=prefix, **values)
     resp.set_headers(_PAGE_HEADERS)
     resp.set_header("Content-Security-Policy", _POLICY + (" ".join(frame_origins) or "'none'"))
     if not frame_origins:  # it knows no list

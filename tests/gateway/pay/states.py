@@ -65,7 +65,6 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         template,
         language,
         prefix="",
-        here=PAGE,
         page=PAGE,
         brand=None,
         view=view_of(checkout, page=PAGE),
