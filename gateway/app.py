@@ -19,6 +19,7 @@ from gateway.health import AliveResource, IndexResource, ReadyResource
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
 from gateway.pay.page import BrandResource, ModalResource, PageResource, StaticResource
 from gateway.refusals import Refusals
+from gateway.spans import traced
 from gateway.wiring import Deps, wired
 
 
@@ -27,7 +28,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Any]:
-        async with wired(settings) as deps, scraped(settings):
+        async with traced(settings), wired(settings) as deps, scraped(settings):
             yield routes(deps)
 
     return Edge(open_app)

@@ -1,4 +1,4 @@
-"""What happens to every request around Falcon: body, raw path, request id, deadline, one log line.
+"""What happens to every request around Falcon: body, raw path, request id, deadline, span, one log line.
 
 It stands outside Falcon because Falcon waits for the first piece of the body before anything of ours could run, and
 because servers hand on a decoded path, in which an external_id with a `/` can't be told from two segments.
@@ -13,10 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from gateway import spans
 from gateway.counting import count
 from gateway.exchange import SCOPE_KEY, Exchange, allow
 from gateway.pay.forms import PICTURE_MAX_BYTES
-from kit import request_id
+from kit import request_id, tracing
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, exhausted, invalid
 from kit.log import get_logger
@@ -87,13 +88,6 @@ async def _serve(app: App, scope: Scope, receive: Receive, send: Send, stopping:
     scope[SCOPE_KEY] = exchange
     scope["path"] = _undecoded_path(scope["raw_path"])
     body = _Body(receive, takes_picture=bool(PICTURE_PATH(scope["path"])))
-    try:
-        exchange.body = await body.read(scope["headers"])
-    except ClientGone:
-        return
-    except Refused as refused:
-        exchange.refused = refused
-    allow(REQUEST_SECONDS)
 
     async def send_with_request_id(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -101,10 +95,19 @@ async def _serve(app: App, scope: Scope, receive: Receive, send: Send, stopping:
             message["headers"] = [*message["headers"], (b"x-request-id", exchange.request_id.encode())]
         await send(message)
 
-    try:
-        await app(scope, _after_the_body(receive), send_with_request_id)
-    finally:
-        _tell(scope, exchange)
+    with tracing.NOTHING if scope["path"] in _WATCHED_BY_MACHINES else spans.begun(scope, exchange) as span:
+        try:
+            exchange.body = await body.read(scope["headers"])
+        except ClientGone:
+            return
+        except Refused as refused:
+            exchange.refused = refused
+        allow(REQUEST_SECONDS)
+        try:
+            await app(scope, _after_the_body(receive), send_with_request_id)
+        finally:
+            spans.answered(span, scope["method"], exchange)
+            _tell(scope, exchange)
     await body.drop_the_rest()
 
 

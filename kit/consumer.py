@@ -14,8 +14,8 @@ from sqlalchemy import case, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from kit import metrics, request_id
-from kit.bus import Bus, Incoming, Pull
+from kit import metrics, request_id, tracing
+from kit.bus import Bus, Incoming, Pull, processing
 from kit.clock import Clock
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
 from kit.inbox import InboxColumns, ParkedColumns, first_time
@@ -196,7 +196,7 @@ class Consumer:
     def _take_effect(self, events: Sequence[Incoming]) -> None:
         with self._db.transaction() as tx:
             for event in self._not_seen(tx, events):
-                with request_id.bind(event.request_id or request_id.new()):
+                with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
                     if first_time(tx, self._inbox, event.event_id, self._clock.now()):
                         self._handler(tx, event)
             # Of the same words, too: what was parked and is announced again comes under another id, and is done now.
@@ -222,6 +222,7 @@ class Consumer:
                 subject=event.subject,
                 event_id=str(event.event_id),
                 request_id=event.request_id,
+                **tracing.ids_of(event.traceparent),
             )
 
     def _count_failure(self, event: Incoming, failure: Exception) -> None:
@@ -256,6 +257,7 @@ class Consumer:
             subject=event.subject,
             event_id=str(event.event_id),
             request_id=event.request_id,
+            **tracing.ids_of(event.traceparent),
             attempts=attempts,
             exc_info=failure,
         )

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from sqlalchemy import Index, insert, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
-from kit import request_id
+from kit import request_id, tracing
 from kit.db import wake_after_commit
 from kit.ids import new_id
 from kit.worker import Signal
@@ -30,6 +30,8 @@ class OutboxColumns:
     subject: Mapped[str]
     payload: Mapped[bytes]
     request_id: Mapped[str]
+    # Of the span that made the fact true (kit.tracing); null without traces.
+    traceparent: Mapped[str | None]
     created_at: Mapped[datetime]
     published_at: Mapped[datetime | None]
 
@@ -63,7 +65,7 @@ def announce(
 ) -> uuid.UUID:
     """Write the fact and wake the relay once it is committed; returns the event's id.
 
-    The current request's id travels along. Raises `ValueError` when the message is larger than 512 KiB.
+    The current request's id and its trace travel along. Raises `ValueError` when the message is larger than 512 KiB.
     """
     payload = message.SerializeToString()
     if len(payload) > MAX_PAYLOAD_BYTES:
@@ -73,7 +75,12 @@ def announce(
     event_id = event_id or new_id()
     tx.execute(
         insert(outbox).values(
-            id=event_id, subject=subject, payload=payload, request_id=request_id.current(), created_at=at
+            id=event_id,
+            subject=subject,
+            payload=payload,
+            request_id=request_id.current(),
+            traceparent=tracing.traceparent() or None,
+            created_at=at,
         )
     )
     wake_after_commit(tx, signal)

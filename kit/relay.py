@@ -78,14 +78,14 @@ class Relay:
     def _waiting(self) -> list[Outgoing]:
         table = self.outbox
         newest = (
-            select(table.id, table.subject, table.payload, table.request_id)
+            select(table.id, table.subject, table.payload, table.request_id, table.traceparent)
             .where(table.published_at.is_(None))
             .order_by(table.id.desc())
             .limit(BATCH_ROWS)
         )
         with self.db.autocommit() as connection:
             return [
-                Outgoing(row.id, row.subject, row.payload, row.request_id)
+                Outgoing(row.id, row.subject, row.payload, row.request_id, row.traceparent or "")
                 for row in connection.execute(newest)
             ]
 

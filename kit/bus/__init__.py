@@ -7,12 +7,13 @@ and 8.
 - `messages`: what goes out and comes in, and what can go wrong
 - `connection`: `Bus`, the connection: it starts without NATS, connects when it can, makes the stream when it
 is gone
+- `client`: nats-py's, with TLS where it was asked for
 - `pull`: `Pull`, the deliveries to one durable consumer
 - `loop`: the asyncio loop in a thread that both live on
 """
 
 from kit.bus.connection import Bus
-from kit.bus.messages import STREAM, BusClosed, BusUnavailable, Incoming, Outgoing
+from kit.bus.messages import STREAM, BusClosed, BusUnavailable, Incoming, Outgoing, processing
 from kit.bus.pull import Pull
 
-__all__ = ["STREAM", "Bus", "BusClosed", "BusUnavailable", "Incoming", "Outgoing", "Pull"]
+__all__ = ["STREAM", "Bus", "BusClosed", "BusUnavailable", "Incoming", "Outgoing", "Pull", "processing"]

@@ -15,15 +15,14 @@ from nats.js.api import StorageType, StreamConfig
 
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
-    EVENT_ID_HEADER,
     NATS_ERRORS,
-    REQUEST_ID_HEADER,
     STREAM,
     SUBJECTS,
     BusClosed,
     BusUnavailable,
     Outgoing,
     error_text,
+    publishing,
 )
 from kit.bus.pull import Pull
 from kit.clock import SystemClock
@@ -228,15 +227,17 @@ class Bus:
         failures: list[BaseException] = []
 
         async def publish(message: Outgoing) -> None:
-            headers = {EVENT_ID_HEADER: str(message.event_id)}
-            if message.request_id:
-                headers[REQUEST_ID_HEADER] = message.request_id
             async with room:
-                try:
-                    await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers)
-                    stored.append(message.event_id)
-                except NATS_ERRORS as error:
-                    failures.append(error)
+                with publishing(message) as span:
+                    headers = message.headers(span.traceparent)
+                    try:
+                        await jetstream.publish(
+                            message.subject, message.payload, stream=STREAM, headers=headers
+                        )
+                        stored.append(message.event_id)
+                    except NATS_ERRORS as error:
+                        failures.append(error)
+                        span.fail(type(error).__qualname__)
 
         await asyncio.gather(*(publish(message) for message in messages))
         if failures:

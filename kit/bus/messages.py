@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import nats.errors
 
+from kit import tracing
+from kit.tracing import Kind, Span
 from kit.worker import Fatal, Outage
 
 STREAM = "FIATGATE"
@@ -33,6 +35,16 @@ class Outgoing:
     subject: str
     payload: bytes
     request_id: str = ""
+    traceparent: str = ""
+
+    def headers(self, traceparent: str) -> dict[str, str]:
+        """Of the message; `traceparent` is its publication's, where that is a span."""
+        named = {
+            EVENT_ID_HEADER: str(self.event_id),
+            REQUEST_ID_HEADER: self.request_id,
+            tracing.HEADER: traceparent or self.traceparent,
+        }
+        return {name: value for name, value in named.items() if value}
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,33 @@ class Incoming:
     request_id: str
     acknowledge: Callable[[], None]
     retry_after: Callable[[float], None]
+    traceparent: str = ""
+
+
+def publishing(message: Outgoing) -> Span:
+    """The span of a publication, in the trace of what made the fact true."""
+    return _spans_of("send", "producer", message)
+
+
+def processing(event: Incoming, consumer: str) -> Span:
+    """The span of an event's effect."""
+    span = _spans_of("process", "consumer", event)
+    span.tell("messaging.consumer.group.name", consumer)
+    return span
+
+
+def _spans_of(operation: str, kind: Kind, message: Outgoing | Incoming) -> Span:
+    if not tracing.is_on():
+        return tracing.NOTHING
+    attributes = {
+        "messaging.system": "nats",
+        "messaging.operation.type": operation,
+        "messaging.destination.name": message.subject,
+        "messaging.message.id": str(message.event_id),
+    }
+    if message.request_id:
+        attributes[tracing.REQUEST_ID] = message.request_id
+    return tracing.continued(f"{operation} {message.subject}", kind, message.traceparent, attributes)
 
 
 def error_text(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
+from kit import tracing
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
     EVENT_ID_HEADER,
@@ -153,6 +154,7 @@ class Pull:
                 subject=message.subject,
                 payload=message.data,
                 request_id=headers.get(REQUEST_ID_HEADER, ""),
+                traceparent=headers.get(tracing.HEADER, ""),
                 acknowledge=lambda: self._loop.post(message.ack),
                 retry_after=lambda seconds: self._loop.post(message.nak, seconds),
             )
