@@ -1,6 +1,7 @@
 """`make bench`: every benchmark, one after the other, each in a process of its own; exit code 1 when a limit is missed.
 
-`--update` writes the tables into benchmarks/README.md, with the machine they were measured on.
+`--update` writes the tables into benchmarks/README.md, with the machine they were measured on; `--only` runs some of
+them, and `--update` leaves the tables of the others as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -26,9 +28,10 @@ BENCHMARK_SECONDS = 900
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write the tables into benchmarks/README.md")
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=BENCHMARKS, metavar="NAME")
     given = parser.parse_args()
-    tables, missed = [], False
-    for name in BENCHMARKS:
+    tables, missed = {}, False
+    for name in given.only:
         done = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{name}"],
             stdout=subprocess.PIPE,
@@ -39,13 +42,21 @@ def main() -> int:
         sys.stdout.write(done.stdout)
         sys.stdout.flush()
         missed = missed or done.returncode != 0
-        tables.append(f"`python -m benchmarks.{name}`\n\n```\n{done.stdout.strip()}\n```\n")
+        tables[name] = f"`python -m benchmarks.{name}`\n\n```\n{done.stdout.strip()}\n```\n"
     if given.update:
-        text = RESULTS.sub(
-            lambda found: f"{found[1]}{_machine()}\n\n{''.join(tables)}{found[2]}", README.read_text()
-        )
-        README.write_text(text)
+        README.write_text(_updated(README.read_text(), tables))
     return 1 if missed else 0
+
+
+def _updated(text: str, tables: Mapping[str, str]) -> str:
+    if set(tables) == set(BENCHMARKS):
+        return RESULTS.sub(
+            lambda found: f"{found[1]}{_machine()}\n\n{''.join(tables.values())}{found[2]}", text
+        )
+    for name, table in tables.items():
+        old = re.compile(rf"`python -m benchmarks\.{name}\b[^`]*`\n\n```\n.*?```\n", re.DOTALL)
+        text = old.sub(table.replace("\\", r"\\"), text)
+    return text
 
 
 def _machine() -> str:
