@@ -3,9 +3,9 @@ name="invoices"))`.
 
 DESIGN sections 3 and 8. Every unary call gets a deadline (what remains of the current request's less a
 margin, 5 s at most), carries the request id, and fails with `kit.errors.Refused`: the peer's own, or
-DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here: only the caller knows whether
-doing it twice is safe. With traces on it is a span, and takes its context along. Streams, `future` and
-`with_call` have the deadline and the request id, but fail with gRPC's own errors.
+DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here that a peer may have begun: only
+the caller knows whether doing it twice is safe. With traces on it is a span, and takes its context along.
+Streams, `future` and `with_call` have the deadline and the request id, but fail with gRPC's own errors.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -29,8 +29,22 @@ DEADLINE_SECONDS: Final = 5.0
 # Left to the caller to make an answer out of a failure.
 MARGIN_SECONDS: Final = 0.05
 
+# A server that is told to stop cancels the calls that reached it and that it had not begun; those it had begun it
+# finishes (kit.process). So what comes back as CANCELLED was not done, and another server will do it.
+_NOT_BEGUN: Final = {
+    "maxAttempts": 3,
+    "initialBackoff": "0.01s",
+    "maxBackoff": "0.05s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["CANCELLED"],
+}
+_SERVICE_CONFIG: Final = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [{"name": [{}], "retryPolicy": _NOT_BEGUN}],
+}
+
 _OPTIONS: Final[list[tuple[str, Any]]] = [
-    ("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}]})),
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.enable_http_proxy", 0),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
