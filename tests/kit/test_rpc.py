@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -208,6 +209,40 @@ def _until(do: Callable[[], bytes], *, seconds: float) -> bytes:
             if monotonic_seconds() > give_up_at:
                 raise
             pause.wait(0.05)
+
+
+@contextmanager
+def _answers_at_first(code: grpc.StatusCode, asked: list[bytes]) -> Iterator[str]:
+    """A server, not one of kit, that ends the first call with `code` and does the next; gives its address."""
+
+    def do(request: bytes, context: grpc.ServicerContext) -> bytes:
+        asked.append(request)
+        if len(asked) == 1:
+            context.abort(code, "")
+        return request
+
+    stranger = grpc.server(futures.ThreadPoolExecutor(1))
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(do)
+    stranger.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Echo", {"Do": handler})])
+    port = stranger.add_insecure_port("127.0.0.1:0")
+    stranger.start()
+    yield f"127.0.0.1:{port}"
+    stranger.stop(0).wait(5)
+
+
+def test_a_call_that_a_stopping_server_had_not_begun_is_made_again(any_call: Callable[..., bytes]) -> None:
+    """It answers CANCELLED then. tests/rolling has such servers; they do so once in many stops."""
+    asked: list[bytes] = []
+    with _answers_at_first(grpc.StatusCode.CANCELLED, asked) as address:
+        assert any_call(address) == b"hello"
+    assert asked == [b"hello", b"hello"]
+
+
+def test_a_call_that_may_have_been_begun_is_not_made_again(any_call: Callable[..., bytes]) -> None:
+    asked: list[bytes] = []
+    with _answers_at_first(grpc.StatusCode.UNAVAILABLE, asked) as address, pytest.raises(Refused):
+        any_call(address)
+    assert asked == [b"hello"]
 
 
 def test_calls_go_round_over_all_addresses_of_a_service(start: Start) -> None:
