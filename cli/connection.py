@@ -1,4 +1,7 @@
-"""Where the services are: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`."""
+"""Where the services are: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`.
+
+Who we are to them, if they ask for it: the certificate of kit.config.CliSettings.
+"""
 
 import functools
 import json
@@ -18,7 +21,9 @@ from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from kit import config
 from kit.rpc.client import channel
+from kit.tls import Identity
 
 SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
@@ -85,7 +90,12 @@ def _channel(service: str) -> grpc.Channel:
 
 @functools.cache
 def _channel_to(address: str, service: str) -> grpc.Channel:
-    return channel(address, name=service)
+    return channel(address, name=service, identity=_identity())
+
+
+@functools.cache
+def _identity() -> Identity | None:
+    return config.load(config.CliSettings).identity
 
 
 def _address(service: str) -> str:

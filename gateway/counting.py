@@ -13,6 +13,7 @@ from prometheus_client import Counter, Histogram
 from gateway.config import GatewaySettings
 from gateway.exchange import Exchange, Request
 from kit import metrics
+from kit.rpc import tls
 
 REQUESTS: Final = metrics.counter(
     "http_requests",
@@ -65,6 +66,7 @@ def count_broken(status: int) -> None:
 @asynccontextmanager
 async def scraped(settings: GatewaySettings) -> AsyncIterator[None]:
     """Shows the metrics of this worker process while it lives; each of them on a port of its own."""
+    tls.show_expiry(settings.identity)
     exporter = metrics.Exporter(
         settings.metrics_bind, processes=settings.gateway_workers, own=(metrics.Build(settings.service),)
     )

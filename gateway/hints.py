@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from kit.bus.client import Client
 from kit.bus.messages import NATS_ERRORS, error_text
 from kit.log import get_logger
 
@@ -43,10 +43,11 @@ class _Heard:
 class Hints:
     """Use as an asynchronous context manager inside the worker's loop; entering does not wait for NATS."""
 
-    def __init__(self, url: str, *, name: str) -> None:
+    def __init__(self, url: str, *, name: str, ca: str = "") -> None:
         self._url = url
+        self._ca = ca
         self._name = name
-        self._client = Client()
+        self._client = Client(ca=self._ca)
         self._heard: list[_Heard] = []
         self._stays: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -133,7 +134,7 @@ class Hints:
         async def quiet(error: Exception) -> None:
             """It comes at every attempt to reconnect; the loss itself was told."""
 
-        self._client = Client()
+        self._client = Client(ca=self._ca)
         await self._client.connect(
             self._url,
             name=self._name,

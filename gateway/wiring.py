@@ -63,10 +63,14 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
     }
     async with AsyncExitStack() as opened:
         channels = {
-            name: await opened.enter_async_context(aio_channel(address, name=name))
+            name: await opened.enter_async_context(
+                aio_channel(address, name=name, identity=settings.identity)
+            )
             for name, address in addresses.items()
         }
-        hints = await opened.enter_async_context(Hints(settings.nats_url, name="gateway"))
+        hints = await opened.enter_async_context(
+            Hints(settings.nats_url, name="gateway", ca=settings.nats_ca)
+        )
         rate_limit = None
         if settings.rate_limit_per_minute:
             rate_limit = RateLimit(settings.rate_limit_per_minute, clock=SystemClock())

@@ -3,8 +3,8 @@ at once.
 
 A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
 (`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
-`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND` of every process. An empty
-variable counts as unset. What has a name of its own everywhere is read from that too, after ours
+`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND` and `TLS_*` of every process.
+An empty variable counts as unset. What has a name of its own everywhere is read from that too, after ours
 (`OTEL_EXPORTER_OTLP_ENDPOINT`). Each field has a `description`, from which `describe` makes the table that
 docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
 """
@@ -14,6 +14,8 @@ import re
 import sys
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,6 +23,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, Va
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from kit import tls
 
 PREFIX: Final = "FIATGATE_"
 EXIT_CODE: Final = 2
@@ -55,6 +59,12 @@ def _base_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _readable_file(text: str) -> str:
+    if not os.access(text, os.R_OK):
+        raise ValueError("expected a file that can be read")
+    return text
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -63,6 +73,7 @@ HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
 BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
 CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
@@ -85,15 +96,65 @@ class _Environment(PydanticBaseSettingsSource):
         return {name: value for name, value in values.items() if value is not None}
 
 
-class Settings(BaseSettings):
-    """What every process has."""
+class CallerSettings(BaseSettings):
+    """What it takes to call a service: whoever does nothing else has only these."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     service: ClassVar[str] = ""  # the name in the log; a service's also in its variables
 
+    tls_ca: str = Field(
+        default="", description="file with the CA that signs the certificates of all processes; empty: no TLS"
+    )
+    tls_cert: str = Field(
+        default="",
+        description="file with this process's certificate; its DNS name is who it is: gateway, invoices, cli",
+    )
+    tls_key: str = Field(default="", validate_default=True, description="file with that certificate's key")
+
+    @field_validator("tls_key")
+    @classmethod
+    def _all_or_none_and_usable(cls, tls_key: str, info: ValidationInfo) -> str:
+        given = [info.data["tls_ca"], info.data["tls_cert"], tls_key]
+        if any(given) and not all(given):
+            raise ValueError("expected all of TLS_CA, TLS_CERT and TLS_KEY, or none")
+        if tls_key:
+            tls.read(tls.Files(*map(Path, given)))
+        return tls_key
+
+    @cached_property
+    def identity(self) -> tls.Identity | None:
+        """Who this process is to others; one for all its connections. None without TLS."""
+        files = tls.Files(Path(self.tls_ca), Path(self.tls_cert), Path(self.tls_key))
+        return tls.Identity(files) if self.tls_key else None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, _Environment(settings_cls)
+
+
+class CliSettings(CallerSettings):
+    """Of the operator's command, and of what does an operator's work by itself."""
+
+    service: ClassVar[str] = "cli"
+
+
+class Settings(CallerSettings):
+    """What every process that runs has."""
+
     nats_url: str = Field(
         default="nats://127.0.0.1:4222", repr=False, description="NATS server with JetStream"
+    )
+    nats_ca: FileOrNone = Field(
+        default="",
+        description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="least level that is logged"
@@ -113,17 +174,6 @@ class Settings(BaseSettings):
         default=Decimal(1), ge=0, le=1, description="share of the requests that are traced"
     )
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, _Environment(settings_cls)
-
 
 class ServiceSettings(Settings):
     """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
@@ -132,6 +182,10 @@ class ServiceSettings(Settings):
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
     )
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
+    health_bind: HostAndPortOrNone = Field(
+        default="",
+        description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
+    )
     threads: int = Field(
         default=4, ge=1, le=64, description="threads that serve calls; more than 4 was measured slower"
     )
@@ -164,7 +218,7 @@ class ServiceSettings(Settings):
 
 
 # What every process reads from a variable with its own name first.
-_OWN_FIRST: Final = frozenset({"metrics_bind"})
+_OWN_FIRST: Final = frozenset({"metrics_bind", "tls_ca", "tls_cert", "tls_key"})
 # Never shared between services, so never read from a variable without the service's name.
 _OWN_ONLY: Final = frozenset({"database_url", "bind"})
 # The names that everybody else knows them by.
@@ -185,7 +239,7 @@ def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
 def is_of_each_process(cls: type[BaseSettings], field: str) -> bool:
     """Whether a process may have a value of its own for what others have too."""
     if field in _OWN_FIRST:
-        return issubclass(cls, Settings) and bool(cls.service)
+        return issubclass(cls, CallerSettings) and bool(cls.service)
     of_services = ServiceSettings.model_fields.keys() - Settings.model_fields
     return issubclass(cls, ServiceSettings) and field in of_services
 
@@ -199,7 +253,7 @@ class Setting:
     meaning: str
 
 
-def describe(cls: type[Settings]) -> list[Setting]:
+def describe(cls: type[CallerSettings]) -> list[Setting]:
     """Every setting of a process, in the order of declaration."""
     return [
         Setting(variables_of(cls, name), _default_text(field), field.description or "")
@@ -218,7 +272,7 @@ def _default_text(field: FieldInfo) -> str:
     return ",".join(map(str, default)) if isinstance(default, tuple | list) else str(default)
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=CallerSettings)
 
 
 def load(cls: type[S]) -> S:
@@ -233,7 +287,7 @@ def load(cls: type[S]) -> S:
         raise SystemExit(EXIT_CODE) from None
 
 
-def _complaint(cls: type[Settings], error: ValidationError) -> str:
+def _complaint(cls: type[CallerSettings], error: ValidationError) -> str:
     problems: list[str] = []
     for problem in error.errors(include_input=False, include_url=False, include_context=False):
         name = str(problem["loc"][0]) if problem["loc"] else ""

@@ -34,7 +34,8 @@ import grpc
 
 from kit import config, log, metrics, tracing
 from kit.clock import SystemClock, monotonic_seconds
-from kit.rpc import status
+from kit.rpc import status, tls
+from kit.rpc.callers import Callers
 from kit.rpc.server import Options, RpcServer
 from kit.worker import Fatal, Outage, Stop, Worker, WorkerDied, WorkerHealth, run_all
 
@@ -73,6 +74,7 @@ class Service(Generic[S, D]):
     settings  its settings class
     wire      puts its parts together; connects nowhere
     add_to    registers its servicers
+    callers   who may call what of them, once TLS tells who calls
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
     companions  loops that every process of it needs besides: a snapshot kept fresh in memory, the relay of what
               that very process commits
@@ -83,6 +85,7 @@ class Service(Generic[S, D]):
     settings: type[S]
     wire: Callable[[S], D]
     add_to: Callable[[grpc.Server, D], None]
+    callers: Callers
     workers: Callable[[D], Sequence[Worker]] = lambda deps: ()
     companions: Callable[[D], Sequence[Worker]] = lambda deps: ()
     gauges: Callable[[D], Sequence[status.Gauge]] = lambda deps: ()
@@ -195,13 +198,16 @@ class _Process:
         told = self._told(deps, bus, workers)
         server = self._server(deps, told)
         try:
-            server.add_insecure_port(self._settings.bind)
+            server.listen(self._settings.bind)
+            if self._settings.health_bind:
+                server.listen_for_probes(self._settings.health_bind)
         except RuntimeError as error:
             _log.error("cannot listen", bind=self._settings.bind, error=str(error))
             return FAILED
         if bus is not None:
             bus.start()
         server.start()
+        tls.show_expiry(self._settings.identity)
         own = (metrics.Build(self._service.name), status.StatusCollector(told))
         metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
         settle_memory()
@@ -238,6 +244,8 @@ class _Process:
                 max_concurrent_calls=settings.max_concurrent_calls,
                 call_seconds=settings.call_seconds,
                 reuse_port=bool(self._parent),
+                identity=settings.identity,
+                callers=self._service.callers,
             )
         )
         if self._mode != "work":

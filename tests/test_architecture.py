@@ -6,6 +6,7 @@ Read from the source with `ast`: an import inside a function counts like any oth
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -208,6 +211,39 @@ def test_requests_go_down_only(caller: str) -> None:
 
 def test_the_calls_have_no_cycle() -> None:
     TopologicalSorter(CALLS).prepare()  # raises CycleError
+
+
+def rpcs_of(service: str) -> dict[str, str]:
+    """Method name -> `Service/Method`, of all that a service of ours offers."""
+    module = importlib.import_module(f"fiatgate.{service}.v1.{service}_pb2")
+    offered = module.DESCRIPTOR.services_by_name.values()
+    names = [(method.name, f"{each.name}/{method.name}") for each in offered for method in each.methods]
+    assert len(dict(names)) == len(names), "two of one name: this test can't tell them apart"
+    return dict(names)
+
+
+def rpcs_called(folder: str, service: str) -> frozenset[str]:
+    """What the code of `folder` calls of a service's methods, by their names."""
+    offered = rpcs_of(service)
+    called = {
+        node.func.attr
+        for path in sources(folder)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    return frozenset(offered[name] for name in called & offered.keys())
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str) -> None:
+    """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
+    callers = {caller: caller if caller not in SERVICES else f"services/{caller}" for caller in CALLS}
+    expected = {
+        caller: frozenset({ALL}) if caller == "cli" else rpcs_called(folder, service)
+        for caller, folder in callers.items()
+        if service in calls_of(folder)
+    }
+    assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
 
 
 # -- rooms

@@ -17,6 +17,7 @@ from deploy.local.home import Home, write_private_json
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.config import CliSettings, load
 from kit.errors import Refused
 from kit.rpc.client import channel
 
@@ -34,10 +35,11 @@ CATEGORY = "standard"
 def seed(home: Home, stack: dict[str, Any]) -> None:
     """Make the demo world, leave its merchant's key and secret in `demo.json`; raises kit.errors.Refused."""
     addresses = {service: place["address"] for service, place in stack["services"].items()}
+    identity = load(CliSettings).identity
     with (
-        channel(addresses["merchants"], name="merchants") as merchants,
-        channel(addresses["catalog"], name="catalog") as catalog,
-        channel(addresses["invoices"], name="invoices") as invoices,
+        channel(addresses["merchants"], name="merchants", identity=identity) as merchants,
+        channel(addresses["catalog"], name="catalog", identity=identity) as catalog,
+        channel(addresses["invoices"], name="invoices", identity=identity) as invoices,
     ):
         _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog))
         _seed_requisites(invoices_pb2_grpc.DealDeskServiceStub(invoices))

@@ -9,10 +9,10 @@ from datetime import datetime
 
 import nats.js.errors
 import structlog
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import StorageType, StreamConfig
 
+from kit.bus.client import Client
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
     NATS_ERRORS,
@@ -53,12 +53,13 @@ class Bus:
     good.
     """
 
-    def __init__(self, url: str, *, name: str) -> None:
+    def __init__(self, url: str, *, name: str, ca: str = "") -> None:
+        """`ca`: see `kit.bus.client`."""
         self.name = "bus"
         self._url = url
         self._client_name = name
         self._loop = LoopThread("bus")
-        self._client = Client()
+        self._client = Client(ca=ca)
         self._closing = False
         self._closed = threading.Event()
         self._ready = threading.Event()

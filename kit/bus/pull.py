@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import Any
 
 import structlog
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from kit import tracing
+from kit.bus.client import Client
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
     EVENT_ID_HEADER,

@@ -21,9 +21,10 @@ import grpc
 from grpc import aio
 
 from kit import errors, log, request_id, tracing
-from kit.rpc import deadline
+from kit.rpc import deadline, tls
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.spans import CallSpans, answered
+from kit.tls import Identity
 
 DEADLINE_SECONDS: Final = 5.0
 # Left to the caller to make an answer out of a failure.
@@ -69,16 +70,35 @@ else:
 _log = log.get_logger()
 
 
-def channel(address: str, *, name: str) -> grpc.Channel:
-    """A channel for threads, to the service `name` at host:port or a gRPC target. Connects on first use."""
-    return _Channel(grpc.insecure_channel(_target(address), _OPTIONS), name)
+def channel(address: str, *, name: str, identity: Identity | None = None) -> grpc.Channel:
+    """A channel for threads, to the service `name` at host:port or a gRPC target. Connects on first use.
+
+    With an `identity` over TLS, both ends proving theirs: the peer must be `name`.
+    """
+    target = _target(address)
+    if identity is None:
+        return _Channel(grpc.insecure_channel(target, _OPTIONS), name)
+    options = [*_OPTIONS, tls.expecting(name)]
+    return _Channel(
+        tls.secure_channel(identity, lambda credentials: grpc.secure_channel(target, credentials, options)),
+        name,
+    )
 
 
-def aio_channel(address: str, *, name: str = "") -> aio.Channel:
-    """A channel for asyncio: make it inside the running loop, after any fork. `await channel.close()` at
+def aio_channel(address: str, *, name: str, identity: Identity | None = None) -> aio.Channel:
+    """The same for asyncio: make it inside the running loop, after any fork. `await channel.close()` at
     the end.
     """
-    return _AioChannel(aio.insecure_channel(_target(address), _OPTIONS), name or address)
+    target = _target(address)
+    if identity is None:
+        return _AioChannel(aio.insecure_channel(target, _OPTIONS), name)
+    options = [*_OPTIONS, tls.expecting(name)]
+    return _AioChannel(
+        tls.aio_secure_channel(
+            identity, lambda credentials: aio.secure_channel(target, credentials, options)
+        ),
+        name,
+    )
 
 
 def _target(address: str) -> str:

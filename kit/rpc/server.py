@@ -10,7 +10,7 @@ from __future__ import annotations  # grpc's classes are generic in their stubs 
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent import futures
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
@@ -21,8 +21,10 @@ from grpc_status import rpc_status
 from kit import errors, log, metrics, request_id, tracing
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
-from kit.rpc import deadline
+from kit.rpc import deadline, tls
+from kit.rpc.callers import Callers, Guard
 from kit.rpc.spans import CallSpans, answered
+from kit.tls import Identity
 from kit.worker import Outage
 
 # A call with less than this left could only finish for nobody.
@@ -41,6 +43,9 @@ CONNECTION_AGE_GRACE_SECONDS: Final = 30
 # restarting it for that would make things worse.
 _PROBES: Final = ("/grpc.health.", "/fiatgate.status.")
 _UNWRAPPED: Final = ("/grpc.",)
+
+# Enough for whoever looks after the process; anybody else who finds the port can't fill it with watches.
+_PROBES_AT_ONCE: Final = 16
 
 # What a liveness probe asks: a process that waits for NATS isn't ready, and starting it again would not help.
 ALIVE: Final = "alive"
@@ -61,12 +66,15 @@ class Options:
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
     call_seconds          longest a call may take when its caller sets no deadline
     reuse_port            several processes share one port, the kernel deals connections out
+    identity              who this process is: calls come over TLS only, from those that `callers` names
     """
 
     threads: int = 4
     max_concurrent_calls: int = 256
     call_seconds: float = 5
     reuse_port: bool = False
+    identity: Identity | None = None
+    callers: Callers = field(default_factory=dict)
 
 
 class RpcServer(grpc.Server):
@@ -78,11 +86,12 @@ class RpcServer(grpc.Server):
 
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
+        self._options = options
         self._services: list[str] = []
         self._probe_threads = futures.ThreadPoolExecutor(2, thread_name_prefix="probe")
         self._server = grpc.server(
             futures.ThreadPoolExecutor(options.threads, thread_name_prefix="rpc"),
-            interceptors=[_Interceptor(options.call_seconds, self._probe_threads)],
+            interceptors=[_Interceptor(options, self._probe_threads)],
             maximum_concurrent_rpcs=options.max_concurrent_calls,
             options=_channel_options(options),
         )
@@ -90,6 +99,7 @@ class RpcServer(grpc.Server):
             experimental_non_blocking=True, experimental_thread_pool=self._probe_threads
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self)
+        self._probed: grpc.Server | None = None
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
         handlers = tuple(generic_rpc_handlers)
@@ -103,6 +113,22 @@ class RpcServer(grpc.Server):
     ) -> None:
         self._server.add_registered_method_handlers(service_name, method_handlers)
 
+    def listen(self, address: str) -> int:
+        """A port for calls, over TLS if the options have an identity; otherwise as `add_insecure_port`."""
+        if self._options.identity is None:
+            return self.add_insecure_port(address)
+        return self.add_secure_port(address, tls.server_credentials(self._options.identity))
+
+    def listen_for_probes(self, address: str) -> int:
+        """A port without TLS that answers health and nothing else; as `add_insecure_port`."""
+        self._probed = grpc.server(
+            futures.ThreadPoolExecutor(1, thread_name_prefix="probed"),
+            maximum_concurrent_rpcs=_PROBES_AT_ONCE,
+            options=_channel_options(self._options),
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._probed)
+        return self._probed.add_insecure_port(address)
+
     def add_insecure_port(self, address: str) -> int:
         """Binds at once and returns the port; raises RuntimeError when the address is taken or not ours."""
         return self._server.add_insecure_port(address)
@@ -113,6 +139,8 @@ class RpcServer(grpc.Server):
     def start(self) -> None:
         reflection.enable_server_reflection([*self._services, reflection.SERVICE_NAME], self._server)
         self._server.start()
+        if self._probed is not None:
+            self._probed.start()
         self._health.set(ALIVE, health_pb2.HealthCheckResponse.SERVING)
         self.set_serving(True)
 
@@ -130,6 +158,8 @@ class RpcServer(grpc.Server):
         Returns at once; the event is set when the last call has ended.
         """
         self._health.enter_graceful_shutdown()
+        if self._probed is not None:
+            self._probed.stop(grace)
         return self._server.stop(grace)
 
     def wait_for_termination(self, timeout: float | None = None) -> bool:
@@ -154,9 +184,10 @@ def _channel_options(options: Options) -> list[tuple[str, int]]:
 class _Interceptor(grpc.ServerInterceptor):
     """Wraps each method once and keeps the wrapper: what remains per call is in `_Method.__call__`."""
 
-    def __init__(self, call_seconds: float, probe_threads: futures.ThreadPoolExecutor) -> None:
-        self._call_seconds = call_seconds
+    def __init__(self, options: Options, probe_threads: futures.ThreadPoolExecutor) -> None:
+        self._call_seconds = options.call_seconds
         self._probe_threads = probe_threads
+        self._guard = Guard(options.callers) if options.identity is not None else None
         self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
 
     def intercept_service(
@@ -168,11 +199,13 @@ class _Interceptor(grpc.ServerInterceptor):
         wrapped = self._wrapped.get(method)
         if wrapped is None:
             handler = continuation(handler_call_details)
-            if (
-                handler is None or handler.unary_unary is None
-            ):  # unknown, or a stream: health's and reflection's
-                return handler
-            wrapped = self._wrapped[method] = self._wrap(method, handler)
+            if handler is None:
+                return None
+            if handler.unary_unary is not None:  # streams are health's and reflection's
+                handler = self._wrap(method, handler)
+            if self._guard is not None:
+                handler = self._guard.around(method, handler)
+            wrapped = self._wrapped[method] = handler
         return wrapped
 
     def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:

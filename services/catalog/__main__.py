@@ -2,12 +2,18 @@
 
 from kit.process import Service, main
 from services.catalog.config import CatalogSettings
-from services.catalog.rpc import add_to
+from services.catalog.rpc import CALLERS, add_to
 from services.catalog.wiring import wire
 from services.catalog.workers import gauges, workers
 
 SERVICE = Service(
-    name="catalog", settings=CatalogSettings, wire=wire, add_to=add_to, workers=workers, gauges=gauges
+    name="catalog",
+    settings=CatalogSettings,
+    wire=wire,
+    add_to=add_to,
+    callers=CALLERS,
+    workers=workers,
+    gauges=gauges,
 )
 
 if __name__ == "__main__":

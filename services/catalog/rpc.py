@@ -12,10 +12,19 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.money import fiat_text, percent_text, rate_text
 from kit.proto import optional, timestamp_from
+from kit.rpc.callers import ALL, Callers
 from services.catalog import operations
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
 from services.catalog.operations import checks
 from services.catalog.wiring import Deps
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "gateway": frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
+    "invoices": frozenset(
+        {"CatalogService/GetCatalog", "CatalogService/GetQuote", "CatalogService/ListMethodOffers"}
+    ),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

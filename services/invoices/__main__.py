@@ -10,6 +10,7 @@ SERVICE = Service(
     settings=InvoicesSettings,
     wire=wire,
     add_to=rpc.add_to,
+    callers=rpc.CALLERS,
     workers=workers.workers,
     companions=workers.companions,
     gauges=workers.gauges,

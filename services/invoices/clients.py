@@ -16,6 +16,7 @@ from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, database_unavailable
 from kit.rpc.client import channel
+from kit.tls import Identity
 from kit.worker import Loop, Outage, Signal
 
 CATALOG_HINT = "fiatgate-hint.catalog"
@@ -73,8 +74,9 @@ class Quote:
 class CatalogClient:
     """The catalog service, and the copy of its catalog that `reloading()` keeps fresh."""
 
-    def __init__(self, address: str) -> None:
-        self._stub = catalog_pb2_grpc.CatalogServiceStub(channel(address, name="catalog"))
+    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+        opened = channel(address, name="catalog", identity=identity)
+        self._stub = catalog_pb2_grpc.CatalogServiceStub(opened)
         self._catalog: Catalog | None = None
         self._loaded_at_seconds = 0.0
         self.changed = Signal()
@@ -162,8 +164,9 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:
 
 
 class MerchantsClient:
-    def __init__(self, address: str) -> None:
-        self._stub = merchants_pb2_grpc.MerchantsServiceStub(channel(address, name="merchants"))
+    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+        opened = channel(address, name="merchants", identity=identity)
+        self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Raises `Refused` MERCHANT_NOT_FOUND."""

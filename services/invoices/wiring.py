@@ -26,9 +26,9 @@ class Deps:
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
-    bus = Bus(settings.nats_url, name=settings.service)
-    catalog = CatalogClient(settings.catalog_address)
-    merchants = MerchantsClient(settings.merchants_address)
+    bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca)
+    catalog = CatalogClient(settings.catalog_address, identity=settings.identity)
+    merchants = MerchantsClient(settings.merchants_address, identity=settings.identity)
     storefronts = Storefronts(merchants, catalog)
 
     def catalog_changed(_subject: str, _data: bytes) -> None:

@@ -13,7 +13,9 @@ from services.merchants import operations, rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire
 
-SERVICE = Service(name="merchants", settings=MerchantsSettings, wire=wire, add_to=rpc.add_to)
+SERVICE = Service(
+    name="merchants", settings=MerchantsSettings, wire=wire, add_to=rpc.add_to, callers=rpc.CALLERS
+)
 
 
 def rotate_secrets() -> None:

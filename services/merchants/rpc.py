@@ -1,10 +1,13 @@
 """fiatgate.merchants.v1.MerchantsService: message, operation, message. Errors are the interceptor's."""
 
+from typing import Final
+
 import grpc
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.proto import optional, timestamp_from
+from kit.rpc.callers import ALL, Callers
 from services.merchants import domain, models, operations
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import MerchantOptions
@@ -16,6 +19,14 @@ _STATUSES = {
     MerchantStatus.INACTIVE: pb.MERCHANT_STATUS_INACTIVE,
     MerchantStatus.ACTIVE: pb.MERCHANT_STATUS_ACTIVE,
     MerchantStatus.BANNED: pb.MERCHANT_STATUS_BANNED,
+}
+
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "gateway": frozenset({"MerchantsService/Authenticate"}),
+    "invoices": frozenset({"MerchantsService/GetMerchant"}),
+    "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
 }
 
 

@@ -10,6 +10,7 @@ SERVICE = Service(
     settings=WebhooksSettings,
     wire=wire,
     add_to=rpc.add_to,
+    callers=rpc.CALLERS,
     workers=workers.workers,
     gauges=workers.gauges,
 )

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.rpc.client import channel
+from kit.tls import Identity
 
 QUERIES_PER_CALL = 1000
 SECONDS_PER_CALL = 5.0
@@ -16,8 +17,9 @@ SigningKey = tuple[UUID, UUID]
 class Merchants:
     """merchants, as webhooks sees it. Connects on first use."""
 
-    def __init__(self, address: str) -> None:
-        self._stub = merchants_pb2_grpc.MerchantsServiceStub(channel(address, name="merchants"))
+    def __init__(self, address: str, *, identity: Identity | None = None) -> None:
+        opened = channel(address, name="merchants", identity=identity)
+        self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
 
     def signing_secrets(self, keys: Iterable[SigningKey]) -> dict[SigningKey, str]:
         """The secret that signs now for each; merchants without an active key are absent.

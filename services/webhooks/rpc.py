@@ -1,12 +1,14 @@
 """fiatgate.webhooks.v1.WebhooksService: message, operation, message. Errors are the interceptor's."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import grpc
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.proto import timestamp_from
+from kit.rpc.callers import ALL, Callers
 from services.webhooks import operations
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.models import Attempt, Event
@@ -24,6 +26,12 @@ _TRIGGERS = {Trigger.AUTO: pb.ATTEMPT_TRIGGER_AUTO, Trigger.MANUAL: pb.ATTEMPT_T
 _ATTEMPT_STATUSES = {
     AttemptStatus.SUCCESS: pb.ATTEMPT_STATUS_SUCCESS,
     AttemptStatus.FAILURE: pb.ATTEMPT_STATUS_FAILURE,
+}
+
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
 
 

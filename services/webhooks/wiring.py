@@ -36,9 +36,9 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
         db=db,
-        bus=Bus(settings.nats_url, name=settings.service),
+        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         clock=clock,
-        merchants=Merchants(settings.merchants_address),
+        merchants=Merchants(settings.merchants_address, identity=settings.identity),
         courier=Courier(
             clock=clock,
             timeout_seconds=settings.webhook_timeout_seconds,

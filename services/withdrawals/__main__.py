@@ -2,7 +2,7 @@
 
 from kit.process import Service, main
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.rpc import add_to
+from services.withdrawals.rpc import CALLERS, add_to
 from services.withdrawals.wiring import wire
 from services.withdrawals.workers import gauges, workers
 
@@ -11,6 +11,7 @@ SERVICE = Service(
     settings=WithdrawalsSettings,
     wire=wire,
     add_to=add_to,
+    callers=CALLERS,
     workers=workers,
     gauges=gauges,
 )

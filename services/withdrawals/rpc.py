@@ -1,11 +1,14 @@
 """fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. Errors are the interceptor's."""
 
+from typing import Final
+
 import grpc
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.money import usdt_text
 from kit.proto import optional, timestamp_from
+from kit.rpc.callers import ALL, Callers
 from services.withdrawals import errors, operations
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
@@ -26,6 +29,12 @@ _NEWEST_FIRST = {
     pb.SORT_ORDER_UNSPECIFIED: True,
     pb.SORT_ORDER_DESC: True,
     pb.SORT_ORDER_ASC: False,
+}
+
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }
 
 

@@ -17,6 +17,7 @@ from kit import process
 from kit.bus import Bus
 from kit.config import ServiceSettings
 from kit.db import Database
+from kit.rpc.callers import ALL
 from kit.rpc.status import Gauge
 from kit.worker import Fatal, Loop, Worker
 
@@ -90,6 +91,7 @@ SERVICE = process.Service(
     settings=SampleSettings,
     wire=wire,
     add_to=add_to,
+    callers={"cli": frozenset({ALL})},
     workers=workers,
     companions=companions,
     gauges=gauges,

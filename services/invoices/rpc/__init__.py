@@ -6,13 +6,33 @@
 - `converters`: rows and values to messages, and back
 """
 
+from typing import Final
+
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.rpc.callers import ALL, Callers
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
 from services.invoices.wiring import Deps
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "gateway": frozenset(
+        {
+            "InvoicesService/CreateInvoice",
+            "InvoicesService/GetInvoice",
+            "InvoicesService/ListInvoices",
+            "CheckoutService/CancelCheckout",
+            "CheckoutService/GetCheckout",
+            "CheckoutService/MarkPaid",
+            "CheckoutService/OpenCase",
+            "CheckoutService/OpenCustomerAppeal",
+            "CheckoutService/SelectPaymentMethod",
+        }
+    ),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

@@ -1,0 +1,433 @@
+"""Services and their callers prove who they are to each other: over real connections, with a CA of the test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from structlog.testing import capture_logs
+
+from deploy.local.waiting import wait_until
+from kit import config, tls
+from kit.errors import Refused
+from kit.rpc import client, server
+from kit.rpc.callers import ALL, REFUSED
+from kit.tls import Files, Identity
+from tests.support.certificates import Authority, replace, serial_number
+
+ASK = "/test.Shop/Ask"
+SELL = "/test.Shop/Sell"
+CALLERS = {"gateway": frozenset({"Shop/Ask"}), "cli": frozenset({ALL})}
+
+Method = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "LOOK_EVERY_SECONDS", 0.02)
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+class Shop:
+    """A service of two methods, which answer with the certificate that their caller showed."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.held = threading.Event()
+        self.held.set()
+        self._server = server.RpcServer(server.Options(identity=Identity(files), callers=CALLERS))
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(self._answer)
+        self._server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler("test.Shop", {"Ask": handler, "Sell": handler})]
+        )
+        self.port = self._server.listen("127.0.0.1:0")
+        self.health_port = self._server.listen_for_probes("127.0.0.1:0")
+        self._server.start()
+
+    def _answer(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        if request == b"slowly":
+            self.held.wait(10)
+        proved: Any = context.auth_context()
+        return bytes(proved["x509_pem_cert"][0])
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def shown_serial_number(self) -> int:
+        """Of the certificate that whoever connects now is shown."""
+        trusting = ssl.create_default_context(cafile=str(self.files.ca))
+        trusting.load_cert_chain(self.files.certificate, self.files.key)
+        with (
+            socket.create_connection(("127.0.0.1", self.port), timeout=5) as plain,
+            trusting.wrap_socket(plain, server_hostname="shop") as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True)
+        assert shown is not None
+        return x509.load_der_x509_certificate(shown).serial_number
+
+    def stop(self) -> None:
+        self._server.stop(0).wait(5)
+
+
+@pytest.fixture
+def shop(authority: Authority, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(authority.issue(tmp_path / "shop", "shop"))
+    yield made
+    made.stop()
+
+
+Open = Callable[..., grpc.Channel]
+
+
+@pytest.fixture
+def connect(shop: Shop) -> Iterator[Open]:
+    """Channels to the shop, or to who is expected there."""
+    opened: list[grpc.Channel] = []
+
+    def make(files: Files, *, name: str = "shop") -> grpc.Channel:
+        opened.append(client.channel(shop.address, name=name, identity=Identity(files)))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+def ask(channel: grpc.Channel, method: str = ASK, request: bytes = b"") -> int:
+    """The serial number of the certificate that was shown for us."""
+    call: Method = channel.unary_unary(method)
+    return x509.load_pem_x509_certificate(call(request)).serial_number
+
+
+# -- who may
+
+
+def test_both_ends_prove_who_they_are(authority: Authority, connect: Open, tmp_path: Path) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    assert ask(connect(files)) == serial_number(files)
+
+
+def test_a_caller_hangs_up_on_a_service_of_another_name(
+    authority: Authority, connect: Open, tmp_path: Path
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+        ask(connect(files, name="bank"))
+
+
+def test_a_caller_hangs_up_on_a_service_of_another_authority(
+    authority: Authority, connect: Open, tmp_path: Path
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    replace(files.ca, Authority().issue(tmp_path / "other", "gateway").ca.read_bytes())
+    with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+        ask(connect(files))
+
+
+@pytest.mark.parametrize(
+    "stranger", ["no certificate", "another authority", "expired", "for servers", "no TLS"]
+)
+def test_a_stranger_does_not_get_as_far_as_a_call(
+    authority: Authority, shop: Shop, tmp_path: Path, stranger: str
+) -> None:
+    issue: Callable[..., Files] = Authority().issue if stranger == "another authority" else authority.issue
+    options: dict[str, dict[str, Any]] = {
+        "expired": {"lasting": timedelta(hours=-1)},
+        "for servers": {"usages": (ExtendedKeyUsageOID.SERVER_AUTH,)},
+    }
+    files = issue(tmp_path / "stranger", "gateway", **options.get(stranger, {}))
+    shown = (
+        (None, None)
+        if stranger == "no certificate"
+        else (files.key.read_bytes(), files.certificate.read_bytes())
+    )
+    expecting = [("grpc.default_authority", "shop")]
+    credentials = grpc.ssl_channel_credentials(shop.files.ca.read_bytes(), *shown)
+    with (
+        grpc.insecure_channel(shop.address)
+        if stranger == "no TLS"
+        else grpc.secure_channel(shop.address, credentials, expecting) as channel
+    ):
+        for method in (ASK, "/grpc.health.v1.Health/Check"):
+            call: Method = channel.unary_unary(method)
+            with pytest.raises(grpc.RpcError) as refused:
+                call(b"", timeout=5)
+            assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [("gateway", SELL), ("webhooks", ASK), ("GATEWAY", ASK), ("cli.example", SELL)]
+)
+def test_a_known_peer_that_may_not_is_refused_and_told(
+    authority: Authority, connect: Open, tmp_path: Path, name: str, method: str
+) -> None:
+    channel = connect(authority.issue(tmp_path / "caller", name))
+    before = REFUSED.labels(name)._value.get()
+    call: Method = channel.unary_unary(method)
+    with capture_logs() as lines, pytest.raises(grpc.RpcError) as refused:
+        call.with_call(b"")  # type: ignore[attr-defined]  # as gRPC has it, not as Refused
+    assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert refused.value.details() == "not permitted", "who may is nobody's business"
+    (line,) = [each for each in lines if each["event"] == "peer refused"]
+    assert (line["method"], line["names"]) == (method, [name])
+    assert REFUSED.labels(name)._value.get() == before + 1
+
+
+def test_an_operator_may_all(authority: Authority, connect: Open, tmp_path: Path) -> None:
+    channel = connect(authority.issue(tmp_path / "cli", "cli"))
+    assert ask(channel, ASK) == ask(channel, SELL)
+    listed = reflection_pb2.ServerReflectionRequest(list_services="")
+    answer = next(reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([listed])))
+    assert "test.Shop" in {each.name for each in answer.list_services_response.service}
+
+
+def test_who_may_call_something_may_ask_for_health_and_not_what_else_there_is(
+    authority: Authority, connect: Open, tmp_path: Path
+) -> None:
+    channel = connect(authority.issue(tmp_path / "gateway", "gateway"))
+    health = health_pb2_grpc.HealthStub(channel)
+    asked = health_pb2.HealthCheckRequest(service="test.Shop")
+    assert health.Check(asked).status == health_pb2.HealthCheckResponse.SERVING
+    watched = health.Watch(asked)
+    assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+    watched.cancel()
+    listed = reflection_pb2.ServerReflectionRequest(list_services="")
+    with pytest.raises(grpc.RpcError) as refused:
+        next(reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(iter([listed])))
+    assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_probes_learn_of_health_without_tls_and_of_nothing_else(shop: Shop) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{shop.health_port}") as channel:
+        request = health_pb2.HealthCheckRequest(service=server.ALIVE)
+        health = health_pb2_grpc.HealthStub(channel)
+        assert health.Check(request, timeout=5).status == health_pb2.HealthCheckResponse.SERVING
+        for method in (ASK, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"):
+            call: Method = channel.unary_unary(method)
+            with pytest.raises(grpc.RpcError) as refused:
+                call(b"", timeout=5)
+            assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+# -- renewal
+
+
+def test_renewed_files_are_taken_by_both_ends_and_no_call_fails(
+    authority: Authority, shop: Shop, connect: Open, tmp_path: Path
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    channel = connect(files)
+    shop.held.clear()
+    call: Any = channel.unary_unary(ASK)
+    under_way = call.future(b"slowly", timeout=20)
+    seen = {ask(channel)}
+    for _ in range(3):
+        authority.issue(shop.files.certificate.parent, "shop")
+        authority.issue(files.certificate.parent, "gateway")
+        wait_until(
+            lambda: seen.add(ask(channel)) or serial_number(files) in seen,  # type: ignore[func-returns-value]
+            "a call with the new certificate",
+            timeout_seconds=10,
+        )
+        wait_until(
+            lambda: shop.shown_serial_number() == serial_number(shop.files),
+            "the new certificate to be shown",
+            timeout_seconds=10,
+        )
+    assert len(seen) == 4
+    shop.held.set()
+    assert under_way.result(10), "what began before the first renewal ends after the last"
+
+
+def test_an_asyncio_channel_takes_renewed_files_too(authority: Authority, shop: Shop, tmp_path: Path) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+
+    async def run() -> None:
+        async with client.aio_channel(shop.address, name="shop", identity=Identity(files)) as channel:
+            call: Method = channel.unary_unary(ASK)
+
+            async def shown(request: bytes = b"") -> int:
+                return x509.load_pem_x509_certificate(await call(request)).serial_number
+
+            first = serial_number(files)
+            shop.held.clear()
+            under_way = asyncio.ensure_future(shown(b"slowly"))
+            assert await shown() == first
+            authority.issue(tmp_path / "gateway", "gateway")
+            async with asyncio.timeout(10):
+                while await shown() == first:
+                    pass
+            shop.held.set()
+            assert await under_way == first
+            assert await shown() == serial_number(files)
+
+    asyncio.run(run())
+
+
+def test_another_authority_is_taken_too_while_both_are_trusted(
+    authority: Authority, shop: Shop, connect: Open, tmp_path: Path
+) -> None:
+    """The way to replace a CA: trust both, then show certificates of the new one."""
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    channel = connect(files)
+    ask(channel)
+    new = Authority()
+    both = files.ca.read_bytes() + new.issue(tmp_path / "new", "gateway").ca.read_bytes()
+    replace(shop.files.ca, both)
+    wait_until(lambda: _believes(shop, tmp_path / "new"), "the new CA to be trusted", timeout_seconds=10)
+    new.issue(tmp_path / "gateway", "gateway")
+    replace(files.ca, both)
+    wait_until(lambda: ask(channel) == serial_number(files), "a call of the new CA", timeout_seconds=10)
+
+
+def _believes(shop: Shop, folder: Path) -> bool:
+    own = Files(shop.files.ca, folder / "tls.crt", folder / "tls.key")
+    with client.channel(shop.address, name="shop", identity=Identity(own)) as channel:
+        try:
+            return ask(channel) == serial_number(own)
+        except Refused:
+            return False
+
+
+def test_files_that_can_not_be_used_leave_the_last_ones_in_force(
+    authority: Authority, shop: Shop, connect: Open, tmp_path: Path
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    channel = connect(files)
+    first = ask(channel)
+    half_done = authority.issue(tmp_path / "next", "gateway")
+    with capture_logs() as lines:
+        replace(files.certificate, half_done.certificate.read_bytes())
+        wait_until(
+            lambda: ask(channel) == first and any(each["event"] == "certificate_not_taken" for each in lines),
+            "it to be told",
+            timeout_seconds=10,
+        )
+        for _ in range(20):
+            ask(channel)
+    (told,) = [each for each in lines if each["event"] == "certificate_not_taken"]
+    assert told["why"] == f"{files.key} is not the key of {files.certificate}"
+    replace(files.key, half_done.key.read_bytes())
+    wait_until(lambda: ask(channel) == serial_number(half_done), "the whole pair", timeout_seconds=10)
+
+
+# -- settings
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Files], None]:
+    def make(files: Files) -> None:
+        for name, path in (("CA", files.ca), ("CERT", files.certificate), ("KEY", files.key)):
+            monkeypatch.setenv(f"FIATGATE_TLS_{name}", str(path))
+
+    return make
+
+
+def test_settings_without_files_are_without_tls() -> None:
+    assert config.load(config.CliSettings).identity is None
+
+
+def test_all_connections_of_a_process_share_one_identity(
+    authority: Authority, tmp_path: Path, environment: Callable[[Files], None]
+) -> None:
+    environment(authority.issue(tmp_path / "cli", "cli"))
+    settings = config.load(config.CliSettings)
+    assert settings.identity is not None
+    assert settings.identity is settings.identity
+    assert settings.identity.current().names == ("cli",)
+
+
+def test_files_of_its_own_come_first(
+    authority: Authority,
+    tmp_path: Path,
+    environment: Callable[[Files], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment(authority.issue(tmp_path / "gateway", "gateway"))
+    own = authority.issue(tmp_path / "cli", "cli")
+    monkeypatch.setenv("FIATGATE_CLI_TLS_CERT", str(own.certificate))
+    monkeypatch.setenv("FIATGATE_CLI_TLS_KEY", str(own.key))
+    identity = config.load(config.CliSettings).identity
+    assert identity is not None
+    assert identity.current().names == ("cli",)
+
+
+def _missing(files: Files) -> str:
+    files.ca.unlink()
+    return f"{files.ca} can't be read: No such file or directory"
+
+
+def _garbage(files: Files) -> str:
+    files.certificate.write_text("-----BEGIN CERTIFICATE-----\nsecret")
+    return f"{files.certificate} holds no certificate in PEM"
+
+
+def _no_key(files: Files) -> str:
+    files.key.write_bytes(files.certificate.read_bytes())
+    return f"{files.key} holds no private key without password in PEM"
+
+
+def _another_key(files: Files) -> str:
+    files.key.write_bytes(Authority().issue(files.key.parent / "other", "gateway").key.read_bytes())
+    return f"{files.key} is not the key of {files.certificate}"
+
+
+def _locked_key(files: Files) -> str:
+    Authority().issue(files.key.parent, "gateway", password=b"secret")
+    return f"{files.key} holds no private key without password in PEM"
+
+
+def _nameless(files: Files) -> str:
+    Authority().issue(files.key.parent)
+    return f"{files.certificate} has no DNS name to be known by"
+
+
+@pytest.mark.parametrize("spoil", [_missing, _garbage, _no_key, _another_key, _locked_key, _nameless])
+def test_a_process_with_files_that_can_not_be_used_does_not_start(
+    authority: Authority,
+    tmp_path: Path,
+    environment: Callable[[Files], None],
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[Files], str],
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    why = spoil(files)
+    environment(files)
+    with pytest.raises(SystemExit) as end:
+        config.load(config.CliSettings)
+    assert end.value.code == config.EXIT_CODE
+    assert f"FIATGATE_TLS_KEY: {why} (" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["CA", "CERT", "KEY"])
+def test_a_process_with_half_of_the_settings_does_not_start(
+    authority: Authority,
+    tmp_path: Path,
+    environment: Callable[[Files], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: str,
+) -> None:
+    environment(authority.issue(tmp_path / "cli", "cli"))
+    monkeypatch.delenv(f"FIATGATE_TLS_{missing}")
+    with pytest.raises(SystemExit) as end:
+        config.load(config.CliSettings)
+    assert end.value.code == config.EXIT_CODE
+    assert "expected all of TLS_CA, TLS_CERT and TLS_KEY, or none" in capsys.readouterr().err
