@@ -1,0 +1,210 @@
+"""The whole stack with mTLS: every process has a certificate of its own, and what can't prove a name gets nowhere."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import grpc
+import pytest
+import requests
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from deploy.local.databases import SERVICES
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
+from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
+from kit.rpc.server import ALIVE
+from kit.tls import Files
+from tests.support.certificates import Authority
+from tests.support.stack import CliRefused, Stack
+
+PROCESSES = (*SERVICES, "gateway", "cli")
+BUYERS = 4
+LASTING, RENEWED = timedelta(days=2), timedelta(days=4)
+
+
+class House:
+    """The stack, and its CA."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = Authority()
+        self.certificates = {name: self.certificate(name) for name in PROCESSES}
+        self.health_port = free_ports(1)[0]
+        settings = {
+            "FIATGATE_TLS_CA": str(self.certificates["cli"].ca),
+            "FIATGATE_INVOICES_HEALTH_BIND": f"127.0.0.1:{self.health_port}",
+        }
+        for name, files in self.certificates.items():
+            settings[f"FIATGATE_{name.upper()}_TLS_CERT"] = str(files.certificate)
+            settings[f"FIATGATE_{name.upper()}_TLS_KEY"] = str(files.key)
+        self.stack = Stack(folder / "home", settings=settings)
+
+    def certificate(self, name: str, *, lasting: timedelta = LASTING) -> Files:
+        """A new one each time."""
+        return self.authority.issue(self.folder / name, name, lasting=lasting)
+
+    def buy(self) -> requests.Response:
+        body = {
+            "amount": "100.50",
+            "currency_code": "EUR",
+            "customer_id": str(uuid4()),
+            "external_id": str(uuid4()),
+        }
+        return self.stack.request("POST", "/api/v1/create-invoice", json=body)
+
+    def log_of(self, process: str) -> list[dict[str, Any]]:
+        lines = (self.stack.home.logs / f"{process}.log").read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def expiries(self) -> list[Decimal]:
+        """Of the certificates in use, as each process tells Prometheus: seconds."""
+        texts = [
+            requests.get(f"http://{address}/metrics", timeout=10).text
+            for addresses in self.stack.home.running_stack()["metrics"].values()
+            for address in addresses
+        ]
+        name = "fiatgate_tls_certificate_expires_timestamp_seconds "
+        lines = [line for text in texts for line in text.splitlines() if line.startswith(name)]
+        assert len(lines) == len(texts) == len(SERVICES) + 2
+        return [Decimal(line.removeprefix(name)) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    made = House(tmp_path_factory.mktemp("mtls"))
+    try:
+        made.stack.start()
+        yield made
+    finally:
+        made.stack.stop()
+
+
+Call = Callable[[grpc.Channel], Any]
+
+
+def invoices_of_anybody(channel: grpc.Channel) -> Any:
+    return invoices_pb2_grpc.InvoicesServiceStub(channel).ListInvoices(invoices_pb2.ListInvoicesRequest())
+
+
+def secrets(channel: grpc.Channel) -> Any:
+    stub = merchants_pb2_grpc.MerchantsServiceStub(channel)
+    return stub.GetSigningSecrets(merchants_pb2.GetSigningSecretsRequest())
+
+
+def another_key(channel: grpc.Channel) -> Any:
+    stub = merchants_pb2_grpc.MerchantsServiceStub(channel)
+    return stub.CreateApiKey(merchants_pb2.CreateApiKeyRequest())
+
+
+def a_withdrawal(channel: grpc.Channel) -> Any:
+    stub = withdrawals_pb2_grpc.WithdrawalsServiceStub(channel)
+    return stub.CreateWithdrawal(withdrawals_pb2.CreateWithdrawalRequest())
+
+
+def answer(house: House, service: str, files: Files | None, call: Call) -> grpc.StatusCode:
+    """What becomes of the call with that certificate; with None it comes without TLS."""
+    address, options = house.stack.addresses[service], [("grpc.default_authority", service)]
+    if files is None:
+        channel = grpc.insecure_channel(address, options)
+    else:
+        trusted = house.certificates["cli"].ca.read_bytes()
+        shown = (files.key.read_bytes(), files.certificate.read_bytes())
+        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(trusted, *shown), options)
+    with channel:
+        try:
+            call(channel)
+        except grpc.RpcError as error:
+            return error.code()
+        return grpc.StatusCode.OK
+
+
+def test_a_purchase_goes_all_the_way_from_the_first_request_to_the_payout(house: House) -> None:
+    """By everybody's ways: the gateway, the operator's command, invoices, the engine that signs webhooks."""
+    steps = [each["step"] for each in house.stack.cli("demo")]
+    assert len(steps) > 5
+    assert house.stack.cli("status")
+
+
+def test_strangers_do_not_get_as_far_as_a_call(house: House, tmp_path: Path) -> None:
+    of_others = Authority().issue(tmp_path / "gateway", "gateway")
+    for files in (None, of_others):
+        assert answer(house, "invoices", files, invoices_of_anybody) == grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_stolen_certificate_opens_what_its_owner_needs_and_nothing_else(house: House) -> None:
+    stolen = house.certificates["webhooks"]
+    assert answer(house, "merchants", stolen, secrets) == grpc.StatusCode.OK
+    assert answer(house, "merchants", stolen, another_key) == grpc.StatusCode.PERMISSION_DENIED
+    assert answer(house, "withdrawals", stolen, a_withdrawal) == grpc.StatusCode.PERMISSION_DENIED
+    assert answer(house, "withdrawals", house.certificates["gateway"], a_withdrawal) == (
+        grpc.StatusCode.PERMISSION_DENIED
+    )
+    told = [line for line in house.log_of("withdrawals") if line["event"] == "peer refused"]
+    assert [line["names"] for line in told] == [["webhooks"], ["gateway"]]
+    assert told[0]["method"] == "/fiatgate.withdrawals.v1.WithdrawalsService/CreateWithdrawal"
+
+
+def test_an_operator_needs_a_certificate_too(house: House) -> None:
+    plain = Stack(house.stack.home.folder)
+    with pytest.raises(CliRefused, match="DB_UNAVAILABLE"):
+        plain.cli("merchants", "list")
+
+
+def test_probes_need_none(house: House) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{house.health_port}") as channel:
+        request = health_pb2.HealthCheckRequest(service=ALIVE)
+        answered = health_pb2_grpc.HealthStub(channel).Check(request, timeout=5)
+        assert answered.status == health_pb2.HealthCheckResponse.SERVING
+        with pytest.raises(grpc.RpcError) as refused:
+            invoices_of_anybody(channel)
+        assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_all_certificates_are_renewed_while_merchants_buy_and_no_request_fails(house: House) -> None:
+    before = house.expiries()
+    enough = threading.Event()
+    failed: list[str] = []
+    bought = [0] * BUYERS
+
+    def buy(number: int) -> None:
+        while not enough.is_set():
+            response = house.buy()
+            if response.status_code != 201:
+                failed.append(response.text)
+            bought[number] += 1
+
+    with ThreadPoolExecutor(BUYERS) as buyers:
+        buying = [buyers.submit(buy, number) for number in range(BUYERS)]
+        try:
+            wait_until(lambda: min(bought) > 5, "buyers to buy", timeout_seconds=30)
+            for name in PROCESSES:
+                house.certificate(name, lasting=RENEWED)
+            wait_until(
+                lambda: min(house.expiries()) > max(before),
+                "all processes to show the new ones",
+                timeout_seconds=30,
+            )
+            then = list(bought)
+            wait_until(
+                lambda: all(now > count + 5 for now, count in zip(bought, then, strict=True)),
+                "buyers to go on",
+                timeout_seconds=30,
+            )
+        finally:
+            enough.set()
+        for each in buying:
+            each.result()
+    assert failed == []
+    for process in (*SERVICES, "gateway"):
+        assert not [line for line in house.log_of(process) if line["event"] == "certificate_not_taken"]
