@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from babel import Locale
 from babel.dates import format_date, format_time, format_timedelta
@@ -94,10 +94,14 @@ class Language:
         return Markup(f'<bdi class="amount">{_unit(before)}{digits}{_unit(after)}</bdi>')  # noqa: S704  escaped
 
     @lru_cache(maxsize=4096)  # noqa: B019  there are twelve languages, and they stay
-    def minutes(self, minutes: int) -> str:
-        """`15 minutes`."""
+    def minutes(self, minutes: int, *, form: Literal["long", "short"] = "long") -> str:
+        """`15 minutes`, or `15 min`."""
         return format_timedelta(
-            timedelta(minutes=minutes), granularity="minute", threshold=_HOURS_NEVER, locale=self.locale
+            timedelta(minutes=minutes),
+            granularity="minute",
+            threshold=_HOURS_NEVER,
+            format=form,
+            locale=self.locale,
         )
 
     def moment(self, at: datetime, now: datetime) -> str:

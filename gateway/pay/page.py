@@ -79,12 +79,12 @@ class PageResource:
         self._lead(resp, invoice_id)
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """The account as a picture."""
+        """Where to pay, as a picture."""
         view = await self._view(invoice_id)
         if view.requisite is None:
             raise not_found("NOT_FOUND", "There is no account to pay to")
         resp.content_type = "image/svg+xml"
-        resp.data = svg_of(view.requisite.account_text)
+        resp.data = svg_of(view.requisite.code.text)
         resp.set_headers(
             {
                 "Cache-Control": "no-store",
@@ -285,8 +285,8 @@ def _known_form(invoice_id: str) -> str:
 # Title and sentence by status; any other is as a 500.
 _PROBLEM_TEXTS: Final = {
     400: (
-        N_("This did not work"),
-        N_("The form could not be read. Go back to the payment page and try again."),
+        N_("That did not work"),
+        N_("We could not read the form. Go back to the payment page and try again."),
     ),
     404: (
         N_("Payment not found"),
@@ -294,7 +294,7 @@ _PROBLEM_TEXTS: Final = {
             "There is no payment at this address. Check that the link is complete, or open it again from the shop."
         ),
     ),
-    405: (N_("This did not work"), N_("Go back to the payment page and continue from there.")),
+    405: (N_("That did not work"), N_("Go back to the payment page and continue from there.")),
     413: (
         N_("That was too long"),
         N_("Go back to the payment page and send a shorter text or a smaller picture."),
@@ -302,20 +302,20 @@ _PROBLEM_TEXTS: Final = {
     429: (
         N_("One moment, please"),
         N_(
-            "This page was loaded very often in a short time. Your payment is as it was: wait a minute and load the "
-            "page again."
+            "This page was loaded too many times in a short while. Your payment has not changed: wait a minute, then "
+            "reload the page."
         ),
     ),
     503: (
         N_("One moment, please"),
         N_(
-            "We cannot show the payment right now. Nothing is lost: wait a few seconds and load the page again."
+            "We cannot show the payment right now. Nothing is lost: wait a few seconds, then reload the page."
         ),
     ),
 }
 _UNKNOWN_PROBLEM: Final = (
     N_("Something went wrong"),
-    N_("It is our mistake, not yours, and your payment is as it was. Load the page again in a minute."),
+    N_("The problem is on our side, and your payment has not changed. Reload the page in a minute."),
 )
 
 

@@ -1,4 +1,4 @@
-"""The QR code of an account: what a phone's camera makes of it is the account, to the letter."""
+"""QR codes; what they say is decided in `accounts`."""
 
 from io import BytesIO
 from typing import Final

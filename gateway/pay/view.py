@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Final
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
+from gateway.pay.accounts import Code, code_of, in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.languages import N_
 from kit.money import fiat_text
@@ -31,20 +32,20 @@ class Screen(Enum):
 
 
 # Sentences above the page after a step that was refused, by the reason. An empty one: the page itself says enough.
-_NO_RATE: Final = N_("The exchange rate is not available just now. Please try again in a minute.")
-_SHOP_NOT_READY: Final = N_("The shop cannot take payments just now. Please contact the shop.")
+_NO_RATE: Final = N_("The exchange rate is not available right now. Please try again in a minute.")
+_SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
 NOTICES: Final[Mapping[str, str]] = {
     "INVOICE_FINISHED": "",
     "DEAL_STATE_CONFLICT": N_(
-        "This payment has changed since the page was loaded. Below is how it stands now."
+        "This payment has changed since you loaded the page. Its current state is shown below."
     ),
     "PAYMENT_METHOD_NOT_FOUND": N_(
         "That payment method is no longer available for this amount. Please choose another."
     ),
     "NO_AVAILABLE_REQUISITES": N_(
-        "All accounts of that method are busy. Try again in a minute, or choose another."
+        "All accounts for that method are in use. Try again in a minute or choose another method."
     ),
-    "DEALS_SYSTEM_DISABLED": N_("New payments are paused for a moment. Please try again in a few minutes."),
+    "DEALS_SYSTEM_DISABLED": N_("New payments are briefly paused. Please try again in a few minutes."),
     "RATES_UNAVAILABLE": _NO_RATE,
     "RATES_INVALID": _NO_RATE,
     "RATE_INVALID": _NO_RATE,
@@ -52,15 +53,13 @@ NOTICES: Final[Mapping[str, str]] = {
     "MERCHANT_CATEGORY_MISSING": _SHOP_NOT_READY,
     "MERCHANT_CATEGORY_NOT_FOUND": _SHOP_NOT_READY,
     "MERCHANT_CATEGORY_RATE_INVALID": _SHOP_NOT_READY,
-    "VALIDATION_ERROR": N_("That could not be taken as it was sent. Please check it and try again."),
+    "VALIDATION_ERROR": N_("We could not accept that. Please check it and try again."),
 }
-PICTURE_REFUSED: Final = N_(
-    "That picture could not be taken: it must be JPEG, PNG or WebP, and at most 5 MB."
-)
+PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
 # After these the customer has to choose again; the others are told on the page as it stands.
 CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
 NOTHING_TO_CHOOSE: Final = N_(
-    "No payment method is available for this amount just now. Please try again in a few minutes."
+    "No payment method is available for this amount right now. Please try again in a few minutes."
 )
 
 
@@ -97,11 +96,12 @@ class Method:
 
 @dataclass(frozen=True)
 class Requisite:
-    """`account` in the groups in which it is best read: together they are the account, to the letter."""
+    """`account` in the groups in which it is best read: together they are what is copied."""
 
     holder: str
     account: Sequence[str]
     bank: str | None
+    code: Code
 
     @property
     def account_text(self) -> str:
@@ -141,6 +141,8 @@ class View:
     to_pay     what the customer sends; null before a method is chosen
     choose_until  the end of the time for choosing, which choosing doesn't extend
     pay_until  the end of the time for paying; null before a method is chosen
+    marked_at  when the customer said that it was paid; null before
+    usual_minutes  how long the chosen method usually takes, as its operator has set; null before
     outcome    the invoice's final status: success, fail, expired, canceled; null before
     finished_at  when the outcome came; null before
     late_money  the case of this invoice; null when none was opened
@@ -163,6 +165,8 @@ class View:
     requisite: Requisite | None
     choose_until: Until
     pay_until: Until | None
+    marked_at: Until | None
+    usual_minutes: int | None
     outcome: str | None
     finished_at: Until | None
     late_money: LateMoney | None
@@ -187,11 +191,19 @@ class View:
         return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
 
     @property
+    def is_slow(self) -> bool:
+        """Marked paid longer ago than the method usually takes."""
+        if self.marked_at is None or self.usual_minutes is None:
+            return False
+        return self.marked_at.now - self.marked_at.at > timedelta(minutes=self.usual_minutes)
+
+    @property
     def state(self) -> str:
         """Changes whenever the page would tell something else: what a script compares."""
         case = "" if self.late_money is None else f"{self.late_money.number}{self.late_money.answer is None}"
         choice = "" if self.screen is not Screen.CHOOSE or self.methods else "nothing"
-        return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
+        slow = "slow" if self.screen is Screen.WAITING and self.is_slow else ""
+        return " ".join(filter(None, (self.screen.value, choice, slow, self.deal_id, self.outcome, case)))
 
 
 LATE_OUTCOMES: Final = frozenset({"fail", "expired", "canceled"})
@@ -212,12 +224,13 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
     outcome = OUTCOMES.get(invoice.status)
     return_url = _return_url(invoice, outcome)
     open_deal = deal if deal is not None and screen is not Screen.CHOOSE else None
+    amount = (optional(deal, "adjusted_amount") if deal else None) or invoice.amount
     return View(
         screen=screen,
         invoice_id=invoice.invoice_id,
         brand=_brand(checkout.branding),
         merchant_name=checkout.merchant_name,
-        amount=(optional(deal, "adjusted_amount") if deal else None) or invoice.amount,
+        amount=amount,
         currency=invoice.currency_code,
         purpose=optional(invoice, "purpose"),
         methods=[_method(each, invoice, open_deal) for each in checkout.methods],
@@ -225,10 +238,14 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
         deal_id=open_deal.deal_id if open_deal else None,
         method_name=open_deal.payment_method_name if open_deal else None,
         to_pay=open_deal.amount_fiat if open_deal else None,
-        fee=_fee(open_deal.amount_fiat, invoice.amount) if open_deal else None,
-        requisite=_requisite(checkout.requisite) if checkout.HasField("requisite") else None,
+        fee=_fee(open_deal.amount_fiat, amount) if open_deal else None,
+        requisite=_requisite(checkout.requisite, open_deal)
+        if open_deal is not None and checkout.HasField("requisite")
+        else None,
         choose_until=_until(invoice.expires_at, now),
         pay_until=_until(open_deal.expires_at, now) if open_deal else None,
+        marked_at=_marked_at(open_deal, now),
+        usual_minutes=_usual_minutes(open_deal),
         outcome=outcome,
         finished_at=_until(invoice.finished_at, now) if invoice.HasField("finished_at") else None,
         late_money=_late_money(checkout),
@@ -262,13 +279,6 @@ def web_url(text: str | None) -> str | None:
     return text if parts.scheme in ("http", "https") and parts.netloc else None
 
 
-def in_groups(text: str, size: int = 4) -> list[str]:
-    """Long numbers in groups of four, anything else in one piece."""
-    if not (text.isascii() and text.isdigit() and len(text) > 2 * size):
-        return [text]
-    return [text[start : start + size] for start in range(0, len(text), size)]
-
-
 def _method(choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None) -> Method:
     method = choice.offer.method
     return Method(
@@ -287,16 +297,35 @@ def _fee(to_pay: str, amount: str) -> str | None:
     return fiat_text(fee) if fee > 0 else None
 
 
-def _requisite(requisite: pb.Requisite) -> Requisite:
-    return Requisite(
-        holder=requisite.holder, account=in_groups(requisite.account), bank=optional(requisite, "bank")
+def _requisite(requisite: pb.Requisite, deal: pb.Deal) -> Requisite:
+    account = in_groups(requisite.account)
+    code = code_of(
+        account="".join(account),
+        holder=requisite.holder,
+        amount=deal.amount_fiat,
+        currency=deal.currency_code,
     )
+    return Requisite(holder=requisite.holder, account=account, bank=optional(requisite, "bank"), code=code)
 
 
 def _nothing_to_choose(checkout: pb.GetCheckoutResponse) -> str | None:
     if checkout.methods:
         return None
     return NOTICES.get(checkout.methods_refused) or NOTHING_TO_CHOOSE
+
+
+def _marked_at(open_deal: pb.Deal | None, now: datetime) -> Until | None:
+    if open_deal is None or not open_deal.HasField("mark_paid_at"):
+        return None
+    return _until(open_deal.mark_paid_at, now)
+
+
+def _usual_minutes(open_deal: pb.Deal | None) -> int | None:
+    """The minutes of the method when it was chosen: a deal is opened for just as long."""
+    if open_deal is None:
+        return None
+    window = datetime_from(open_deal.expires_at) - datetime_from(open_deal.created_at)
+    return max(window // timedelta(minutes=1), 1)
 
 
 def _until(stamp: object, now: datetime) -> Until:

@@ -6,7 +6,16 @@ import { startLive } from "./live.js";
 import { startReturn } from "./return.js";
 import { localTimes } from "./times.js";
 
+const DESKTOP = "(min-width: 60rem)"; // as in pay.css
+
+// A code is for the phone beside the screen: open where there is one.
+function openCodes(root) {
+  if (!matchMedia(DESKTOP).matches) return;
+  for (const details of root.querySelectorAll("details.qr")) details.open = true;
+}
+
 function begin(root) {
+  openCodes(root);
   localTimes(root);
   startCopying(root);
   startCountdowns(root);

@@ -103,7 +103,7 @@ class Words(HTMLParser):
 
 
 # Of the shop, the operator and Babel; times of day; the name of the language.
-DATA = {"Shop", "Card", "EUR", "English", "UTC", "PM", "AM", "minutes", "minute", "Jan", "an", "id"}
+DATA = {"Shop", "Card", "EUR", "English", "UTC", "PM", "AM", "minutes", "minute", "min", "Jan", "an", "id"}
 
 
 @pytest.mark.parametrize(("checkout", "template"), ALL_STATES.values(), ids=ALL_STATES)
@@ -219,3 +219,8 @@ def test_times_have_a_date_when_it_is_not_today() -> None:
 )
 def test_minutes_are_counted_as_the_language_does(code: str, texts: list[str]) -> None:
     assert [language(code).minutes(minutes) for minutes in (1, 90)] == texts
+
+
+@pytest.mark.parametrize(("code", "text"), [("en", "15 min"), ("de", "15 Min."), ("ru", "15 мин")])
+def test_a_list_says_minutes_shortly(code: str, text: str) -> None:
+    assert plain(language(code).minutes(15, form="short")) == text

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.pay.view import Screen, in_groups, view_of, web_url
+from gateway.pay.view import Screen, View, view_of, web_url
 from kit.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
@@ -22,6 +22,7 @@ def a_deal(**changes: object) -> pb.Deal:
         "payment_method_code": "card",
         "payment_method_name": "Card",
         "amount_fiat": "102.50",
+        "created_at": timestamp_from(NOW),
         "expires_at": timestamp_from(NOW + timedelta(minutes=15)),
     } | changes
     return pb.Deal(**values)  # type: ignore[arg-type]
@@ -117,6 +118,21 @@ def test_an_adjusted_amount_is_the_amount() -> None:
     assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).amount == "60.00"
 
 
+def test_the_fee_of_an_adjusted_amount_is_its_own() -> None:
+    deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00", amount_fiat="61.50")
+    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).fee == "1.50"
+
+
+def test_a_check_that_takes_longer_than_the_method_does_is_slow() -> None:
+    def waiting(minutes: int) -> View:
+        marked = timestamp_from(NOW - timedelta(minutes=minutes))
+        return view_of(a_checkout(deal=a_deal(mark_paid_at=marked)), page=PAGE)
+
+    assert waiting(1).usual_minutes == 15
+    assert [waiting(minutes).is_slow for minutes in (14, 16)] == [False, True]
+    assert waiting(14).state != waiting(16).state  # so that a page that is open says so
+
+
 def test_nothing_to_choose_is_explained() -> None:
     refused = a_checkout(methods_refused="RATES_UNAVAILABLE")
     assert "exchange rate" in (view_of(refused, page=PAGE).nothing_to_choose or "")
@@ -146,21 +162,6 @@ def test_only_web_addresses_become_links(url: str | None) -> None:
 
 def test_a_web_address_stays_as_it_is() -> None:
     assert web_url("https://shop.example/a?b=c&d='#e") == "https://shop.example/a?b=c&d='#e"
-
-
-@pytest.mark.parametrize(
-    ("account", "groups"),
-    [
-        ("4000002500003155", ["4000", "0025", "0000", "3155"]),
-        ("40817810000000000001", ["4081", "7810", "0000", "0000", "0001"]),
-        ("12345678", ["12345678"]),
-        ("DE89 3704 0044", ["DE89 3704 0044"]),
-        ("shop@upi", ["shop@upi"]),
-        ("１２３４５６７８９", ["１２３４５６７８９"]),
-    ],
-)
-def test_long_numbers_are_read_in_fours(account: str, groups: list[str]) -> None:
-    assert in_groups(account) == groups
 
 
 @pytest.mark.parametrize(

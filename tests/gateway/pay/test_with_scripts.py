@@ -100,7 +100,7 @@ def test_the_end_of_the_time_shows_by_itself(
     until_expiry(stack, desk.choose(invoice["invoice_id"], method).deal_id, 3)
     page.goto(invoice["payment_link"])
     expect(page.locator(".countdown")).to_have_class("countdown near")
-    expect(page.locator(".hurry")).to_contain_text("Little time is left")
+    expect(page.locator(".hurry")).to_contain_text("Not much time is left")
     heading(page, "Time ran out")
     expect(page.get_by_role("link", name="I have already paid")).to_be_visible()
 
@@ -131,7 +131,7 @@ def test_what_has_to_be_typed_elsewhere_can_be_copied(
     for name, text in (
         ("Copy the amount", "1537.50"),
         ("Copy the account", "4000002500003155"),
-        ("Copy the name", "Alex Tester"),
+        ("Copy the recipient", "Alex Tester"),
         ("Copy the bank", "Test Bank"),
     ):
         button = page.get_by_role("button", name=name)
@@ -145,7 +145,7 @@ def test_the_account_is_there_as_a_qr_code(page: Page, desk: Desk, shop: Shop, m
     invoice = shop.create()
     desk.choose(invoice["invoice_id"], method)
     page.goto(invoice["payment_link"])
-    page.get_by_text("Show the account as a QR code").click()
+    page.get_by_text("Show as a QR code").click()
     picture = page.get_by_alt_text("QR code of the account")
     page.wait_for_function("picture => picture.naturalWidth > 0", arg=picture.element_handle())
 
@@ -251,7 +251,7 @@ def test_late_money_becomes_a_case_and_its_answer_arrives(
     page.goto(invoice["payment_link"])
     follow(page, "I have already paid")
     page.get_by_label("Your message").fill("At noon, from my bank")
-    press(page, "Look for my money")
+    press(page, "Find my money")
     heading(page, "Payment canceled")
     number = int(page.locator(".case .number").inner_text())
     assert desk.deals.GetCase(pb.GetCaseRequest(number=number)).case.note == "At noon, from my bank"
@@ -271,8 +271,8 @@ def test_a_picture_that_is_too_large_is_told_of_before_it_travels(
     page.goto(invoice["payment_link"] + "/appeal")
     large = {"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n" + bytes(6_000_000)}
     page.get_by_label("A picture of your receipt").set_input_files(large)  # type: ignore[arg-type]
-    press(page, "Ask for a check")
+    press(page, "Send the report")
     assert page.evaluate("document.querySelector('#picture').validationMessage") == (
         "That picture is larger than 5 MB."
     )
-    heading(page, "What is wrong?")
+    heading(page, "What went wrong?")
