@@ -24,6 +24,7 @@ from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import client
 from tests.kit.sample_service import METHOD
+from tests.support.collector import Collector
 from tests.support.servers import PostgresServer
 
 ROOT = Path(__file__).parents[2]
@@ -402,6 +403,20 @@ def test_several_processes_share_the_port_and_stop_together(start: Start) -> Non
 
     assert running.stop() == 0
     assert _gone(ids)
+
+
+def test_each_of_several_sends_its_own_spans_the_last_of_them_when_it_stops(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # none before
+    with Collector() as collector:
+        running = start("serve", "--processes", "2", traces_endpoint=collector.url)
+        running.wait_until_serving()
+        ids = _answering(running, 2)
+        assert not collector.spans
+        assert running.stop() == 0
+        calls = [span for span in collector.spans if span.name == METHOD.removeprefix("/")]
+        assert {int(span.resource["service.instance.id"].rpartition(":")[2]) for span in calls} == ids
 
 
 def test_when_one_of_several_dies_the_rest_ends_and_the_failure_is_told(start: Start) -> None:

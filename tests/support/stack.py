@@ -199,7 +199,8 @@ class Stack:
         return json.loads(result.stdout)
 
     def _environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        ours = (PREFIX, "OTEL_")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         return clean | self._settings | {"FIATGATE_HOME": str(self.home.folder)}
 
     def _is_ready(self) -> bool:
