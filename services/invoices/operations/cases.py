@@ -9,8 +9,9 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from kit.db import retry_conflicts, wake_after_commit
+from kit.pictures import NoPicture, Picture, cleaned
 from services.invoices import domain, errors, events, store
-from services.invoices.domain import PICTURE_MAX_BYTES, InvoiceStatus, ProofKind
+from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, ProofKind
 from services.invoices.models import Case, Deal, Proof
 from services.invoices.operations import fields, lifecycle
 from services.invoices.store import InvoiceView
@@ -30,14 +31,6 @@ class CaseStory:
     invoice: InvoiceView
     requisite: Row[Any]
     proof: ProofRow | None
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What a customer sent as proof, of a type that its own bytes tell."""
-
-    content_type: str
-    content: bytes
 
 
 # -- the customer
@@ -75,15 +68,18 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
 
 
 def picture_from(content: bytes | None) -> Picture | None:
-    """Raises VALIDATION_ERROR with field "picture" for what is no picture, or too large a one."""
+    """What operators need to see of it: where and with what it was taken is nobody's business.
+
+    Raises VALIDATION_ERROR with field "picture" for what is no picture, or too large a one.
+    """
     if not content:
         return None
     if len(content) > PICTURE_MAX_BYTES:
         raise errors.field_invalid("picture", f"A picture has at most {PICTURE_MAX_BYTES // 1024**2} MiB")
-    content_type = domain.picture_type(content)
-    if content_type is None:
-        raise errors.field_invalid("picture", "A picture is JPEG, PNG or WebP")
-    return Picture(content_type, content)
+    try:
+        return cleaned(content, most_pixels=PICTURE_MAX_PIXELS)
+    except NoPicture as fault:
+        raise errors.field_invalid("picture", f"picture: {fault}") from None
 
 
 def keep_picture(tx: Session, deal: Deal, kind: ProofKind, picture: Picture, now: datetime) -> None:

@@ -15,6 +15,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.db import retry_conflicts
 from kit.errors import Refused
 from kit.ids import new_id
+from kit.pictures import Picture
 from services.invoices import domain, errors, store
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import (
@@ -150,7 +151,7 @@ def _customer_step(
     *,
     is_done: Callable[[Deal], bool],
     note: str = "",
-    picture: cases.Picture | None = None,
+    picture: Picture | None = None,
 ) -> InvoiceView:
     now = deps.clock.now()
     with deps.db.transaction() as tx:

@@ -18,11 +18,9 @@ from kit.errors import Refused
 from kit.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.process import STOP_SECONDS, gateway_process
+from tests.support.pictures import JPEG, PNG, WEBP
 from tests.support.stack import Stack
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
-JPEG = b"\xff\xd8\xff\xe0" + bytes(100)
-WEBP = b"RIFF\x00\x00\x00\x00WEBP" + bytes(100)
 FIRST_LOAD_MAX_BYTES = 60_000
 
 
