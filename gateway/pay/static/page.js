@@ -2,6 +2,7 @@
 import { startCopying } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
 import { startForms } from "./forms.js";
+import { startFrame } from "./frame.js";
 import { startLive } from "./live.js";
 import { startReturn } from "./return.js";
 import { localTimes } from "./times.js";
@@ -24,5 +25,6 @@ function begin(root) {
 }
 
 document.documentElement.classList.add("scripted");
+startFrame();
 begin(document);
 startLive(begin);

@@ -1,25 +1,24 @@
 // Back to the shop after a few seconds, unless the customer wants to stay.
+import { tellShop } from "./frame.js";
+
 export function startReturn(root) {
-  const place = root.querySelector("[data-return-seconds]");
+  const ended = root.matches?.("[data-outcome]") ? root : root.querySelector("[data-outcome]");
+  if (!ended) return;
+  const link = ended.querySelector("[data-return]");
+  tellShop({ fiatgate: "finished", status: ended.dataset.outcome, returnUrl: link?.href ?? null });
+  const place = ended.querySelector("[data-return-seconds]");
   if (!place) return;
-  const link = root.querySelector("[data-return]");
-  const stay = place.querySelector("button");
   const timer = setTimeout(() => {
     if (!link.isConnected) return;
-    if (window.parent === window) location.assign(link.href);
-    else tellFrame(root.querySelector("[data-outcome]") ?? root, link.href);
+    if (!tellShop({ fiatgate: "return" })) location.assign(link.href);
   }, Number(place.dataset.returnSeconds) * 1000);
+  const stay = place.querySelector("button");
   stay.hidden = false;
   stay.addEventListener("click", () => {
     clearTimeout(timer);
     place.remove();
-    root.querySelector("[data-print]")?.focus();
+    ended.querySelector("[data-print]")?.focus();
   });
-}
-
-// For modal.js in the merchant's page. The browser shows us in a frame, so the merchant has allowed its origin.
-function tellFrame(main, returnUrl) {
-  window.parent.postMessage({ fiatgate: "finished", status: main.dataset.outcome, returnUrl }, "*");
 }
 
 document.addEventListener("click", (event) => {

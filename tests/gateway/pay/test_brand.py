@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from gateway.pay.brand import (
@@ -28,21 +30,34 @@ from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.pay.conftest import Open
 from tests.gateway.pay.test_looks import complaints
 
+GUIDE = (Path(__file__).parents[3] / "docs/integrate.md").read_text()
+
 
 class ShopPages(BaseHTTPRequestHandler):
     """A shop's own web site: one page with a link to the payment, and one that says thanks."""
 
     html = ""
+    policy = ""
 
     def do_GET(self) -> None:
         body = b"<title>Thanks</title>" if self.path == "/thanks" else self.html.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Security-Policy", self.policy)
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
+
+    @classmethod
+    def sell(cls, shop: Shop, payment_link: str) -> None:
+        """The page holds what the guide says, and its policy allows what the guide says and nothing else."""
+        (snippet,) = re.findall(r"^```html\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+        (policy,) = re.findall(r"^`(script-src [^`]*)`", GUIDE, re.MULTILINE)
+        snippet = snippet.replace("https://pay.example", shop.url).replace("PAYMENT_LINK", payment_link)
+        cls.html = f"<!doctype html><title>Shop</title><link rel=icon href='data:,'>{snippet}<h1>Basket</h1>"
+        cls.policy = f"default-src 'none'; img-src data:; {policy.replace('https://pay.example', shop.url)}"
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +132,10 @@ def test_a_shop_shows_the_page_above_its_own(
 ) -> None:
     page = open_page(viewport={"width": 800, "height": 900})
     invoice = branded.create(success_url=f"{site}/thanks")
-    ShopPages.html = (
-        "<!doctype html><title>Shop</title><link rel=icon href='data:,'>"
-        f"<script src='{branded.url}/pay-modal.js' defer></script>"
-        f"<a href='{invoice['payment_link']}' data-fiatgate>Pay</a>"
-    )
+    ShopPages.sell(branded, invoice["payment_link"])
     page.goto(site)
     page.get_by_role("link", name="Pay").click()
+    expect(page.get_by_role("dialog", name="Payment of basket 7")).to_be_visible()
     frame = page.frame_locator("dialog iframe")
     frame.get_by_role("button", name="Card to card").click()
     frame.get_by_role("button", name="I have paid").click()
@@ -131,3 +143,44 @@ def test_a_shop_shows_the_page_above_its_own(
     desk.confirm(invoice["invoice_id"], method)
     expect(frame.get_by_role("heading", level=1)).to_have_text("Payment received")
     page.wait_for_url(f"{site}/thanks")
+
+
+def test_a_shop_may_keep_its_customer_where_it_is(
+    open_page: Open, desk: Desk, branded: Shop, method: str, site: str
+) -> None:
+    page = open_page()
+    invoice = branded.create(success_url=f"{site}/thanks")
+    ShopPages.sell(branded, invoice["payment_link"])
+    page.goto(site)
+    page.evaluate(
+        """() => {
+            window.told = [];
+            for (const name of ["finished", "closed"]) document.addEventListener(`fiatgate:${name}`, (event) => {
+                event.preventDefault();
+                window.told.push([name, event.detail.status]);
+            });
+        }"""
+    )
+    page.get_by_role("link", name="Pay").click()
+    page.get_by_role("button", name="Close").click()
+    desk.confirm(invoice["invoice_id"], method)
+    page.get_by_role("link", name="Pay").press("Enter")
+    expect(page.frame_locator("dialog iframe").get_by_role("heading", level=1)).to_have_text(
+        "Payment received"
+    )
+    expect(page.get_by_role("dialog")).to_have_count(0, timeout=10_000)
+    assert page.evaluate("window.told") == [["closed", None], ["finished", "success"], ["closed", "success"]]
+    expect(page.get_by_role("link", name="Pay")).to_be_focused()
+    assert page.url.rstrip("/") == site
+
+
+def test_where_frames_are_not_allowed_the_link_is_a_link(browser: Browser, shop: Shop, site: str) -> None:
+    context = browser.new_context()  # whose console may complain of the frame
+    page = context.new_page()
+    link = shop.create()["payment_link"]
+    ShopPages.sell(shop, link)
+    page.goto(site)
+    page.get_by_role("link", name="Pay").click()
+    page.wait_for_url(link)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Choose how to pay")
+    context.close()
