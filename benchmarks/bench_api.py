@@ -61,7 +61,7 @@ class Load:
         return statistics.median(self.rates)
 
 
-async def _round(load: Load, bodies: Sequence[dict[str, Any] | None]) -> None:
+async def one_round(load: Load, bodies: Sequence[dict[str, Any] | None]) -> None:
     left = iter(bodies)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CLIENTS)) as session:
 
@@ -79,7 +79,7 @@ async def _round(load: Load, bodies: Sequence[dict[str, Any] | None]) -> None:
         load.rates.append(len(bodies) / (monotonic_seconds() - started))
 
 
-def _orders(count: int) -> list[dict[str, Any] | None]:
+def orders(count: int) -> list[dict[str, Any] | None]:
     return [
         {
             "amount": "100.50",
@@ -133,7 +133,7 @@ def _bare_path(stack: Stack) -> Iterator[str]:
 def _answers(url: str) -> bool:
     probe = Load("probe", "POST", url, {}, 201)
     try:
-        uvloop.run(_round(probe, _orders(1)))
+        uvloop.run(one_round(probe, orders(1)))
     except (aiohttp.ClientError, RuntimeError):
         return False
     return True
@@ -141,7 +141,7 @@ def _answers(url: str) -> bool:
 
 def _with_a_method(stack: Stack) -> str:
     """The id of an invoice whose customer has chosen a method."""
-    (order,) = _orders(1)
+    (order,) = orders(1)
     created = stack.request("POST", "/api/v1/create-invoice", json=order).json()
     chosen = requests.post(
         f"{stack.url}/pay/{created['invoice_id']}/methods", data={"method_code": "eur-card"}, timeout=15
@@ -166,8 +166,8 @@ def measure(per_round: int, rounds: int) -> list[Row]:
         choose = Load("page: choose a method", "GET", f"{stack.url}/pay/{stack.demo['invoice_id']}", {}, 200)
         pay = Load("page: pay", "GET", f"{stack.url}/pay/{_with_a_method(stack)}", {}, 200)
         work = (
-            (straight, _orders),
-            (create, _orders),
+            (straight, orders),
+            (create, orders),
             (get, _nothing),
             (choose, _nothing),
             (pay, _nothing),
@@ -176,7 +176,7 @@ def measure(per_round: int, rounds: int) -> list[Row]:
             task = progress.add_task("rounds", total=(rounds + 1) * len(work))
             for number in range(rounds + 1):
                 for load, bodies in work:
-                    uvloop.run(_round(load, bodies(per_round if number else per_round // 4)))
+                    uvloop.run(one_round(load, bodies(per_round if number else per_round // 4)))
                     progress.advance(task)
                     if number == 0:  # warms caches, connections and statements up
                         load.rates.clear()

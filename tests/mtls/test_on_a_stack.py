@@ -25,10 +25,9 @@ from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
 from kit.rpc.server import ALIVE
 from kit.tls import Files
-from tests.support.certificates import Authority
+from tests.support.certificates import PROCESSES, Authority, stack_settings
 from tests.support.stack import CliRefused, Stack
 
-PROCESSES = (*SERVICES, "gateway", "cli")
 BUYERS = 4
 LASTING, RENEWED = timedelta(days=2), timedelta(days=4)
 
@@ -41,13 +40,8 @@ class House:
         self.authority = Authority()
         self.certificates = {name: self.certificate(name) for name in PROCESSES}
         self.health_port = free_ports(1)[0]
-        settings = {
-            "FIATGATE_TLS_CA": str(self.certificates["cli"].ca),
-            "FIATGATE_INVOICES_HEALTH_BIND": f"127.0.0.1:{self.health_port}",
-        }
-        for name, files in self.certificates.items():
-            settings[f"FIATGATE_{name.upper()}_TLS_CERT"] = str(files.certificate)
-            settings[f"FIATGATE_{name.upper()}_TLS_KEY"] = str(files.key)
+        settings = stack_settings(self.certificates)
+        settings["FIATGATE_INVOICES_HEALTH_BIND"] = f"127.0.0.1:{self.health_port}"
         self.stack = Stack(folder / "home", settings=settings)
 
     def certificate(self, name: str, *, lasting: timedelta = LASTING) -> Files:

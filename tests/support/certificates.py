@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from deploy.local.databases import SERVICES
 from kit.clock import SystemClock
 from kit.tls import Files
 
+PROCESSES = (*SERVICES, "gateway", "cli")
 BOTH = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
@@ -74,6 +77,16 @@ class Authority:
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + lasting)
         )
+
+
+def stack_settings(certificates: Mapping[str, Files]) -> dict[str, str]:
+    """What a local stack is told, so that each process has the certificate of its name."""
+    settings: dict[str, str] = {}
+    for process, files in certificates.items():
+        own = f"FIATGATE_{process.upper()}_TLS_"
+        settings |= {f"{own}CERT": str(files.certificate), f"{own}KEY": str(files.key)}
+        settings["FIATGATE_TLS_CA"] = str(files.ca)  # the same one in all folders
+    return settings
 
 
 def replace(path: Path, content: bytes) -> None:
