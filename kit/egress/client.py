@@ -4,14 +4,14 @@ Every connection goes to an address that was just looked at: a name is resolved 
 its answers isn't public; the socket factory, through which every connection has to pass, looks again. The
 name stays SNI and Host. No redirects, no proxies, cookies or credentials of the environment, no
 decompression; body and headers are captured up to a limit; one wall-clock deadline runs over DNS, connect,
-TLS, write and the answer's head.
+TLS, write and the answer's status line, which is the answer: what follows is captured as far as it comes.
 """
 
 import asyncio
 import functools
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent import futures
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,23 +19,19 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from kit.clock import monotonic_seconds
 from kit.egress.address import check_url, is_public
+from kit.egress.head import Connector, Head
+from kit.egress.names import RESOLVER_THREADS, ForbiddenAddress, Lookup, VettingResolver, getaddrinfo
 
 BODY_MAX_BYTES: Final = 16 * 1024
-BODY_SECONDS: Final = 2.0  # what the body may add to a call whose status is known already
+HEADERS_SECONDS: Final = 2.0  # what the headers may add to a call whose status is known already ...
+BODY_SECONDS: Final = 2.0  # ... and then the body
 HEADERS_MAX_COUNT: Final = 64
 HEADER_VALUE_MAX_CHARACTERS: Final = 1024
-# Looking up a name blocks a thread, up to some ten seconds when its name servers don't answer. As many as any
-# caller has calls under way: one who brings many such names would otherwise use up the others' time. Threads
-# are made when needed.
-RESOLVER_THREADS: Final = 512
 RESOLVED_SECONDS: Final = 10
 KEEP_ALIVE_SECONDS: Final = 2.0  # below what servers use, or a POST goes out on a connection being closed
-
-Lookup = Callable[[str, int], list[Any]]
 
 
 class EgressError(Exception):
@@ -56,11 +52,13 @@ class Unreachable(EgressError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. A slow or oversized body is cut, which changes nothing about the status.
+    """What came back. Headers and body that are slow, oversized or broken are cut, which changes nothing about
+    the status.
 
     duration_ms   from the start to the status line
     headers       at most 64, names as sent, repeated ones joined by ", ", values cut at 1024 characters
-    body          at most the limit that was asked for; `complete` tells whether that is all of it
+    body          at most the limit that was asked for
+    complete      whether headers and body are all there, and in order
     """
 
     status: int
@@ -91,14 +89,14 @@ class Egress:
     ) -> None:
         self._allow_private = allow_private
         self._ssl_context = ssl_context or ssl.create_default_context()
-        self._lookup = lookup or _getaddrinfo
+        self._lookup = lookup or getaddrinfo
         self._session: aiohttp.ClientSession | None = None
         self._threads: futures.ThreadPoolExecutor | None = None
 
     async def __aenter__(self) -> Self:
         self._threads = futures.ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
-        connector = aiohttp.TCPConnector(
-            resolver=_VettingResolver(self._lookup, self._threads, allow_private=self._allow_private),
+        connector = Connector(
+            resolver=VettingResolver(self._lookup, self._threads, allow_private=self._allow_private),
             socket_factory=self._socket,
             ssl=self._ssl_context,
             ttl_dns_cache=RESOLVED_SECONDS,
@@ -140,23 +138,29 @@ class Egress:
         except ValueError as error:
             raise Forbidden(str(error)) from None
         started = monotonic_seconds()
+        patience = asyncio.timeout(deadline_seconds)
+        head = Head(lambda: _shorten(patience, HEADERS_SECONDS))
         try:
-            async with asyncio.timeout(deadline_seconds):
-                response = await self._session.request(
-                    method, target, data=body, headers=headers, allow_redirects=False
-                )
-        except TimeoutError:
-            raise TimedOut(f"no answer within {deadline_seconds:g} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise _without_answer(error, target.host or "") from error
-        duration_seconds = monotonic_seconds() - started
-        content, complete = await _read(
-            response, body_max_bytes, min(BODY_SECONDS, deadline_seconds - duration_seconds)
-        )
+            with head:
+                async with patience:
+                    response = await self._session.request(
+                        method, target, data=body, headers=headers, allow_redirects=False
+                    )
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            if head.status is None:
+                if patience.expired():
+                    raise TimedOut(f"no answer within {deadline_seconds:g} s") from None
+                raise _without_answer(error, target.host or "") from error
+            status, complete = head.status, False
+            raw_headers, content = head.rest(body_max_bytes)
+        else:
+            status, raw_headers = response.status, response.raw_headers
+            left_seconds = deadline_seconds - (monotonic_seconds() - started)
+            content, complete = await _read(response, body_max_bytes, min(BODY_SECONDS, left_seconds))
         return Answer(
-            status=response.status,
-            duration_ms=round(duration_seconds * 1000),
-            headers=_captured(response),
+            status=status,
+            duration_ms=round((head.status_seconds - started) * 1000),
+            headers=_captured(raw_headers),
             body=content,
             complete=complete,
         )
@@ -165,7 +169,7 @@ class Egress:
         """The gate: no connection without a socket, no socket for an address that isn't public."""
         family, kind, protocol, _, address = address_info
         if not self._allow_private and not is_public(str(address[0])):
-            raise _ForbiddenAddress
+            raise ForbiddenAddress
         return socket.socket(family, kind, protocol)
 
 
@@ -173,48 +177,10 @@ class Egress:
 _checked = functools.lru_cache(maxsize=1024)(check_url)
 
 
-class _ForbiddenAddress(OSError):
-    """An OSError, for that is what aiohttp expects of a resolver."""
-
-
-class _VettingResolver(AbstractResolver):
-    """Resolves in threads of its own: a name server that doesn't answer must not hold up the event loop's
-    pool.
-    """
-
-    def __init__(self, lookup: Lookup, threads: futures.ThreadPoolExecutor, *, allow_private: bool) -> None:
-        self._lookup = lookup
-        self._threads = threads
-        self._allow_private = allow_private
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        answers = await loop.run_in_executor(self._threads, self._lookup, host, port)
-        if not answers:
-            raise OSError(f"{host} has no address")
-        # One forbidden answer condemns all: a name that is partly internal is an attack or a mistake.
-        if not self._allow_private and not all(is_public(str(answer[4][0])) for answer in answers):
-            raise _ForbiddenAddress
-        return [
-            ResolveResult(
-                hostname=host,
-                host=str(answer[4][0]),
-                port=port,
-                family=answer[0],
-                proto=answer[2],
-                flags=socket.AI_NUMERICHOST,
-            )
-            for answer in answers
-        ]
-
-    async def close(self) -> None:
-        pass
-
-
-def _getaddrinfo(host: str, port: int) -> list[Any]:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+def _shorten(patience: asyncio.Timeout, seconds: float) -> None:
+    until, now = patience.when(), asyncio.get_running_loop().time()
+    if until is not None and until > now + seconds and not patience.expired():
+        patience.reschedule(now + seconds)
 
 
 async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
@@ -244,9 +210,9 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float
     return bytes(content[:max_bytes]), complete
 
 
-def _captured(response: aiohttp.ClientResponse) -> dict[str, str]:
+def _captured(raw_headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     captured: dict[str, str] = {}
-    for raw_name, raw_value in response.raw_headers:
+    for raw_name, raw_value in raw_headers:
         name = _storable(raw_name.decode("utf-8", "replace"))[:HEADER_VALUE_MAX_CHARACTERS]
         value = _storable(raw_value.decode("utf-8", "replace"))
         value = f"{captured[name]}, {value}" if name in captured else value
@@ -271,7 +237,7 @@ def _without_answer(error: Exception, host: str) -> EgressError:
     """Texts without resolved addresses: those of internal names are nobody's business outside."""
     causes = [error, error.__cause__, *getattr(error.__cause__, "exceptions", ())]
     causes.append(getattr(error, "os_error", None))
-    if any(isinstance(cause, _ForbiddenAddress) for cause in causes):
+    if any(isinstance(cause, ForbiddenAddress) for cause in causes):
         return Forbidden(f"{host} does not resolve to public addresses only")
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return Unreachable(f"{host}: TLS failed: {_tls_reason(error)}")

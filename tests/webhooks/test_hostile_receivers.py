@@ -43,13 +43,31 @@ def _never(connection: socket.socket, over: threading.Event) -> None:
     over.wait(30)
 
 
-def _drip_head(connection: socket.socket, over: threading.Event) -> None:
-    _drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"a" * 1000, connection, over)
+def _drip_status(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 ")
+    _drip(b"O" * 1000, connection, over)
+
+
+def _drip_headers(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    _drip(b"a" * 1000, connection, over)
+
+
+def _no_content_but_some(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok")
+
+
+def _two_lengths(connection: socket.socket, over: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok")
 
 
 def _drip_interim(connection: socket.socket, over: threading.Event) -> None:
     while not over.wait(0.1):
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def _endless_status(connection: socket.socket, over: threading.Event) -> None:
+    _flood(b"HTTP/1.1 200 ", b"O" * 65536, connection, over)
 
 
 def _endless_headers(connection: socket.socket, over: threading.Event) -> None:
@@ -83,11 +101,16 @@ def _gzip_bomb(connection: socket.socket, over: threading.Event) -> None:
 
 SILENT: dict[str, Behaviour] = {
     "never answers": _never,
-    "drips its head": _drip_head,
+    "drips its status line": _drip_status,
     "drips interim answers": _drip_interim,
 }
-BROKEN: dict[str, Behaviour] = {"endless headers": _endless_headers, "an endless header": _endless_header}
+BROKEN: dict[str, Behaviour] = {"an endless status line": _endless_status}
 ANSWERING: dict[str, Behaviour] = {
+    "204 with a body": _no_content_but_some,
+    "two equal lengths": _two_lengths,
+    "drips its headers": _drip_headers,
+    "endless headers": _endless_headers,
+    "an endless header": _endless_header,
     "drips its body": _drip_body,
     "a gigabyte": _gigabyte,
     "endless chunks": _endless_chunks,
@@ -145,7 +168,10 @@ def _assert_as_expected(what: str, attempt: Attempt, event: Event) -> None:
     held_seconds = (event.updated_at - attempt.created_at).total_seconds()
     assert held_seconds < TIMEOUT_SECONDS + SLACK_SECONDS, what
     if what in ANSWERING:
-        assert attempt.http_status in (200, 500), what
+        assert attempt.http_status == (500 if what == "endless chunks" else 204 if "204" in what else 200), (
+            what
+        )
+        assert attempt.status == ("failure" if attempt.http_status == 500 else "success"), what
         assert attempt.response_body is not None
         assert len(attempt.response_body.encode()) <= BODY_MAX_BYTES, what
     else:
