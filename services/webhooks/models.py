@@ -23,8 +23,17 @@ class Event(Base):
     __table_args__ = (
         UniqueConstraint("invoice_id"),
         UniqueConstraint("payload_event_id"),
-        # The claim's: only what is still to be sent, in order of time.
+        # What becomes due: only what is still to be sent, in order of time.
         Index("ix_events_due", "next_retry_at", postgresql_where=text("status = 'pending'")),
+        # The claim's: the same by lane, so that nobody's claim reads another's backlog.
+        Index(
+            "ix_events_lanes",
+            "merchant_id",
+            "destination",
+            "next_retry_at",
+            "id",
+            postgresql_where=text("status = 'pending'"),
+        ),
         CheckConstraint("status IN ('pending', 'success', 'dead')", name="status"),
         # A pending event without a next attempt would wait for ever; a finished one must not be sent again by itself.
         CheckConstraint("(status = 'pending') = (next_retry_at IS NOT NULL)", name="next_retry_at"),

@@ -7,7 +7,7 @@ import hmac
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
 from services.webhooks import operations, workers
 from services.webhooks.config import WebhooksSettings
-from services.webhooks.delivery.lanes import Rooms
+from services.webhooks.delivery.lanes import LaneKey, Rooms
 from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import FinishedInvoice
 from services.webhooks.models import Attempt, Event
@@ -127,12 +127,20 @@ class House:
             yield stop
 
     def claim(self, *, limit: int = 10, worker: str = "another", rooms: Rooms | None = None) -> list[Claimed]:
-        """Claim due events as another engine would."""
+        """Claim due events as another engine would: `limit` in all, or what `rooms` says."""
         now = self.deps.clock.now()
         until = now + timedelta(seconds=self.deps.settings.lease_seconds)
         lease = claims.Lease(token=new_id(), worker=worker, now=now, until=until)
+        if rooms is None:
+            lanes = self.lanes_due()
+            rooms = Rooms(limit, dict.fromkeys(lanes, limit), {key.merchant_id: limit for key in lanes})
         with self.deps.db.autocommit() as connection:
-            return claims.claim_due(connection, lease, rooms or Rooms(limit, {}, {}), limit=limit)
+            return claims.claim_due(connection, lease, rooms)
+
+    def lanes_due(self, *, since: datetime | None = None) -> list[LaneKey]:
+        """Who has something due, as an engine sees it."""
+        with self.deps.db.autocommit() as connection:
+            return claims.lanes_due(connection, since=since, now=self.deps.clock.now())
 
     def resend(self, invoice_id: UUID) -> operations.Resent:
         return operations.resend_latest(

@@ -14,10 +14,12 @@ from sqlalchemy import text
 
 from cli.demonstrating import Receiver as DemoReceiver
 from kit.clock import monotonic_seconds
+from kit.ids import new_id
 from services.webhooks.delivery.lanes import MERCHANT, LaneKey, Rooms, lane_of
 from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT
 from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
+from services.webhooks.store import claims
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.servers import PostgresServer
@@ -363,20 +365,73 @@ def test_a_merchant_with_many_endpoints_that_hang_does_not_delay_the_others(
             assert house.claim_count() <= MERCHANT.first
 
 
-def test_a_claim_takes_of_each_lane_and_each_merchant_no_more_than_its_room(house: House) -> None:
-    full, quick, other = (house.merchants.merchant() for _ in range(3))
-    for merchant_id, host in [(full, "a"), (quick, "b"), (quick, "c"), (other, "a"), (other, "d")] * 3:
+def test_a_claim_takes_the_oldest_events_and_of_each_lane_and_each_merchant_no_more_than_its_room(
+    house: House,
+) -> None:
+    quick, other, unasked = (house.merchants.merchant() for _ in range(3))
+    for merchant_id, host in [(unasked, "a"), (quick, "b"), (quick, "c"), (other, "a"), (other, "d")] * 3:
         house.queue(f"https://{host}.example/", merchant_id=merchant_id)
-    rooms = Rooms(
-        total=100,
-        lanes={LaneKey(quick, "b.example:443"): 0, LaneKey(other, "a.example:443"): 1},
-        merchants={full: 0, other: 2},
-    )
-    claimed = Counter(lane_of(each) for each in house.claim(rooms=rooms))
-    assert claimed[LaneKey(quick, "c.example:443")] == 3
-    assert claimed[LaneKey(other, "a.example:443")] == 1
-    assert {key.merchant_id for key in claimed} == {quick, other}
-    assert sum(claimed.values()) <= 5
+        house.clock.advance(seconds=1)
+    b, c = LaneKey(quick, "b.example:443"), LaneKey(quick, "c.example:443")
+    a, d = LaneKey(other, "a.example:443"), LaneKey(other, "d.example:443")
+    rooms = Rooms(total=6, lanes={b: 2, a: 1, d: 9, c: 9}, merchants={quick: 4, other: 9})
+    claimed = house.claim(rooms=rooms)
+    assert Counter(map(lane_of, claimed)) == {b: 2, c: 2, a: 1, d: 1}
+    times = [each.next_retry_at for each in claimed]
+    assert times == sorted(filter(None, times))
+    [youngest] = house.claim(rooms=Rooms(9, {b: 9}, {quick: 9}))
+    assert youngest.event_id > max(each.event_id for each in claimed if lane_of(each) == b)
+
+
+def test_a_look_finds_the_lanes_with_something_due_that_nobody_holds(house: House) -> None:
+    def key(host: str) -> LaneKey:
+        return LaneKey(house.merchant_id, f"{host}.example:443")
+
+    for host in ("a", "b", "b", "c"):
+        house.queue(f"https://{host}.example/")
+    before = house.clock.now()
+    assert house.claim(rooms=Rooms(1, {key("a"): 1}, {house.merchant_id: 1}))
+    house.clock.advance(seconds=1)
+    house.queue("https://d.example/")
+    assert set(house.lanes_due()) == {key("b"), key("c"), key("d")}
+    assert house.lanes_due(since=before) == [key("d")]
+    house.clock.advance(seconds=house.deps.settings.lease_seconds)
+    assert set(house.lanes_due()) == {key(host) for host in "abcd"}
+
+
+def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House) -> None:
+    """As PostgreSQL itself counts the rows that it read: who passes over others' backlogs waits for them."""
+    house.queue("https://full.example/")
+    with house.deps.db.transaction() as tx:
+        tx.execute(_BACKLOG)
+    since = house.clock.now()
+    house.clock.advance(seconds=1)
+    house.queue("https://quick.example/")
+    full, quick = (LaneKey(house.merchant_id, f"{host}.example:443") for host in ("full", "quick"))
+    with house.deps.db.transaction() as tx:
+        connection, now = tx.connection(), house.clock.now()
+        tx.execute(text("ANALYZE events"))
+        before = connection.scalar(_ROWS_READ)
+        assert set(claims.lanes_due(connection, since=None, now=now)) == {full, quick}
+        assert claims.lanes_due(connection, since=since, now=now) == [quick]
+        lease = claims.Lease(token=new_id(), worker="host:1", now=now, until=now + timedelta(seconds=60))
+        rooms = Rooms(500, {quick: 500, full: 20}, {house.merchant_id: 500})
+        assert Counter(map(lane_of, claims.claim_due(connection, lease, rooms))) == {quick: 1, full: 20}
+        assert claims.next_due_at(connection, now=now) is None
+        assert connection.scalar(_ROWS_READ) - before < 100
+
+
+_BACKLOG = text("""
+INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)
+SELECT gen_random_uuid(), gen_random_uuid(), merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, 0, 0, next_retry_at - interval '1 hour', created_at, updated_at
+FROM events, generate_series(1, 5000)
+""")
+
+_ROWS_READ = text("""
+SELECT pg_stat_get_xact_tuples_returned('events'::regclass) + pg_stat_get_xact_tuples_fetched('events'::regclass)
+""")
 
 
 def test_while_merchants_is_away_nothing_is_sent_and_no_failure_is_counted(

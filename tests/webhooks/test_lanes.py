@@ -48,6 +48,12 @@ def _outcome(shipment: Shipment, *, answered: bool, duration_ms: int) -> Outcome
     )
 
 
+def _rooms(lanes: Lanes, *keys: LaneKey, most: int = 10_000) -> dict[LaneKey, int]:
+    """What may be claimed when these have something due."""
+    lanes.note_due(keys)
+    return lanes.rooms(most).lanes
+
+
 def _take_all(lanes: Lanes) -> list[Shipment]:
     taken = []
     while (shipment := lanes.take()) is not None:
@@ -89,7 +95,9 @@ def test_a_merchant_sends_no_more_than_its_slots_at_a_time_to_all_its_destinatio
     lanes.add(_shipment(str(number)) for number in range(300))
     first = _take_all(lanes)
     assert len(first) == MERCHANT.first
-    assert lanes.rooms().merchants == {MERCHANT_ID: 0}
+    assert _rooms(lanes, LaneKey(MERCHANT_ID, "another"), LaneKey(OTHER_ID, "a")) == {
+        LaneKey(OTHER_ID, "a"): LANE.first
+    }
     _end(lanes, first, answered=False, duration_ms=15_000)
     assert len(_take_all(lanes)) == MERCHANT.fewest
     lanes.add([_shipment("b", merchant_id=OTHER_ID)])
@@ -124,7 +132,7 @@ def test_silence_costs_slots_down_to_the_fewest_and_claims_with_them() -> None:
     lanes = _lanes()
     lanes.add(_shipment("a") for _ in range(LANE.first))
     _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
-    assert lanes.rooms().lanes == {A: LANE.fewest}
+    assert _rooms(lanes, A) == {A: LANE.fewest}
     lanes.add(_shipment("a") for _ in range(100))
     assert len(_take_all(lanes)) == LANE.fewest
 
@@ -133,7 +141,7 @@ def test_an_answer_that_takes_as_long_as_silence_costs_as_much() -> None:
     lanes = _lanes()
     lanes.add(_shipment("a") for _ in range(LANE.first))
     _end(lanes, _take_all(lanes), answered=True, duration_ms=14_000)
-    assert lanes.rooms().lanes == {A: LANE.fewest}
+    assert _rooms(lanes, A) == {A: LANE.fewest}
 
 
 def test_a_slow_answer_is_an_answer_and_a_refused_connection_holds_no_slot() -> None:
@@ -141,7 +149,7 @@ def test_a_slow_answer_is_an_answer_and_a_refused_connection_holds_no_slot() -> 
     for answered, duration_ms in ((True, 3000), (False, 3)):
         lanes.add([_shipment("a")])
         _end(lanes, _take_all(lanes), answered=answered, duration_ms=duration_ms)
-    assert lanes.rooms().lanes == {}  # as at the start
+    assert _rooms(lanes, A) == {A: LANE.first}
 
 
 def test_what_was_claimed_for_a_quick_destination_is_given_back_when_it_falls_silent() -> None:
@@ -154,7 +162,7 @@ def test_what_was_claimed_for_a_quick_destination_is_given_back_when_it_falls_si
     given_back = _end(lanes, begun, answered=False, duration_ms=15_000)
     assert {each.claimed.event_id for each in [*begun, *given_back]} == set(range(200))
     assert lanes.claimed == 0
-    assert lanes.rooms().lanes == {A: LANE.fewest}
+    assert _rooms(lanes, A) == {A: LANE.fewest}
 
 
 def test_silent_destinations_together_hold_half_of_all_slots_at_most() -> None:
@@ -164,35 +172,33 @@ def test_silent_destinations_together_hold_half_of_all_slots_at_most() -> None:
         lanes.add(_shipment("a", merchant_id=merchant_id) for _ in range(LANE.first))
         while taken := _take_all(lanes):
             _end(lanes, taken, answered=False, duration_ms=15_000)
-    open_lanes = {key: room for key, room in lanes.rooms().lanes.items() if room}
-    assert sum(open_lanes.values()) == 20
-    lanes.add(
-        _shipment("a", merchant_id=key.merchant_id) for key, room in open_lanes.items() for _ in range(room)
-    )
-    assert not any(lanes.rooms().lanes.values())
+    rooms = _rooms(lanes, *(LaneKey(merchant_id, "a") for merchant_id in merchants))
+    assert sum(rooms.values()) == 20
+    lanes.add(_shipment("a", merchant_id=key.merchant_id) for key, room in rooms.items() for _ in range(room))
+    assert lanes.rooms(10_000).lanes == {}
     assert len(_take_all(lanes)) == 20
 
 
 def test_a_destination_with_more_than_half_its_window_in_hand_gets_no_claims() -> None:
     lanes = _lanes()
     lanes.add(_shipment("a") for _ in range(LANE.first))
-    assert lanes.rooms().lanes == {A: 0}
+    assert _rooms(lanes, A) == {}
     opened = [
         lanes.finish(each, _outcome(each, answered=True, duration_ms=2000)).opened
         for each in _take_all(lanes)
     ]
     assert opened.count(True) == 1  # the engine is woken once, not at every answer
-    assert lanes.rooms().lanes == {}
+    assert lanes.rooms(10_000).lanes == {A: LANE.first}
 
 
 def test_what_is_in_hand_is_bounded_over_all_destinations() -> None:
     lanes = _lanes(most_claimed=10)
     lanes.add(_shipment(str(number)) for number in range(6))
-    assert lanes.rooms().total == 0
+    assert lanes.rooms(10_000).total == 0
     shipment = lanes.take()
     assert shipment is not None
     assert lanes.finish(shipment, None).opened
-    assert lanes.rooms().total == 5
+    assert lanes.rooms(10_000).total == 5
 
 
 def test_the_idle_are_forgotten_and_whoever_has_something_in_hand_is_not() -> None:
@@ -202,8 +208,10 @@ def test_the_idle_are_forgotten_and_whoever_has_something_in_hand_is_not() -> No
     for number in range(3000):
         lanes.add([_shipment("a", merchant_id=UUID(int=100 + number))])
         _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
-    rooms = lanes.rooms()
-    assert len(rooms.lanes) == len(rooms.merchants) <= 1000
+    rooms = _rooms(lanes, *(LaneKey(UUID(int=100 + number), "a") for number in range(3000)))
+    assert (
+        list(rooms.values()).count(LANE.fewest) <= 1000
+    )  # remembered as silent; the others are strangers again
     _end(lanes, [held], answered=True, duration_ms=5)
     assert lanes.claimed == lanes.sending == 0
 
@@ -217,3 +225,53 @@ def test_drained_lanes_hand_everything_back_that_was_not_begun() -> None:
     for shipment in begun:
         lanes.finish(shipment, None)
     assert lanes.claimed == 0
+
+
+def _claimed(key: LaneKey, count: int) -> list[Claimed]:
+    return [_shipment(key.destination, merchant_id=key.merchant_id).claimed for _ in range(count)]
+
+
+B = LaneKey(OTHER_ID, "b")
+
+
+def test_only_who_has_something_due_gets_room() -> None:
+    lanes = _lanes()
+    assert lanes.rooms(500).lanes == {}
+    assert _rooms(lanes, A) == {A: LANE.first}
+    assert lanes.rooms(500).merchants == {MERCHANT_ID: MERCHANT.first}
+
+
+def test_a_lane_that_left_room_unused_has_nothing_more_due_until_somebody_sees_more() -> None:
+    lanes = _lanes()
+    lanes.note_due([A, B])
+    lanes.note_claimed(lanes.rooms(500), [*_claimed(A, LANE.first), *_claimed(B, 1)])
+    assert lanes.rooms(500).lanes == {A: LANE.first}
+    lanes.note_due([B])
+    assert list(lanes.rooms(500).lanes) == [A, B]
+
+
+def test_lanes_whose_turn_did_not_come_are_the_first_of_the_next_claim() -> None:
+    lanes = _lanes()
+    lanes.note_due([A, B])
+    lanes.note_claimed(lanes.rooms(10), _claimed(A, 10))
+    assert list(lanes.rooms(10).lanes) == [B, A]
+
+
+def test_a_lane_whose_merchant_had_no_more_room_still_has_something_due() -> None:
+    lanes = _lanes()
+    keys = [LaneKey(MERCHANT_ID, str(number)) for number in range(5)]
+    lanes.note_due(keys)
+    taken = [each for key in keys[:4] for each in _claimed(key, LANE.first)]
+    assert len(taken) == MERCHANT.first
+    lanes.note_claimed(lanes.rooms(500), taken)
+    assert list(lanes.rooms(500).lanes) == [keys[4], *keys[:4]]
+
+
+def test_what_is_given_back_is_due_again() -> None:
+    lanes = _lanes()
+    lanes.add(_shipment("a", number) for number in range(LANE.first))
+    slow, *others = _take_all(lanes)
+    lanes.add([_shipment("a")])
+    assert lanes.finish(slow, _outcome(slow, answered=False, duration_ms=15_000)).given_back
+    _end(lanes, others, answered=False, duration_ms=15_000)
+    assert lanes.rooms(500).lanes == {A: LANE.fewest}

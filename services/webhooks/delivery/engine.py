@@ -16,14 +16,14 @@ from typing import TypeVar
 
 import structlog
 
-from kit.clock import Clock
+from kit.clock import Clock, monotonic_seconds
 from kit.db import Database
 from kit.errors import Refused
 from kit.ids import new_id
 from kit.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import Merchants
 from services.webhooks.delivery.courier import Courier
-from services.webhooks.delivery.lanes import Lanes, Rooms
+from services.webhooks.delivery.lanes import LaneKey, Lanes, Rooms, lane_of
 from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.sender import Sender
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
@@ -34,13 +34,22 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 MOST_SENDING = 512
-MOST_CLAIMED = 2000
+MOST_CLAIMED = 4000
 CLAIM_ROWS = 500
 RECORD_ROWS = 500
-RECORD_GATHER_SECONDS = 0.02
+RECORD_GATHER_SECONDS = 0.05
 """How long results gather before they are written together: a statement costs as much as some thirty rows."""
+
+MOST_UNRECORDED = 2 * RECORD_ROWS
+"""Claims wait while more results do: what a process dies with is sent again, so it must not grow."""
 POLL_SECONDS = 2.0
 """How late an event may be noticed that another process added or freed."""
+
+LOOK_BACK = timedelta(seconds=0.5)
+"""An event may be committed later than it was due, at most so much; what took longer is seen with all."""
+LOOK_AT_ALL_SECONDS = POLL_SECONDS
+LOOK_AT_ALL_REST = 20
+"""So many times what it took passes until everything is looked at again: it costs a look per lane that waits."""
 
 LEAST_SLEEP_SECONDS = 0.05
 STALE_AFTER_SECONDS = 30.0
@@ -136,6 +145,8 @@ class _Run:
         self._giving_back: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
         self._worker = worker_name()
+        self._looked_at = parts.clock.now()
+        self._look_at_all_at = 0.0
 
     async def run(self) -> None:
         self._parts.wake.attach()
@@ -168,23 +179,44 @@ class _Run:
             if sleep_seconds:
                 await self._parts.wake.heard(sleep_seconds)
 
-    async def _claim(self) -> int:
-        """Claim one batch and hand it to the lanes; how many that were."""
-        rooms = self._lanes.rooms()
-        if not rooms.total:
-            return 0
+    async def _claim(self) -> bool:
+        """Look who has something due, claim one batch and hand it to the lanes; whether another may follow."""
+        if not self._lanes.room or self._ended.qsize() > MOST_UNRECORDED:
+            return False
+        await self._look()
+        rooms = self._lanes.rooms(CLAIM_ROWS)
+        if not rooms.lanes:
+            return False
         claimed = await self._in_thread(lambda: self._claim_batch(rooms))
+        self._lanes.note_claimed(rooms, claimed)
         if claimed:
             self._lanes.add(await self._with_secrets(claimed))
             self._send_what_may_be_sent()
-        return len(claimed)
+        return True
+
+    async def _look(self) -> None:
+        """Most looks see only what became due since the one before, some see all (`LOOK_AT_ALL_SECONDS`)."""
+        started = monotonic_seconds()
+        now = self._parts.clock.now()
+        at_all = started >= self._look_at_all_at
+        since = None if at_all else min(now, self._looked_at) - LOOK_BACK
+
+        def look() -> list[LaneKey]:
+            with self._parts.db.autocommit() as connection:
+                return claims.lanes_due(connection, since=since, now=now)
+
+        self._lanes.note_due(await self._in_thread(look))
+        self._looked_at = now
+        if at_all:
+            ended = monotonic_seconds()
+            self._look_at_all_at = ended + max(LOOK_AT_ALL_SECONDS, LOOK_AT_ALL_REST * (ended - started))
 
     def _claim_batch(self, rooms: Rooms) -> list[Claimed]:
         now = self._parts.clock.now()
         until = now + timedelta(seconds=self._parts.lease_seconds)
         lease = claims.Lease(token=new_id(), worker=self._worker, now=now, until=until)
         with self._parts.db.autocommit() as connection:
-            return claims.claim_due(connection, lease, rooms, limit=CLAIM_ROWS)
+            return claims.claim_due(connection, lease, rooms)
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
         """The secrets of this moment. When merchants is away that is no receiver's failure: all are given back."""
@@ -193,19 +225,16 @@ class _Run:
             secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
         except BaseException:
             await self._in_thread(lambda: self._release(claimed))
+            self._lanes.note_due(lane_of(each) for each in claimed)
             raise
         return [Shipment(each, secrets.get((each.merchant_id, each.key_id))) for each in claimed]
 
     async def _seconds_until_due(self) -> float:
-        rooms = self._lanes.rooms()
-        if not rooms.total:
-            return POLL_SECONDS
         now = self._parts.clock.now()
-        horizon = now + timedelta(seconds=POLL_SECONDS)
 
         def ask() -> float:
             with self._parts.db.autocommit() as connection:
-                at = claims.next_due_at(connection, rooms, horizon=horizon)
+                at = claims.next_due_at(connection, now=now)
             return POLL_SECONDS if at is None else (at - now).total_seconds()
 
         return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, await self._in_thread(ask)))
@@ -214,11 +243,18 @@ class _Run:
 
     def _send_what_may_be_sent(self) -> None:
         while (shipment := self._lanes.take()) is not None:
-            task = asyncio.create_task(self._send(shipment))
+            task = asyncio.create_task(self._send_in_turn(shipment))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
-    async def _send(self, shipment: Shipment) -> None:
+    async def _send_in_turn(self, shipment: Shipment) -> None:
+        """Send it and then, for as long as somebody has a turn, the next: a task per request would cost more."""
+        following: Shipment | None = shipment
+        while following is not None:
+            following = await self._send(following)
+
+    async def _send(self, shipment: Shipment) -> Shipment | None:
+        """Send one; whoever's turn is next."""
         outcome: Outcome | None = None
         try:
             # A lease that would run out under way is left to whoever claims next: two must not send at once.
@@ -234,7 +270,9 @@ class _Run:
                 self._give_back(finished.given_back)
             if finished.opened:
                 self._parts.wake.ring()
-            self._send_what_may_be_sent()
+        following = self._lanes.take()
+        self._send_what_may_be_sent()
+        return following
 
     def _give_back(self, shipments: list[Shipment]) -> None:
         """Not waited for; where it fails, the leases run out."""
@@ -254,7 +292,7 @@ class _Run:
         """While one batch is being written the next one gathers."""
         while True:
             batch = [await self._ended.get()]
-            if not self._stop.is_set():
+            if not self._stop.is_set() and self._ended.qsize() < RECORD_ROWS:
                 await asyncio.sleep(RECORD_GATHER_SECONDS)
             while len(batch) < RECORD_ROWS and not self._ended.empty():
                 batch.append(self._ended.get_nowait())
@@ -264,6 +302,8 @@ class _Run:
                 self._parts.wake.ring()
             for _ in batch:
                 self._ended.task_done()
+            if self._ended.qsize() <= MOST_UNRECORDED < self._ended.qsize() + len(batch):
+                self._parts.wake.ring()
 
     async def _recorded(self, batch: list[Outcome]) -> list[Recorded]:
         """Until it is written: a request that was made must not be made again for a database that was away."""

@@ -8,8 +8,8 @@ everything at most: the rest is for those that answer (DESIGN section 11: "one f
 This is the breaker as well: it delays attempts that are due and drops none. Where nothing hangs, nothing waits.
 """
 
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
@@ -35,8 +35,8 @@ class Limits:
     most_claimed: int
 
 
-LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=500)
-MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=1000)
+LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=1000)
+MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=2000)
 
 
 class LaneKey(NamedTuple):
@@ -109,11 +109,17 @@ class Lane(Bound):
 
 @dataclass(frozen=True)
 class Rooms:
-    """What may be claimed now: `total` in all, and by lane and merchant; strangers have their `Limits.first`."""
+    """What may be claimed now: `total` in all, and of each lane and each merchant; those that come first, first."""
 
     total: int
     lanes: dict[LaneKey, int]
     merchants: dict[UUID, int]
+
+    def by_merchant(self) -> dict[UUID, dict[LaneKey, int]]:
+        by_merchant: dict[UUID, dict[LaneKey, int]] = {id: {} for id in self.merchants}
+        for key, room in self.lanes.items():
+            by_merchant[key.merchant_id][key] = room
+        return by_merchant
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,8 @@ class Lanes:
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
         self._merchants: OrderedDict[UUID, Merchant] = OrderedDict()
         self._turns: deque[Merchant] = deque()
+        # Lanes that have something due, as far as is known: an ordered set, the next to claim first.
+        self._due: OrderedDict[LaneKey, None] = OrderedDict()
         self.sending = 0
         self.claimed = 0
 
@@ -146,21 +154,46 @@ class Lanes:
         """How many events may be claimed now; none until half of all is free."""
         return self._most_claimed - self.claimed if self.claimed * 2 <= self._most_claimed else 0
 
-    def rooms(self) -> Rooms:
-        """For the claim. Silent lanes share half of all slots, those that waited longest first."""
-        silent_room = self._most_sending // 2 - sum(
+    def note_due(self, keys: Iterable[LaneKey]) -> None:
+        """Somebody saw that these have something due."""
+        for key in keys:
+            self._due.setdefault(key)
+
+    def note_claimed(self, rooms: Rooms, claimed: Sequence[Claimed]) -> None:
+        """A claim is over: who left room unused has nothing more due; who used it waits for the next turn."""
+        of_lane = Counter(lane_of(each) for each in claimed)
+        of_merchant = Counter(each.merchant_id for each in claimed)
+        for key, room in rooms.lanes.items():
+            was_asked = (
+                len(claimed) < rooms.total and of_merchant[key.merchant_id] < rooms.merchants[key.merchant_id]
+            )
+            if was_asked and of_lane[key] < room:
+                self._due.pop(key, None)
+            elif of_lane[key] and key in self._due:
+                self._due.move_to_end(key)
+
+    def rooms(self, most: int) -> Rooms:
+        """For the claim: who has something due and room for it; those that waited longest come first.
+
+        Silent lanes share half of all slots.
+        """
+        silent_left = self._most_sending // 2 - sum(
             lane.claimed for lane in self._lanes.values() if lane.is_silent
         )
-        lanes = {}
-        for lane in self._lanes.values():
-            room = lane.room
-            if lane.is_silent:
-                room = max(0, min(room, silent_room))
-                silent_room -= room
-            if room != LANE.first:
-                lanes[lane.key] = room
-        merchants = {key: one.room for key, one in self._merchants.items() if one.room != MERCHANT.first}
-        return Rooms(self.room, lanes, merchants)
+        rooms = Rooms(min(most, self.room), {}, {})
+        for key in self._due:
+            if len(rooms.lanes) >= rooms.total:  # each has something due, so that is enough of them
+                break
+            lane, merchant = self._lanes.get(key), self._merchants.get(key.merchant_id)
+            room = lane.room if lane else LANE.first
+            if lane is not None and lane.is_silent:
+                room = max(0, min(room, silent_left))
+                silent_left -= room
+            of_merchant = merchant.room if merchant else MERCHANT.first
+            if room and of_merchant:
+                rooms.lanes[key] = room
+                rooms.merchants[key.merchant_id] = of_merchant
+        return rooms
 
     def add(self, shipments: Iterable[Shipment]) -> None:
         """Queue what was claimed."""
@@ -200,6 +233,8 @@ class Lanes:
             while lane.queue and lane.claimed > lane.window:
                 given_back.append(lane.queue.pop())
                 self._count_claimed(lane, -1)
+            if given_back:
+                self.note_due([lane.key])
         self._give_turn(lane)
         return Finished(opened=self._is_open(lane) and not was_open, given_back=given_back)
 

@@ -1,4 +1,4 @@
-"""The engine's statements: claim, release, record. Each is one round trip and its own transaction."""
+"""The engine's statements: look, claim, release, record. Each is one round trip and its own transaction."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from services.webhooks.delivery.lanes import LANE, MERCHANT, Rooms
+from services.webhooks.delivery.lanes import LaneKey, Rooms
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus, RetryAt, Trigger, Verdict
 
@@ -24,67 +24,87 @@ class Lease:
     until: datetime
 
 
-# Lanes and merchants without room: passed over while the index is read, whatever their backlog.
-_OPEN = """
-      (merchant_id, destination) NOT IN (
-          SELECT merchant_id, destination
-          FROM json_to_recordset(:lanes) AS lane (merchant_id uuid, destination text, room int)
-          WHERE room = 0
-      )
-      AND merchant_id NOT IN (
-          SELECT merchant_id FROM json_to_recordset(:merchants) AS one (merchant_id uuid, room int) WHERE room = 0
-      )
-"""
+# Lanes with something due since a look before: from the index in order of time, so that it costs what is new and not
+# what waits.
+_DUE_SINCE = text("""
+SELECT DISTINCT merchant_id, destination
+FROM events
+WHERE status = 'pending' AND next_retry_at > :since AND next_retry_at <= :now
+  AND (lease_until IS NULL OR lease_until <= :now)
+""")
 
-# The scan locks what it reads, so that engines running side by side take different events; rows beyond a lane's or a
-# merchant's room are let go when the statement ends. A lease that ran out counts as none: that is the rescue.
-_CLAIM = text(f"""
-WITH due AS MATERIALIZED (
-    SELECT id, merchant_id, destination, next_retry_at
-    FROM events
-    WHERE status = 'pending'
-      AND next_retry_at <= :now
-      AND (lease_until IS NULL OR lease_until <= :now)
-      AND {_OPEN}
-    ORDER BY next_retry_at
-    LIMIT :limit
-    FOR UPDATE SKIP LOCKED
-), placed AS (
-    SELECT id,
-        row_number() OVER (PARTITION BY merchant_id, destination ORDER BY next_retry_at) AS place_in_lane,
-        row_number() OVER (PARTITION BY merchant_id ORDER BY next_retry_at) AS place_of_merchant,
-        merchant_id, destination
-    FROM due
-), picked AS (
-    SELECT id
-    FROM placed
-    LEFT JOIN json_to_recordset(:lanes) AS lane (merchant_id uuid, destination text, room int)
-        USING (merchant_id, destination)
-    LEFT JOIN json_to_recordset(:merchants) AS one (merchant_id uuid, room int) USING (merchant_id)
-    WHERE place_in_lane <= coalesce(lane.room, :lane_room)
-      AND place_of_merchant <= coalesce(one.room, :merchant_room)
+# All lanes with something due: from the index in order of lanes, hopping from one to the next, so that it costs what
+# there are lanes and not what waits in them.
+_DUE = text("""
+WITH RECURSIVE lane AS (
+    (SELECT merchant_id, destination FROM events WHERE status = 'pending' ORDER BY merchant_id, destination LIMIT 1)
+    UNION ALL
+    SELECT following.merchant_id, following.destination
+    FROM lane CROSS JOIN LATERAL (
+        SELECT merchant_id, destination
+        FROM events
+        WHERE status = 'pending' AND (merchant_id, destination) > (lane.merchant_id, lane.destination)
+        ORDER BY merchant_id, destination
+        LIMIT 1
+    ) AS following
 )
+SELECT merchant_id, destination
+FROM lane
+WHERE EXISTS (
+    SELECT FROM events
+    WHERE events.merchant_id = lane.merchant_id AND events.destination = lane.destination
+      AND status = 'pending' AND next_retry_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
+)
+""")
+
+
+def lanes_due(connection: Connection, *, since: datetime | None, now: datetime) -> list[LaneKey]:
+    """The lanes with an event that is due and that nobody holds; with `since`, of those due after it only."""
+    if since is None:
+        rows = connection.execute(_DUE, {"now": now})
+    else:
+        rows = connection.execute(_DUE_SINCE, {"since": since, "now": now})
+    return [LaneKey(*row) for row in rows]
+
+
+# Each lane is read for itself, from its oldest event on, and no further than there is room: others' backlogs cost
+# nothing. What is read is locked, so that engines running side by side take different events. A lease that ran out
+# counts as none: that is the rescue. The order by id as well leaves no other index to the planner than the lanes' own;
+# the array keeps it from joining, where it takes the rooms for thousands of rows and reads the whole table.
+_CLAIM = text("""
 UPDATE events
 SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now
-FROM picked
-WHERE events.id = picked.id
-RETURNING events.id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status,
-    next_retry_at, auto_attempts
-""")  # noqa: S608  its parts are constants of this module
+WHERE id = ANY (ARRAY(
+    SELECT of_merchant.id
+    FROM json_to_recordset(:rooms) AS merchant (id uuid, room int, lanes json)
+    CROSS JOIN LATERAL (
+        SELECT of_lane.id
+        FROM json_to_recordset(merchant.lanes) AS lane (destination text, room int)
+        CROSS JOIN LATERAL (
+            SELECT id
+            FROM events
+            WHERE merchant_id = merchant.id AND destination = lane.destination
+              AND status = 'pending' AND next_retry_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
+            ORDER BY next_retry_at, id
+            LIMIT lane.room
+            FOR UPDATE SKIP LOCKED
+        ) AS of_lane
+        LIMIT merchant.room
+    ) AS of_merchant
+    LIMIT :total
+))
+RETURNING id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status, next_retry_at,
+    auto_attempts
+""")
 
 
-def claim_due(connection: Connection, lease: Lease, rooms: Rooms, *, limit: int) -> list[Claimed]:
-    """At most `limit` due events, oldest first, and of each lane and merchant at most its room.
-
-    Empty only when nothing is due that has room and that nobody else holds.
-    """
+def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
+    """Of each lane and each merchant at most its room: the oldest due events of each lane that nobody holds."""
     rows = connection.execute(
         _CLAIM,
         {
-            **_room_parameters(rooms),
-            "lane_room": LANE.first,
-            "merchant_room": MERCHANT.first,
-            "limit": min(limit, rooms.total),
+            "rooms": _rooms_parameter(rooms),
+            "total": rooms.total,
             "token": lease.token,
             "worker": lease.worker,
             "now": lease.now,
@@ -95,13 +115,17 @@ def claim_due(connection: Connection, lease: Lease, rooms: Rooms, *, limit: int)
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
-def _room_parameters(rooms: Rooms) -> dict[str, str]:
-    lanes = [
-        {"merchant_id": str(key.merchant_id), "destination": key.destination, "room": room}
-        for key, room in rooms.lanes.items()
-    ]
-    merchants = [{"merchant_id": str(id), "room": room} for id, room in rooms.merchants.items()]
-    return {"lanes": json.dumps(lanes), "merchants": json.dumps(merchants)}
+def _rooms_parameter(rooms: Rooms) -> str:
+    return json.dumps(
+        [
+            {
+                "id": str(id),
+                "room": rooms.merchants[id],
+                "lanes": [{"destination": key.destination, "room": room} for key, room in lanes.items()],
+            }
+            for id, lanes in rooms.by_merchant().items()
+        ]
+    )
 
 
 def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
@@ -123,16 +147,12 @@ def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
     )
 
 
-_NEXT_DUE = text(f"""
-SELECT min(greatest(next_retry_at, lease_until))
-FROM events
-WHERE status = 'pending' AND next_retry_at <= :horizon AND {_OPEN}
-""")  # noqa: S608
+_NEXT_DUE = text("SELECT min(next_retry_at) FROM events WHERE status = 'pending' AND next_retry_at > :now")
 
 
-def next_due_at(connection: Connection, rooms: Rooms, *, horizon: datetime) -> datetime | None:
-    """When the next event that has room is due, leases counted; None when not before `horizon`."""
-    at: datetime | None = connection.scalar(_NEXT_DUE, {"horizon": horizon, **_room_parameters(rooms)})
+def next_due_at(connection: Connection, *, now: datetime) -> datetime | None:
+    """When the next event becomes due; None when nothing waits for its time."""
+    at: datetime | None = connection.scalar(_NEXT_DUE, {"now": now})
     return at
 
 
@@ -150,7 +170,8 @@ def release(connection: Connection, claims: Sequence[Claimed]) -> None:
     connection.execute(_RELEASE, {"claims": json.dumps(rows)})
 
 
-# One statement: the event changes and gets its attempt, or, when the lease is another's by now, neither.
+# One statement: the event changes and gets its attempt, or, when the lease is another's by now, neither. Each has the
+# other, so the join could be any; a full one can't be the loop within a loop that PostgreSQL takes for a single row.
 _RECORD = text("""
 WITH outcome AS (
     SELECT * FROM json_to_recordset(:outcomes) AS outcome (
@@ -169,19 +190,19 @@ WITH outcome AS (
         updated_at = :now
     FROM outcome
     WHERE events.id = outcome.event_id AND events.lease_token = outcome.lease_token
-    RETURNING events.id, outcome.lease_token, auto_attempts + manual_attempts AS try_number, events.next_retry_at
+    RETURNING outcome.*, auto_attempts + manual_attempts AS try_number
 ), attempt AS (
     INSERT INTO attempts (
         event_id, try_number, trigger, status, http_status, response_headers, response_body, error_message,
         duration_ms, created_at
     )
-    SELECT fenced.id, try_number, trigger, status, http_status, response_headers, response_body, error_message,
+    SELECT event_id, try_number, trigger, status, http_status, response_headers, response_body, error_message,
         duration_ms, started_at
-    FROM fenced JOIN outcome ON outcome.event_id = fenced.id AND outcome.lease_token = fenced.lease_token
+    FROM fenced
     RETURNING id, event_id
 )
 SELECT attempt.event_id, fenced.lease_token, attempt.id AS attempt_id, fenced.next_retry_at
-FROM attempt JOIN fenced ON fenced.id = attempt.event_id
+FROM attempt FULL JOIN fenced ON fenced.event_id = attempt.event_id
 """)
 
 
