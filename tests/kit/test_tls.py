@@ -306,6 +306,29 @@ def _believes(shop: Shop, folder: Path) -> bool:
             return False
 
 
+def test_a_service_whose_certificate_had_ended_is_back_with_the_next_one(
+    authority: Authority, shop: Shop, connect: Open, tmp_path: Path
+) -> None:
+    files = authority.issue(tmp_path / "gateway", "gateway")
+    authority.issue(shop.files.certificate.parent, "shop", lasting=timedelta(hours=-1))
+    channels: list[grpc.Channel] = []  # one that connected before the shop looked again keeps its connection
+
+    def in_vain() -> bool:
+        channels.append(connect(files))
+        return not _answers(channels[-1])
+
+    wait_until(in_vain, "nobody to believe it", timeout_seconds=10)
+    authority.issue(shop.files.certificate.parent, "shop")
+    wait_until(lambda: _answers(channels[-1]), "it to be believed again", timeout_seconds=10)
+
+
+def _answers(channel: grpc.Channel) -> bool:
+    try:
+        return bool(ask(channel))
+    except Refused:
+        return False
+
+
 def test_files_that_can_not_be_used_leave_the_last_ones_in_force(
     authority: Authority, shop: Shop, connect: Open, tmp_path: Path
 ) -> None:
