@@ -18,6 +18,7 @@ from tests.k8s.manifests import (
     CLASSES,
     K8S,
     ROOT,
+    VERSION,
     Manifest,
     container,
     known_variables,
@@ -200,6 +201,10 @@ def test_the_operators_pod_reaches_what_the_command_calls_and_nothing_else() -> 
     for port in (5432, 4222, 443):
         assert not list(peers(labels_of(cli), "egress", port)), "no database, no NATS, no internet"
     assert not list(peers(labels_of(cli), "ingress", 50051))
+
+
+def test_the_operators_pod_has_the_image_of_this_version_whatever_the_overlay_says_of_images() -> None:
+    assert COMPONENT["images"] == [{"name": "fiatgate", "newName": "fiatgate", "newTag": VERSION}]
 
 
 def test_an_operator_is_nobody_else() -> None:
