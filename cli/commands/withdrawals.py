@@ -10,7 +10,9 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.ids import new_id
 
 NAME = "withdrawals"
-app = typer.Typer(help="Withdrawals: create, process, complete, fail, cancel.", no_args_is_help=True)
+app = typer.Typer(
+    help="Withdrawals and their methods: create, process, complete, fail, cancel.", no_args_is_help=True
+)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The withdrawal's UUID.")]
 
 
@@ -20,6 +22,37 @@ def methods(*, as_json: Json = False) -> None:
     answer = connection.withdrawals().ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest())
     columns = ("method_id", "code", "network", "name", "network_fee", "min_amount", "memo_allowed", "enabled")
     output.records(answer.methods, columns, as_json=as_json, empty="No withdrawal methods")
+
+
+@app.command(
+    "set-method",
+    epilog='Example: fiatgate withdrawals set-method USDT-TRC20 --network TRC20 --name "USDT on Tron" --fee 1 --min 5',
+)
+def set_method(
+    code: Annotated[str, typer.Argument(metavar="CODE")],
+    *,
+    network: Annotated[
+        str, typer.Option(metavar="N", help="TRC20, ERC20, BEP20, POLYGON or TON; a method keeps it.")
+    ],
+    name: Annotated[str, typer.Option(metavar="N", help="Shown to operators.")],
+    fee: Annotated[str, typer.Option(metavar="A", help="USDT taken off each amount.")],
+    minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least amount, the fee included.")],
+    memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Whether a memo may be given.")] = False,
+    enabled: Annotated[bool, typer.Option("--enabled/--disabled", help="For new withdrawals.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Create a withdrawal method or replace its options."""
+    method = pb.WithdrawalMethod(
+        code=code,
+        network=network,
+        name=name,
+        network_fee=fee,
+        min_amount=minimum,
+        memo_allowed=memo,
+        enabled=enabled,
+    )
+    answer = connection.withdrawals().SetWithdrawalMethod(pb.SetWithdrawalMethodRequest(method=method))
+    output.record(answer.method, as_json=as_json)
 
 
 @app.command(

@@ -12,6 +12,7 @@ USDT_PLACES: Final = 6
 # Far above all USDT there is, far below what a balance column holds.
 MAX_AMOUNT: Final = Decimal(10) ** 12
 MAX_ADDRESS_CHARACTERS: Final = 128
+METHOD_NAME_MAX_CHARACTERS: Final = 128
 # What fits beside the opcode in one cell of a TON transfer.
 MAX_MEMO_CHARACTERS: Final = 120
 MAX_TX_ID_CHARACTERS: Final = 128

@@ -86,6 +86,22 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
         methods = operations.list_withdrawal_methods(self._deps)
         return pb.ListWithdrawalMethodsResponse(methods=[method_to_message(each) for each in methods])
 
+    def SetWithdrawalMethod(
+        self, request: pb.SetWithdrawalMethodRequest, context: grpc.ServicerContext
+    ) -> pb.SetWithdrawalMethodResponse:
+        given = request.method
+        method = operations.set_withdrawal_method(
+            self._deps,
+            code=given.code,
+            network=given.network,
+            name=given.name,
+            network_fee=given.network_fee,
+            min_amount=given.min_amount,
+            memo_allowed=given.memo_allowed,
+            enabled=given.enabled,
+        )
+        return pb.SetWithdrawalMethodResponse(method=method_to_message(method))
+
     def CreateWithdrawal(
         self, request: pb.CreateWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CreateWithdrawalResponse:

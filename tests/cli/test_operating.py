@@ -186,6 +186,25 @@ def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
     _pay_out(fiatgate, merchant)
 
 
+def test_a_withdrawal_method_is_made_changed_and_switched_off(fiatgate: Fiatgate) -> None:
+    before = fiatgate("withdrawals", "methods")
+    method = (
+        "withdrawals",
+        "set-method",
+        f"M-{new_id().hex}",
+        "--network",
+        "TRC20",
+        "--name",
+        "USDT on Tron",
+    )
+    made = fiatgate(*method, "--fee", "1", "--min", "5")
+    assert like(made, withdrawals_pb2.WithdrawalMethod)
+    changed = fiatgate(*method, "--fee", "0.5", "--min", "2", "--disabled")
+    assert changed == made | {"network_fee": "0.500000", "min_amount": "2.000000", "enabled": False}
+    assert fiatgate("withdrawals", "methods") == [*before, changed]
+    assert fiatgate.refused(*method, "--fee", "2", "--min", "2") == "VALIDATION_ERROR"
+
+
 def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
     methods = fiatgate("withdrawals", "methods")
     assert like(methods[0], withdrawals_pb2.WithdrawalMethod)

@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)fiatgate/withdrawals/v1/withdrawals.proto\x12\x17\x66iatgate.withdrawals.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x04\n\nWithdrawal\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x1c\n\x14withdrawal_method_id\x18\x03 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12\x19\n\x0c\x61\x64\x64ress_memo\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61mount\x18\x06 \x01(\t\x12\x13\n\x0bnetwork_fee\x18\x07 \x01(\t\x12\x19\n\x11\x61mount_to_receive\x18\x08 \x01(\t\x12\x39\n\x06status\x18\t \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x16\n\tsubstatus\x18\n \x01(\tH\x01\x88\x01\x01\x12\x1b\n\x0e\x65xternal_tx_id\x18\x0b \x01(\tH\x02\x88\x01\x01\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x0cprocessed_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x03\x88\x01\x01\x42\x0f\n\r_address_memoB\x0c\n\n_substatusB\x11\n\x0f_external_tx_idB\x0f\n\r_processed_at\"\xa2\x01\n\x10WithdrawalMethod\x12\x11\n\tmethod_id\x18\x01 \x01(\x05\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07network\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x13\n\x0bnetwork_fee\x18\x05 \x01(\t\x12\x12\n\nmin_amount\x18\x06 \x01(\t\x12\x14\n\x0cmemo_allowed\x18\x07 \x01(\x08\x12\x0f\n\x07\x65nabled\x18\x08 \x01(\x08\"\xbb\x01\n\x16ListWithdrawalsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x03\x12\x10\n\x08per_page\x18\x03 \x01(\x05\x12\x39\n\x06status\x18\x04 \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x31\n\x05order\x18\x05 \x01(\x0e\x32\".fiatgate.withdrawals.v1.SortOrder\"b\n\x17ListWithdrawalsResponse\x12\x38\n\x0bwithdrawals\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\x12\r\n\x05total\x18\x02 \x01(\x03\"B\n\x14GetWithdrawalRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x15\n\rwithdraw_uuid\x18\x02 \x01(\t\"P\n\x15GetWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"z\n\x19ListAllWithdrawalsRequest\x12\x39\n\x06status\x18\x01 \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\"V\n\x1aListAllWithdrawalsResponse\x12\x38\n\x0bwithdrawals\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"\x1e\n\x1cListWithdrawalMethodsRequest\"[\n\x1dListWithdrawalMethodsResponse\x12:\n\x07methods\x18\x01 \x03(\x0b\x32).fiatgate.withdrawals.v1.WithdrawalMethod\"\xae\x01\n\x17\x43reateWithdrawalRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x1c\n\x14withdrawal_method_id\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\x0c\x61\x64\x64ress_memo\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\x12\x13\n\x0brequest_key\x18\x06 \x01(\tB\x0f\n\r_address_memo\"S\n\x18\x43reateWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"1\n\x18ProcessWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\"T\n\x19ProcessWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"J\n\x19\x43ompleteWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x16\n\x0e\x65xternal_tx_id\x18\x02 \x01(\t\"U\n\x1a\x43ompleteWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"A\n\x15\x46\x61ilWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x11\n\tsubstatus\x18\x02 \x01(\t\"Q\n\x16\x46\x61ilWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"A\n\x17\x43\x61ncelWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x0f\n\x07\x62y_user\x18\x02 \x01(\x08\"S\n\x18\x43\x61ncelWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"(\n\x11GetBalanceRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\"s\n\x12GetBalanceResponse\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\t\x12\x10\n\x08reserved\x18\x03 \x01(\t\x12\x10\n\x08\x63redited\x18\x04 \x01(\t\x12\x11\n\twithdrawn\x18\x05 \x01(\t\"\x14\n\x12\x43heckLedgerRequest\"Y\n\x13\x43heckLedgerResponse\x12\x11\n\ttransfers\x18\x01 \x01(\x03\x12\x10\n\x08\x61\x63\x63ounts\x18\x02 \x01(\x03\x12\x0b\n\x03sum\x18\x03 \x01(\t\x12\x10\n\x08problems\x18\x04 \x03(\t\"=\n\x12ListCreditsRequest\x12\x18\n\x10\x61\x66ter_invoice_id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"G\n\x13ListCreditsResponse\x12\x30\n\x07\x63redits\x18\x01 \x03(\x0b\x32\x1f.fiatgate.withdrawals.v1.Credit\"A\n\x06\x43redit\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\t*\xb2\x01\n\x10WithdrawalStatus\x12!\n\x1dWITHDRAWAL_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19WITHDRAWAL_STATUS_PENDING\x10\x01\x12\x1d\n\x19WITHDRAWAL_STATUS_SUCCESS\x10\x02\x12\x1c\n\x18WITHDRAWAL_STATUS_FAILED\x10\x03\x12\x1f\n\x1bWITHDRAWAL_STATUS_CANCELLED\x10\x04*P\n\tSortOrder\x12\x1a\n\x16SORT_ORDER_UNSPECIFIED\x10\x00\x12\x13\n\x0fSORT_ORDER_DESC\x10\x01\x12\x12\n\x0eSORT_ORDER_ASC\x10\x02\x32\x9d\x0b\n\x12WithdrawalsService\x12t\n\x0fListWithdrawals\x12/.fiatgate.withdrawals.v1.ListWithdrawalsRequest\x1a\x30.fiatgate.withdrawals.v1.ListWithdrawalsResponse\x12n\n\rGetWithdrawal\x12-.fiatgate.withdrawals.v1.GetWithdrawalRequest\x1a..fiatgate.withdrawals.v1.GetWithdrawalResponse\x12}\n\x12ListAllWithdrawals\x12\x32.fiatgate.withdrawals.v1.ListAllWithdrawalsRequest\x1a\x33.fiatgate.withdrawals.v1.ListAllWithdrawalsResponse\x12\x86\x01\n\x15ListWithdrawalMethods\x12\x35.fiatgate.withdrawals.v1.ListWithdrawalMethodsRequest\x1a\x36.fiatgate.withdrawals.v1.ListWithdrawalMethodsResponse\x12w\n\x10\x43reateWithdrawal\x12\x30.fiatgate.withdrawals.v1.CreateWithdrawalRequest\x1a\x31.fiatgate.withdrawals.v1.CreateWithdrawalResponse\x12z\n\x11ProcessWithdrawal\x12\x31.fiatgate.withdrawals.v1.ProcessWithdrawalRequest\x1a\x32.fiatgate.withdrawals.v1.ProcessWithdrawalResponse\x12}\n\x12\x43ompleteWithdrawal\x12\x32.fiatgate.withdrawals.v1.CompleteWithdrawalRequest\x1a\x33.fiatgate.withdrawals.v1.CompleteWithdrawalResponse\x12q\n\x0e\x46\x61ilWithdrawal\x12..fiatgate.withdrawals.v1.FailWithdrawalRequest\x1a/.fiatgate.withdrawals.v1.FailWithdrawalResponse\x12w\n\x10\x43\x61ncelWithdrawal\x12\x30.fiatgate.withdrawals.v1.CancelWithdrawalRequest\x1a\x31.fiatgate.withdrawals.v1.CancelWithdrawalResponse\x12\x65\n\nGetBalance\x12*.fiatgate.withdrawals.v1.GetBalanceRequest\x1a+.fiatgate.withdrawals.v1.GetBalanceResponse\x12h\n\x0b\x43heckLedger\x12+.fiatgate.withdrawals.v1.CheckLedgerRequest\x1a,.fiatgate.withdrawals.v1.CheckLedgerResponse\x12h\n\x0bListCredits\x12+.fiatgate.withdrawals.v1.ListCreditsRequest\x1a,.fiatgate.withdrawals.v1.ListCreditsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)fiatgate/withdrawals/v1/withdrawals.proto\x12\x17\x66iatgate.withdrawals.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x04\n\nWithdrawal\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x1c\n\x14withdrawal_method_id\x18\x03 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12\x19\n\x0c\x61\x64\x64ress_memo\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61mount\x18\x06 \x01(\t\x12\x13\n\x0bnetwork_fee\x18\x07 \x01(\t\x12\x19\n\x11\x61mount_to_receive\x18\x08 \x01(\t\x12\x39\n\x06status\x18\t \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x16\n\tsubstatus\x18\n \x01(\tH\x01\x88\x01\x01\x12\x1b\n\x0e\x65xternal_tx_id\x18\x0b \x01(\tH\x02\x88\x01\x01\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x0cprocessed_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x03\x88\x01\x01\x42\x0f\n\r_address_memoB\x0c\n\n_substatusB\x11\n\x0f_external_tx_idB\x0f\n\r_processed_at\"\xa2\x01\n\x10WithdrawalMethod\x12\x11\n\tmethod_id\x18\x01 \x01(\x05\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07network\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x13\n\x0bnetwork_fee\x18\x05 \x01(\t\x12\x12\n\nmin_amount\x18\x06 \x01(\t\x12\x14\n\x0cmemo_allowed\x18\x07 \x01(\x08\x12\x0f\n\x07\x65nabled\x18\x08 \x01(\x08\"\xbb\x01\n\x16ListWithdrawalsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x03\x12\x10\n\x08per_page\x18\x03 \x01(\x05\x12\x39\n\x06status\x18\x04 \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x31\n\x05order\x18\x05 \x01(\x0e\x32\".fiatgate.withdrawals.v1.SortOrder\"b\n\x17ListWithdrawalsResponse\x12\x38\n\x0bwithdrawals\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\x12\r\n\x05total\x18\x02 \x01(\x03\"B\n\x14GetWithdrawalRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x15\n\rwithdraw_uuid\x18\x02 \x01(\t\"P\n\x15GetWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"z\n\x19ListAllWithdrawalsRequest\x12\x39\n\x06status\x18\x01 \x01(\x0e\x32).fiatgate.withdrawals.v1.WithdrawalStatus\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\x05\"V\n\x1aListAllWithdrawalsResponse\x12\x38\n\x0bwithdrawals\x18\x01 \x03(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"\x1e\n\x1cListWithdrawalMethodsRequest\"[\n\x1dListWithdrawalMethodsResponse\x12:\n\x07methods\x18\x01 \x03(\x0b\x32).fiatgate.withdrawals.v1.WithdrawalMethod\"W\n\x1aSetWithdrawalMethodRequest\x12\x39\n\x06method\x18\x01 \x01(\x0b\x32).fiatgate.withdrawals.v1.WithdrawalMethod\"X\n\x1bSetWithdrawalMethodResponse\x12\x39\n\x06method\x18\x01 \x01(\x0b\x32).fiatgate.withdrawals.v1.WithdrawalMethod\"\xae\x01\n\x17\x43reateWithdrawalRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x1c\n\x14withdrawal_method_id\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\x0c\x61\x64\x64ress_memo\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61mount\x18\x05 \x01(\t\x12\x13\n\x0brequest_key\x18\x06 \x01(\tB\x0f\n\r_address_memo\"S\n\x18\x43reateWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"1\n\x18ProcessWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\"T\n\x19ProcessWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"J\n\x19\x43ompleteWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x16\n\x0e\x65xternal_tx_id\x18\x02 \x01(\t\"U\n\x1a\x43ompleteWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"A\n\x15\x46\x61ilWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x11\n\tsubstatus\x18\x02 \x01(\t\"Q\n\x16\x46\x61ilWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"A\n\x17\x43\x61ncelWithdrawalRequest\x12\x15\n\rwithdraw_uuid\x18\x01 \x01(\t\x12\x0f\n\x07\x62y_user\x18\x02 \x01(\x08\"S\n\x18\x43\x61ncelWithdrawalResponse\x12\x37\n\nwithdrawal\x18\x01 \x01(\x0b\x32#.fiatgate.withdrawals.v1.Withdrawal\"(\n\x11GetBalanceRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\"s\n\x12GetBalanceResponse\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x11\n\tavailable\x18\x02 \x01(\t\x12\x10\n\x08reserved\x18\x03 \x01(\t\x12\x10\n\x08\x63redited\x18\x04 \x01(\t\x12\x11\n\twithdrawn\x18\x05 \x01(\t\"\x14\n\x12\x43heckLedgerRequest\"Y\n\x13\x43heckLedgerResponse\x12\x11\n\ttransfers\x18\x01 \x01(\x03\x12\x10\n\x08\x61\x63\x63ounts\x18\x02 \x01(\x03\x12\x0b\n\x03sum\x18\x03 \x01(\t\x12\x10\n\x08problems\x18\x04 \x03(\t\"=\n\x12ListCreditsRequest\x12\x18\n\x10\x61\x66ter_invoice_id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"G\n\x13ListCreditsResponse\x12\x30\n\x07\x63redits\x18\x01 \x03(\x0b\x32\x1f.fiatgate.withdrawals.v1.Credit\"A\n\x06\x43redit\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\t*\xb2\x01\n\x10WithdrawalStatus\x12!\n\x1dWITHDRAWAL_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19WITHDRAWAL_STATUS_PENDING\x10\x01\x12\x1d\n\x19WITHDRAWAL_STATUS_SUCCESS\x10\x02\x12\x1c\n\x18WITHDRAWAL_STATUS_FAILED\x10\x03\x12\x1f\n\x1bWITHDRAWAL_STATUS_CANCELLED\x10\x04*P\n\tSortOrder\x12\x1a\n\x16SORT_ORDER_UNSPECIFIED\x10\x00\x12\x13\n\x0fSORT_ORDER_DESC\x10\x01\x12\x12\n\x0eSORT_ORDER_ASC\x10\x02\x32\xa0\x0c\n\x12WithdrawalsService\x12t\n\x0fListWithdrawals\x12/.fiatgate.withdrawals.v1.ListWithdrawalsRequest\x1a\x30.fiatgate.withdrawals.v1.ListWithdrawalsResponse\x12n\n\rGetWithdrawal\x12-.fiatgate.withdrawals.v1.GetWithdrawalRequest\x1a..fiatgate.withdrawals.v1.GetWithdrawalResponse\x12}\n\x12ListAllWithdrawals\x12\x32.fiatgate.withdrawals.v1.ListAllWithdrawalsRequest\x1a\x33.fiatgate.withdrawals.v1.ListAllWithdrawalsResponse\x12\x86\x01\n\x15ListWithdrawalMethods\x12\x35.fiatgate.withdrawals.v1.ListWithdrawalMethodsRequest\x1a\x36.fiatgate.withdrawals.v1.ListWithdrawalMethodsResponse\x12\x80\x01\n\x13SetWithdrawalMethod\x12\x33.fiatgate.withdrawals.v1.SetWithdrawalMethodRequest\x1a\x34.fiatgate.withdrawals.v1.SetWithdrawalMethodResponse\x12w\n\x10\x43reateWithdrawal\x12\x30.fiatgate.withdrawals.v1.CreateWithdrawalRequest\x1a\x31.fiatgate.withdrawals.v1.CreateWithdrawalResponse\x12z\n\x11ProcessWithdrawal\x12\x31.fiatgate.withdrawals.v1.ProcessWithdrawalRequest\x1a\x32.fiatgate.withdrawals.v1.ProcessWithdrawalResponse\x12}\n\x12\x43ompleteWithdrawal\x12\x32.fiatgate.withdrawals.v1.CompleteWithdrawalRequest\x1a\x33.fiatgate.withdrawals.v1.CompleteWithdrawalResponse\x12q\n\x0e\x46\x61ilWithdrawal\x12..fiatgate.withdrawals.v1.FailWithdrawalRequest\x1a/.fiatgate.withdrawals.v1.FailWithdrawalResponse\x12w\n\x10\x43\x61ncelWithdrawal\x12\x30.fiatgate.withdrawals.v1.CancelWithdrawalRequest\x1a\x31.fiatgate.withdrawals.v1.CancelWithdrawalResponse\x12\x65\n\nGetBalance\x12*.fiatgate.withdrawals.v1.GetBalanceRequest\x1a+.fiatgate.withdrawals.v1.GetBalanceResponse\x12h\n\x0b\x43heckLedger\x12+.fiatgate.withdrawals.v1.CheckLedgerRequest\x1a,.fiatgate.withdrawals.v1.CheckLedgerResponse\x12h\n\x0bListCredits\x12+.fiatgate.withdrawals.v1.ListCreditsRequest\x1a,.fiatgate.withdrawals.v1.ListCreditsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.withdrawals.v1.withdrawals_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_WITHDRAWALSTATUS']._serialized_start=2912
-  _globals['_WITHDRAWALSTATUS']._serialized_end=3090
-  _globals['_SORTORDER']._serialized_start=3092
-  _globals['_SORTORDER']._serialized_end=3172
+  _globals['_WITHDRAWALSTATUS']._serialized_start=3091
+  _globals['_WITHDRAWALSTATUS']._serialized_end=3269
+  _globals['_SORTORDER']._serialized_start=3271
+  _globals['_SORTORDER']._serialized_end=3351
   _globals['_WITHDRAWAL']._serialized_start=104
   _globals['_WITHDRAWAL']._serialized_end=628
   _globals['_WITHDRAWALMETHOD']._serialized_start=631
@@ -56,40 +56,44 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTWITHDRAWALMETHODSREQUEST']._serialized_end=1477
   _globals['_LISTWITHDRAWALMETHODSRESPONSE']._serialized_start=1479
   _globals['_LISTWITHDRAWALMETHODSRESPONSE']._serialized_end=1570
-  _globals['_CREATEWITHDRAWALREQUEST']._serialized_start=1573
-  _globals['_CREATEWITHDRAWALREQUEST']._serialized_end=1747
-  _globals['_CREATEWITHDRAWALRESPONSE']._serialized_start=1749
-  _globals['_CREATEWITHDRAWALRESPONSE']._serialized_end=1832
-  _globals['_PROCESSWITHDRAWALREQUEST']._serialized_start=1834
-  _globals['_PROCESSWITHDRAWALREQUEST']._serialized_end=1883
-  _globals['_PROCESSWITHDRAWALRESPONSE']._serialized_start=1885
-  _globals['_PROCESSWITHDRAWALRESPONSE']._serialized_end=1969
-  _globals['_COMPLETEWITHDRAWALREQUEST']._serialized_start=1971
-  _globals['_COMPLETEWITHDRAWALREQUEST']._serialized_end=2045
-  _globals['_COMPLETEWITHDRAWALRESPONSE']._serialized_start=2047
-  _globals['_COMPLETEWITHDRAWALRESPONSE']._serialized_end=2132
-  _globals['_FAILWITHDRAWALREQUEST']._serialized_start=2134
-  _globals['_FAILWITHDRAWALREQUEST']._serialized_end=2199
-  _globals['_FAILWITHDRAWALRESPONSE']._serialized_start=2201
-  _globals['_FAILWITHDRAWALRESPONSE']._serialized_end=2282
-  _globals['_CANCELWITHDRAWALREQUEST']._serialized_start=2284
-  _globals['_CANCELWITHDRAWALREQUEST']._serialized_end=2349
-  _globals['_CANCELWITHDRAWALRESPONSE']._serialized_start=2351
-  _globals['_CANCELWITHDRAWALRESPONSE']._serialized_end=2434
-  _globals['_GETBALANCEREQUEST']._serialized_start=2436
-  _globals['_GETBALANCEREQUEST']._serialized_end=2476
-  _globals['_GETBALANCERESPONSE']._serialized_start=2478
-  _globals['_GETBALANCERESPONSE']._serialized_end=2593
-  _globals['_CHECKLEDGERREQUEST']._serialized_start=2595
-  _globals['_CHECKLEDGERREQUEST']._serialized_end=2615
-  _globals['_CHECKLEDGERRESPONSE']._serialized_start=2617
-  _globals['_CHECKLEDGERRESPONSE']._serialized_end=2706
-  _globals['_LISTCREDITSREQUEST']._serialized_start=2708
-  _globals['_LISTCREDITSREQUEST']._serialized_end=2769
-  _globals['_LISTCREDITSRESPONSE']._serialized_start=2771
-  _globals['_LISTCREDITSRESPONSE']._serialized_end=2842
-  _globals['_CREDIT']._serialized_start=2844
-  _globals['_CREDIT']._serialized_end=2909
-  _globals['_WITHDRAWALSSERVICE']._serialized_start=3175
-  _globals['_WITHDRAWALSSERVICE']._serialized_end=4612
+  _globals['_SETWITHDRAWALMETHODREQUEST']._serialized_start=1572
+  _globals['_SETWITHDRAWALMETHODREQUEST']._serialized_end=1659
+  _globals['_SETWITHDRAWALMETHODRESPONSE']._serialized_start=1661
+  _globals['_SETWITHDRAWALMETHODRESPONSE']._serialized_end=1749
+  _globals['_CREATEWITHDRAWALREQUEST']._serialized_start=1752
+  _globals['_CREATEWITHDRAWALREQUEST']._serialized_end=1926
+  _globals['_CREATEWITHDRAWALRESPONSE']._serialized_start=1928
+  _globals['_CREATEWITHDRAWALRESPONSE']._serialized_end=2011
+  _globals['_PROCESSWITHDRAWALREQUEST']._serialized_start=2013
+  _globals['_PROCESSWITHDRAWALREQUEST']._serialized_end=2062
+  _globals['_PROCESSWITHDRAWALRESPONSE']._serialized_start=2064
+  _globals['_PROCESSWITHDRAWALRESPONSE']._serialized_end=2148
+  _globals['_COMPLETEWITHDRAWALREQUEST']._serialized_start=2150
+  _globals['_COMPLETEWITHDRAWALREQUEST']._serialized_end=2224
+  _globals['_COMPLETEWITHDRAWALRESPONSE']._serialized_start=2226
+  _globals['_COMPLETEWITHDRAWALRESPONSE']._serialized_end=2311
+  _globals['_FAILWITHDRAWALREQUEST']._serialized_start=2313
+  _globals['_FAILWITHDRAWALREQUEST']._serialized_end=2378
+  _globals['_FAILWITHDRAWALRESPONSE']._serialized_start=2380
+  _globals['_FAILWITHDRAWALRESPONSE']._serialized_end=2461
+  _globals['_CANCELWITHDRAWALREQUEST']._serialized_start=2463
+  _globals['_CANCELWITHDRAWALREQUEST']._serialized_end=2528
+  _globals['_CANCELWITHDRAWALRESPONSE']._serialized_start=2530
+  _globals['_CANCELWITHDRAWALRESPONSE']._serialized_end=2613
+  _globals['_GETBALANCEREQUEST']._serialized_start=2615
+  _globals['_GETBALANCEREQUEST']._serialized_end=2655
+  _globals['_GETBALANCERESPONSE']._serialized_start=2657
+  _globals['_GETBALANCERESPONSE']._serialized_end=2772
+  _globals['_CHECKLEDGERREQUEST']._serialized_start=2774
+  _globals['_CHECKLEDGERREQUEST']._serialized_end=2794
+  _globals['_CHECKLEDGERRESPONSE']._serialized_start=2796
+  _globals['_CHECKLEDGERRESPONSE']._serialized_end=2885
+  _globals['_LISTCREDITSREQUEST']._serialized_start=2887
+  _globals['_LISTCREDITSREQUEST']._serialized_end=2948
+  _globals['_LISTCREDITSRESPONSE']._serialized_start=2950
+  _globals['_LISTCREDITSRESPONSE']._serialized_end=3021
+  _globals['_CREDIT']._serialized_start=3023
+  _globals['_CREDIT']._serialized_end=3088
+  _globals['_WITHDRAWALSSERVICE']._serialized_start=3354
+  _globals['_WITHDRAWALSSERVICE']._serialized_end=4922
 # @@protoc_insertion_point(module_scope)

@@ -158,13 +158,17 @@ class WithdrawalMethod(_message.Message):
     MEMO_ALLOWED_FIELD_NUMBER: _builtins.int
     ENABLED_FIELD_NUMBER: _builtins.int
     method_id: _builtins.int
+    """Given by the service, from 1 on. Not taken from SetWithdrawalMethod."""
     code: _builtins.str
-    """"USDT-TRC20"."""
+    """"USDT-TRC20"; 1 to 64 characters of A-Z, a-z, 0-9, - and _."""
     network: _builtins.str
     """"TRC20", "ERC20", "TON", ...: decides how an address is checked."""
     name: _builtins.str
+    """1 to 128 printable characters."""
     network_fee: _builtins.str
+    """From 0 on."""
     min_amount: _builtins.str
+    """Of a withdrawal, the fee included; above the fee, at most 10^12."""
     memo_allowed: _builtins.bool
     """Whether a memo may be given."""
     enabled: _builtins.bool
@@ -370,6 +374,46 @@ class ListWithdrawalMethodsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListWithdrawalMethodsResponse: _TypeAlias = ListWithdrawalMethodsResponse  # noqa: Y015
+
+@_typing.final
+class SetWithdrawalMethodRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def method(self) -> Global___WithdrawalMethod: ...
+    def __init__(
+        self,
+        *,
+        method: Global___WithdrawalMethod | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetWithdrawalMethodRequest: _TypeAlias = SetWithdrawalMethodRequest  # noqa: Y015
+
+@_typing.final
+class SetWithdrawalMethodResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def method(self) -> Global___WithdrawalMethod: ...
+    def __init__(
+        self,
+        *,
+        method: Global___WithdrawalMethod | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetWithdrawalMethodResponse: _TypeAlias = SetWithdrawalMethodResponse  # noqa: Y015
 
 @_typing.final
 class CreateWithdrawalRequest(_message.Message):

@@ -58,6 +58,11 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsResponse.FromString,
                 _registered_method=True)
+        self.SetWithdrawalMethod = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/SetWithdrawalMethod',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodResponse.FromString,
+                _registered_method=True)
         self.CreateWithdrawal = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/CreateWithdrawal',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CreateWithdrawalRequest.SerializeToString,
@@ -130,6 +135,14 @@ class WithdrawalsServiceServicer:
 
     def ListWithdrawalMethods(self, request, context):
         """By id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetWithdrawalMethod(self, request, context):
+        """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
+        keep the fee they were made with.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -217,6 +230,11 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.ListWithdrawalMethods,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsResponse.SerializeToString,
+            ),
+            'SetWithdrawalMethod': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetWithdrawalMethod,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodResponse.SerializeToString,
             ),
             'CreateWithdrawal': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateWithdrawal,
@@ -371,6 +389,33 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/ListWithdrawalMethods',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetWithdrawalMethod(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/SetWithdrawalMethod',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.SetWithdrawalMethodResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,10 @@ class WithdrawalsServiceStub:
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]
     """By id."""
+    SetWithdrawalMethod: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]
+    """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
+    keep the fee they were made with.
+    """
     CreateWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CreateWithdrawalRequest, _withdrawals_pb2.CreateWithdrawalResponse]
     """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
     WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
@@ -86,6 +90,10 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]  # type: ignore[assignment]
     """By id."""
+    SetWithdrawalMethod: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]  # type: ignore[assignment]
+    """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
+    keep the fee they were made with.
+    """
     CreateWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CreateWithdrawalRequest, _withdrawals_pb2.CreateWithdrawalResponse]  # type: ignore[assignment]
     """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
     WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
@@ -148,6 +156,16 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListWithdrawalMethodsResponse, _abc.Awaitable[_withdrawals_pb2.ListWithdrawalMethodsResponse]]:
         """By id."""
+
+    @_abc_1.abstractmethod
+    def SetWithdrawalMethod(
+        self,
+        request: _withdrawals_pb2.SetWithdrawalMethodRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.SetWithdrawalMethodResponse, _abc.Awaitable[_withdrawals_pb2.SetWithdrawalMethodResponse]]:
+        """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
+        keep the fee they were made with.
+        """
 
     @_abc_1.abstractmethod
     def CreateWithdrawal(

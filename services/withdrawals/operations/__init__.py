@@ -13,11 +13,11 @@ from services.withdrawals.operations.books import (
     list_credits,
 )
 from services.withdrawals.operations.creating import create_withdrawal
+from services.withdrawals.operations.methods import list_withdrawal_methods, set_withdrawal_method
 from services.withdrawals.operations.reading import (
     Page,
     get_withdrawal,
     list_all_withdrawals,
-    list_withdrawal_methods,
     list_withdrawals,
 )
 from services.withdrawals.operations.stepping import (
@@ -44,4 +44,5 @@ __all__ = [
     "list_withdrawal_methods",
     "list_withdrawals",
     "process_withdrawal",
+    "set_withdrawal_method",
 ]

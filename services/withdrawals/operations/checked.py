@@ -1,17 +1,23 @@
 """Values from outside, checked: what each returns is of the documented form, or VALIDATION_ERROR was raised."""
 
+import re
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from kit.ids import parse_id
 from kit.money import parse_decimal, round_down
 from services.withdrawals import errors
+from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import (
     MAX_ADDRESS_CHARACTERS,
     MAX_MEMO_CHARACTERS,
     MAX_TX_ID_CHARACTERS,
+    METHOD_NAME_MAX_CHARACTERS,
     USDT_PLACES,
 )
+
+_METHOD_CODE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
 
 
 def uuid(field: str, text: str) -> UUID:
@@ -21,15 +27,36 @@ def uuid(field: str, text: str) -> UUID:
     return parsed
 
 
-def amount(text: str) -> Decimal:
-    """A number of USDT with at most 6 decimals, below zero too: the bounds are the method's."""
+def amount(text: str, *, field: str = "amount") -> Decimal:
+    """A number of USDT with at most 6 decimals, below zero too: the bounds are the caller's."""
     try:
         value = parse_decimal(text)
     except ValueError:
-        raise errors.field_invalid("amount", "Expected digits, with at most 6 decimals") from None
+        raise errors.field_invalid(field, "Expected digits, with at most 6 decimals") from None
     if value != round_down(value, USDT_PLACES):
-        raise errors.field_invalid("amount", "USDT has at most 6 decimals")
+        raise errors.field_invalid(field, "USDT has at most 6 decimals")
     return value
+
+
+def method_code(text: str) -> str:
+    if not _METHOD_CODE(text):
+        message = "A method code has 1 to 64 characters of A-Z, a-z, 0-9, - and _"
+        raise errors.field_invalid("method.code", message)
+    return text
+
+
+def method_name(text: str) -> str:
+    """A text for people: not blank, nothing unprintable."""
+    if not text.strip() or len(text) > METHOD_NAME_MAX_CHARACTERS or not text.isprintable():
+        message = f"Expected 1 to {METHOD_NAME_MAX_CHARACTERS} printable characters"
+        raise errors.field_invalid("method.name", message)
+    return text
+
+
+def network(text: str) -> str:
+    if text not in NETWORKS:
+        raise errors.field_invalid("method.network", f"Expected one of {', '.join(sorted(NETWORKS))}")
+    return text
 
 
 def address(text: str) -> str:

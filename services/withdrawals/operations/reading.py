@@ -7,7 +7,7 @@ from typing import Final
 from kit.ids import parse_id
 from services.withdrawals import errors
 from services.withdrawals.domain import WithdrawalStatus
-from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.models import Withdrawal
 from services.withdrawals.operations import checked
 from services.withdrawals.store import withdrawals
 from services.withdrawals.wiring import Deps
@@ -79,9 +79,3 @@ def list_all_withdrawals(
     limit = checked.limit(limit, most=MAX_LIMIT, default=DEFAULT_LIMIT)
     with deps.db.transaction() as tx:
         return withdrawals.newest(tx, merchant_id=merchant, status=status, limit=limit)
-
-
-def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
-    """All methods by id, those switched off too."""
-    with deps.db.transaction() as tx:
-        return withdrawals.methods(tx)

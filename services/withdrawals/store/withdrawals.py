@@ -18,6 +18,12 @@ def methods(tx: Session) -> Sequence[WithdrawalMethod]:
     return tx.scalars(select(WithdrawalMethod).order_by(WithdrawalMethod.id)).all()
 
 
+def methods_to_change(tx: Session) -> Sequence[WithdrawalMethod]:
+    """All, by id; nobody else changes or adds any until this transaction ends, while withdrawals go on."""
+    tx.execute(text("LOCK TABLE withdrawal_methods IN SHARE ROW EXCLUSIVE MODE"))
+    return methods(tx)
+
+
 def enabled_method(tx: Session, method_id: int) -> WithdrawalMethod | None:
     return tx.scalar(
         select(WithdrawalMethod).where(WithdrawalMethod.id == method_id, WithdrawalMethod.enabled)

@@ -1,0 +1,56 @@
+"""The ways out, as operators keep them."""
+
+from collections.abc import Sequence
+
+from services.withdrawals import errors
+from services.withdrawals.domain import MAX_AMOUNT
+from services.withdrawals.models import WithdrawalMethod
+from services.withdrawals.operations import checked
+from services.withdrawals.store import withdrawals
+from services.withdrawals.wiring import Deps
+
+
+def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
+    """All methods by id, those switched off too."""
+    with deps.db.transaction() as tx:
+        return withdrawals.methods(tx)
+
+
+def set_withdrawal_method(
+    deps: Deps,
+    *,
+    code: str,
+    network: str,
+    name: str,
+    network_fee: str,
+    min_amount: str,
+    memo_allowed: bool,
+    enabled: bool,
+) -> WithdrawalMethod:
+    """Creates the method of this code or replaces its options, all but its network.
+
+    Withdrawals there are keep network and fee as they were. Raises VALIDATION_ERROR.
+    """
+    fee = checked.amount(network_fee, field="method.network_fee")
+    least = checked.amount(min_amount, field="method.min_amount")
+    if fee < 0:
+        raise errors.field_invalid("method.network_fee", "Expected 0 or more")
+    if not fee < least <= MAX_AMOUNT:
+        raise errors.field_invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
+    given = WithdrawalMethod(
+        code=checked.method_code(code),
+        network=checked.network(network),
+        name=checked.method_name(name),
+        network_fee=fee,
+        min_amount=least,
+        memo_allowed=memo_allowed,
+        enabled=enabled,
+    )
+    with deps.db.transaction() as tx:
+        known = {method.code: method for method in withdrawals.methods_to_change(tx)}
+        before = known.get(given.code)
+        given.id = before.id if before else max((method.id for method in known.values()), default=0) + 1
+        if before and before.network != given.network:
+            message = f"{given.code} is of {before.network}; another network needs a method of its own"
+            raise errors.field_invalid("method.network", message)
+        return tx.merge(given)
