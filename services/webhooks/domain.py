@@ -3,6 +3,7 @@
 import hmac
 import json
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -94,12 +95,15 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def destination_of(url: str) -> str:
-    """host:port, lower-case: what of a merchant shares slots, so that one endpoint that hangs delays only itself."""
+    """host:port, lower-case: what of a merchant shares slots, so that one endpoint that hangs delays only itself.
+
+    It is logged, so nothing of user, path and query, where merchants keep secrets, is in it.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     except ValueError:  # never sendable, but its event and its failures belong into the history all the same
-        return url
+        return re.split("[/?#]", url.partition("//")[2])[0].rpartition("@")[2]
     return f"{parts.hostname or ''}:{port}"
 
 

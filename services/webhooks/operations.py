@@ -1,19 +1,21 @@
 """What the service does: one public function per RPC and per consumed fact."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
 from sqlalchemy.orm import Session
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from kit.db import retry_conflicts, wake_after_commit
-from kit.errors import Refused
 from kit.ids import new_id, parse_id
+from kit.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
-from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
+from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
 from services.webhooks.models import Event
 from services.webhooks.store import claims, events, retention
@@ -27,6 +29,8 @@ CHECK_MAX_INVOICES = 1000
 STUCK_MAX_EVENTS = 1000
 STUCK_DEFAULT_EVENTS = 100
 STUCK_DEFAULT_SECONDS = 60
+RECORD_SECONDS = 5.0
+"""How long a resend waits for a database that went away after the request: a restart takes less."""
 PRUNE_ROWS = 1000
 PRUNE_BATCHES_PER_CALL = 20
 PRUNE_MOST_DAYS = 36_500
@@ -93,12 +97,14 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
 
     A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
     as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order, and
-    DB_UNAVAILABLE while merchants is away or too many resends wait for their receivers.
+    DB_UNAVAILABLE while merchants is away or too many resends wait for their receivers; also when the request went out
+    and the database then stayed away: the attempt is missing from the history, and what was pending is sent again once
+    its lease has run out.
     """
     merchant, invoice = _id("merchant_id", merchant_id), _id("invoice_id", invoice_id)
     claimed = _claim_latest(deps, merchant_id=merchant, invoice_id=invoice)
     outcome = _attempt(deps, claimed)
-    recorded = deps.recorder.record([outcome])
+    recorded = _recorded(deps, outcome)
     # The event may have become due meanwhile, and the engine had to pass it over.
     deps.wake.set()
     if not recorded:  # this process slept through its lease; what the later claim did stands
@@ -130,20 +136,37 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID, invoice_id: UUID) -> Claimed
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
-    """Send it; when that can't even begin, give the claim back."""
+    """Send it; whatever keeps it from an outcome gives the claim back."""
     if not deps.resend_slots.acquire(blocking=False):
         _release(deps, claimed)
         raise errors.resend_busy()
     try:
         key = (claimed.merchant_id, claimed.key_id)
-        try:
-            secret = deps.merchants.signing_secrets([key]).get(key)
-        except Refused:
-            _release(deps, claimed)
-            raise
+        secret = deps.merchants.signing_secrets([key]).get(key)
         return deps.courier.send(Shipment(claimed, secret))
+    except BaseException:
+        with suppress(Outage):  # its lease runs out by itself, and what failed first is what has to be told
+            _release(deps, claimed)
+        raise
     finally:
         deps.resend_slots.release()
+
+
+def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
+    """Written down, if the database comes back in time: the receiver may have shipped something by now."""
+    trying = Retrying(
+        retry=retry_if_exception_type(Outage),
+        stop=stop_after_delay(RECORD_SECONDS),
+        wait=wait_random_exponential(multiplier=0.1, max=1),
+        reraise=True,
+    )
+    try:
+        return trying(deps.recorder.record, [outcome])
+    except Outage:
+        log.error(
+            "webhook_resend_unrecorded", event_id=outcome.claimed.event_id, http_status=outcome.http_status
+        )
+        raise
 
 
 def _release(deps: Deps, claimed: Claimed) -> None:

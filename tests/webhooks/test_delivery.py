@@ -460,7 +460,7 @@ def test_a_delivery_whose_result_met_a_database_that_was_away_is_written_later_a
     with house.engine():
         invoice_id = house.queue(receiver.url())
         receiver.wait_for(1)
-        _flush(house)
+        house.flush()
         postgres.kill()
         try:
             house.wait(lambda: "Unavailable" in _detail(house), "the outage to be noticed")
@@ -469,13 +469,6 @@ def test_a_delivery_whose_result_met_a_database_that_was_away_is_written_later_a
         house.wait_for_status(invoice_id, "success")
     assert len(receiver.received()) == 1
     assert house.event(invoice_id).auto_attempts == 1
-
-
-def _flush(house: House) -> None:
-    """The tests' PostgreSQL commits without waiting for the disk, and what it had not written a kill undoes."""
-    with house.deps.db.transaction() as tx:
-        tx.execute(text("SET LOCAL synchronous_commit = on"))
-        tx.execute(text("UPDATE events SET updated_at = updated_at"))
 
 
 def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_written(

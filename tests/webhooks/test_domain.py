@@ -85,10 +85,12 @@ def test_the_signature_is_the_hex_hmac_of_timestamp_period_and_body() -> None:
         ("http://127.0.0.1:8080/a", "127.0.0.1:8080"),
         ("http://shop.example.com/", "shop.example.com:80"),
         ("https://[2001:DB8::1]/", "2001:db8::1:443"),
-        ("https://shop.example.com:99999/", "https://shop.example.com:99999/"),
+        ("https://me:secret@shop.example.com:99999/hook?token=secret", "shop.example.com:99999"),
+        ("https://me:secret@[::1/hook?token=secret#secret", "[::1"),
+        ("no address", ":0"),
     ],
 )
-def test_the_destination_is_host_and_port(url: str, destination: str) -> None:
+def test_the_destination_is_host_and_port_and_tells_nothing_else(url: str, destination: str) -> None:
     assert destination_of(url) == destination
 
 

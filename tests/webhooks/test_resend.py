@@ -1,17 +1,22 @@
 """The manual resend (SPEC, Manual resend): one attempt, now, beside the automatic schedule."""
 
+import errno
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+import uvloop
 
+from kit.db import DatabaseUnavailable
 from kit.errors import Refused
 from kit.ids import new_id
+from services.webhooks import operations
 from services.webhooks.delivery.sender import NO_KEY_ERROR
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
+from tests.support.servers import PostgresServer
 from tests.webhooks.house import House
 
 
@@ -213,6 +218,65 @@ def test_while_merchants_is_away_a_resend_is_refused_and_the_event_is_free_again
     assert _reason(refusal) == "DB_UNAVAILABLE"
     assert house.event(invoice_id).locked_at is None
     assert house.resend(invoice_id).outcome.succeeded
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_resend_that_could_not_begin_leaves_the_event_free(
+    house: House, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoice_id = house.queue(receiver.url())
+    with monkeypatch.context() as patched:
+        patched.setattr(uvloop, "new_event_loop", _no_more_files)
+        with pytest.raises(RuntimeError, match="could not start"):
+            house.resend(invoice_id)
+    assert (house.event(invoice_id).locked_at, house.event(invoice_id).manual_attempts) == (None, 0)
+    assert house.resend(invoice_id).outcome.succeeded
+
+
+def _no_more_files() -> None:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_a_resend_whose_result_met_a_database_that_was_away_is_written_when_it_is_back(
+    make_house: Callable[..., House], receiver: Receiver, postgres: PostgresServer
+) -> None:
+    house = make_house()
+    receiver.answer(Answer(delay_seconds=0.5))
+    invoice_id = house.queue(receiver.url())
+    with ThreadPoolExecutor(1) as threads:
+        resent = threads.submit(house.resend, invoice_id)
+        receiver.wait_for(1)
+        house.flush()
+        postgres.kill()
+        try:
+            assert not wait([resent], timeout=0.7).done
+        finally:
+            postgres.start()
+        assert resent.result().outcome.succeeded
+    assert (house.event(invoice_id).status, len(house.attempts(invoice_id))) == ("success", 1)
+
+
+def test_a_resend_whose_result_met_a_database_that_stayed_away_says_so(
+    make_house: Callable[..., House],
+    receiver: Receiver,
+    postgres: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operations, "RECORD_SECONDS", 0.5)
+    house = make_house()
+    receiver.answer(Answer(delay_seconds=0.5))
+    invoice_id = house.queue(receiver.url())
+    with ThreadPoolExecutor(1) as threads:
+        resent = threads.submit(house.resend, invoice_id)
+        receiver.wait_for(1)
+        house.flush()
+        postgres.kill()
+        try:
+            with pytest.raises(DatabaseUnavailable):
+                resent.result()
+        finally:
+            postgres.start()
+    assert (house.event(invoice_id).status, house.attempts(invoice_id)) == ("pending", [])
 
 
 def test_resends_that_wait_for_receivers_leave_threads_for_others(

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import structlog
@@ -146,7 +146,7 @@ class _Run:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
         self._worker = worker_name()
         self._looked_at = parts.clock.now()
-        self._look_at_all_at = 0.0
+        self._look_at_all_seconds = 0.0
 
     async def run(self) -> None:
         self._parts.wake.attach()
@@ -198,7 +198,7 @@ class _Run:
         """Most looks see only what became due since the one before, some see all (`LOOK_AT_ALL_SECONDS`)."""
         started = monotonic_seconds()
         now = self._parts.clock.now()
-        at_all = started >= self._look_at_all_at
+        at_all = started >= self._look_at_all_seconds
         since = None if at_all else min(now, self._looked_at) - LOOK_BACK
 
         def look() -> list[LaneKey]:
@@ -209,7 +209,7 @@ class _Run:
         self._looked_at = now
         if at_all:
             ended = monotonic_seconds()
-            self._look_at_all_at = ended + max(LOOK_AT_ALL_SECONDS, LOOK_AT_ALL_REST * (ended - started))
+            self._look_at_all_seconds = ended + max(LOOK_AT_ALL_SECONDS, LOOK_AT_ALL_REST * (ended - started))
 
     def _claim_batch(self, rooms: Rooms) -> list[Claimed]:
         now = self._parts.clock.now()
@@ -232,12 +232,13 @@ class _Run:
     async def _seconds_until_due(self) -> float:
         now = self._parts.clock.now()
 
-        def ask() -> float:
+        def ask() -> datetime | None:
             with self._parts.db.autocommit() as connection:
-                at = claims.next_due_at(connection, now=now)
-            return POLL_SECONDS if at is None else (at - now).total_seconds()
+                return claims.next_due_at(connection, now=now)
 
-        return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, await self._in_thread(ask)))
+        at = await self._in_thread(ask)
+        seconds = POLL_SECONDS if at is None else (at - now).total_seconds()
+        return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, seconds))
 
     # -- send
 

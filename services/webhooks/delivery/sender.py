@@ -9,7 +9,7 @@ from kit.clock import Clock, monotonic_seconds
 from kit.egress import client
 from kit.egress.client import Egress, EgressError
 from services.webhooks.delivery.stages import Answer, Outcome, Shipment
-from services.webhooks.domain import is_success, signature
+from services.webhooks.domain import destination_of, is_success, signature
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +71,8 @@ class Sender:
             return None, str(failure)
         except Exception as failure:
             # Counted like any failure: an event that breaks us must reach its end as well, and not be tried for ever.
-            log.error("webhook_attempt_broke", url=url, exc_info=failure)
+            # Not the URL: merchants keep secrets in theirs.
+            log.error("webhook_attempt_broke", destination=destination_of(url), exc_info=failure)
             return None, "not sent: internal error"
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 
