@@ -180,10 +180,17 @@ class Database:
             connection.execute(text("SELECT 1"))
 
     def pool_use(self) -> dict[str, int]:
-        """Connections of the pool now: `in_use`, `idle` ones that are open, and the `limit` of both together."""
+        """Connections now. Of the pool: `in_use`, `idle` ones that are open, and the `limit` of both together. Besides
+        them `prepared`: those of the threads that have run hot statements.
+        """
         pool = self._engine.pool
         assert isinstance(pool, QueuePool)
-        return {"in_use": pool.checkedout(), "idle": pool.checkedin(), "limit": pool.size()}
+        return {
+            "in_use": pool.checkedout(),
+            "idle": pool.checkedin(),
+            "limit": pool.size(),
+            "prepared": self._prepared.count,
+        }
 
     def dispose(self) -> None:
         """Close the pooled connections and those of the hot statements."""

@@ -66,6 +66,11 @@ class PreparedConnections:
             self._all.add(own.connection)
         return own.one_or_none(statement, values)
 
+    @property
+    def count(self) -> int:
+        """How many are open now."""
+        return sum(not connection.closed for connection in list(self._all))
+
     def close(self) -> None:
         """Close all of them; a thread that calls again gets a new one."""
         for connection in list(self._all):

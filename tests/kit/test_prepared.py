@@ -146,3 +146,14 @@ def test_a_restart_of_postgresql_costs_no_hot_statement(db: Database, postgres: 
     assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
     postgres.restart()
     assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+
+
+def test_connections_of_hot_statements_are_counted_beside_the_pool(db: Database) -> None:
+    before = db.pool_use()
+    assert before["prepared"] == 0
+    db.one_or_none(_DOUBLE, {"number": 1})
+    with ThreadPoolExecutor(1) as another:
+        another.submit(db.one_or_none, _DOUBLE, {"number": 1}).result(10)
+        assert db.pool_use() == before | {"prepared": 2}
+    db.dispose()
+    assert db.pool_use()["prepared"] == 0
