@@ -231,6 +231,28 @@ class NewInvoice:
 
 
 @dataclass(frozen=True, slots=True)
+class NewDeal:
+    """What the choice of a method makes of an invoice; the requisite it takes is found when it is stored."""
+
+    id: UUID
+    invoice_id: UUID
+    merchant_id: UUID
+    method_code: str
+    method_name: str
+    currency_code: str
+    currency_decimals: int
+    invoice_amount: Decimal
+    amount_fiat: Decimal
+    conversion_rate: Decimal
+    client_percent: Decimal
+    merchant_percent: Decimal
+    created_at: datetime
+    expires_at: datetime
+    status: DealStatus = AWAITING_PAYMENT.status
+    sub_status: str = AWAITING_PAYMENT.sub_status
+
+
+@dataclass(frozen=True, slots=True)
 class CreationFacts:
     """What the database knew at the moment of the insert, and whether it took place."""
 

@@ -23,6 +23,7 @@ from services.invoices.domain import (
     DealState,
     DealStatus,
     InvoiceStatus,
+    NewDeal,
     ProofKind,
     Trigger,
 )
@@ -194,7 +195,8 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                         tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
                     )
                     tx.flush()  # the old deal must be closed before the new one takes the invoice's only place
-                _insert_deal(tx, invoice, quote, now)
+                if not store.open_deal(tx, _new_deal(invoice, quote, now), actor=lifecycle.BY_CUSTOMER):
+                    raise errors.no_available_requisites()
                 lifecycle.tell(tx, deps, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -210,36 +212,23 @@ def _require_replaceable(invoice: Invoice, deal: Deal, now: datetime) -> None:
         raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
 
 
-def _insert_deal(tx: Session, invoice: Invoice, quote: Quote, now: datetime) -> None:
-    amount_fiat = domain.customer_amount(invoice.amount, quote.client_percent, quote.decimals)
-    requisite = store.free_requisite(tx, quote.method_code, amount_fiat)
-    if requisite is None:
-        raise errors.no_available_requisites()
-    requisite.open_deals += 1
-    requisite.last_used_at = now
-    deal = Deal(
+def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
+    return NewDeal(
         id=new_id(),
         invoice_id=invoice.id,
         merchant_id=invoice.merchant_id,
-        status=AWAITING_PAYMENT.status,
-        sub_status=AWAITING_PAYMENT.sub_status,
         method_code=quote.method_code,
         method_name=quote.method_name,
         currency_code=quote.currency_code,
         currency_decimals=quote.decimals,
         invoice_amount=invoice.amount,
-        amount_fiat=amount_fiat,
+        amount_fiat=domain.customer_amount(invoice.amount, quote.client_percent, quote.decimals),
         conversion_rate=quote.rate,
         client_percent=quote.client_percent,
         merchant_percent=quote.merchant_percent,
-        requisite_id=requisite.id,
         created_at=now,
         expires_at=now + quote.payment_time,
     )
-    tx.add(deal)
-    tx.flush()
-    invoice.deal_id = deal.id
-    lifecycle.remember(tx, deal, now=now, actor=lifecycle.BY_CUSTOMER)
 
 
 def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:

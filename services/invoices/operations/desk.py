@@ -11,12 +11,12 @@ from kit.db import retry_conflicts
 from kit.ids import new_id
 from services.invoices import domain, errors, store
 from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
-from services.invoices.models import Requisite
+from services.invoices.models import Deal, Requisite
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import InvoiceView
 from services.invoices.wiring import Deps
 
-DealRow = Row[Any]
+DealRow = Row[Any] | Deal
 RequisiteRow = Row[Any]
 
 
@@ -107,11 +107,7 @@ def _step(
             note=fields.note(note),
             adjusted_amount=adjusted_amount,
         )
-        tx.flush()
-        row = store.deal_row(tx, id)
-    if row is None:
-        raise errors.deal_not_found()
-    return row
+    return deal
 
 
 def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:

@@ -13,7 +13,7 @@ from kit.ids import new_id
 from kit.outbox import announce
 from services.invoices import domain, errors, events, store
 from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
-from services.invoices.models import Deal, DealTransition, Invoice, Outbox
+from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.wiring import Deps
 
 BY_TIME = "time"
@@ -39,8 +39,7 @@ def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
 
 def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
     """The deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
-    invoice_id = store.deal_invoice_id(tx, deal_id)
-    invoice = store.locked_invoice(tx, invoice_id) if invoice_id else None
+    invoice = store.locked_invoice_of_deal(tx, deal_id)
     deal = store.deal(tx, deal_id)
     if invoice is None or deal is None:
         raise errors.deal_not_found()
@@ -113,7 +112,7 @@ def advance(
     if step.target.status not in domain.OPEN_DEAL_STATUSES:
         deal.finished_at = now
         store.release_requisite(tx, deal.requisite_id)
-    remember(tx, deal, now=now, actor=actor, note=note)
+    store.remember(tx, deal, now=now, actor=actor, note=note)
     tell(tx, deps, invoice)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now)
@@ -122,15 +121,6 @@ def advance(
 def tell(tx: Session, deps: Deps, invoice: Invoice) -> None:
     """Let the customer's page know, once it is committed."""
     wake_after_commit(tx, events.Changed(deps.bus, invoice.id))
-
-
-def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str = "") -> None:
-    """Write the deal's present state into its history."""
-    tx.add(
-        DealTransition(
-            deal_id=deal.id, at=now, status=deal.status, sub_status=deal.sub_status, actor=actor, note=note
-        )
-    )
 
 
 def finish(

@@ -9,6 +9,7 @@ from kit.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.proto import timestamp_from
 from services.invoices import errors
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
+from services.invoices.models import Deal
 from services.invoices.store import InvoiceView
 
 
@@ -47,7 +48,7 @@ class _DealOfView:
         return getattr(self._view, f"deal_{name}")
 
 
-def deal_to_message(deal: Row[Any] | _DealOfView) -> pb.Deal:
+def deal_to_message(deal: Row[Any] | Deal | _DealOfView) -> pb.Deal:
     return pb.Deal(
         deal_id=str(deal.id),
         invoice_id=str(deal.invoice_id),

@@ -2,30 +2,31 @@
 
 from collections import namedtuple
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, literal, select, text, update
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import Session
 
 from kit.db import Database
 from kit.prepared import Prepared
-from services.invoices.domain import DealStatus
-from services.invoices.models import Deal, DealTransition, Requisite, Switch
+from services.invoices.domain import DealStatus, NewDeal
+from services.invoices.models import DEAL_IS_OPEN, Base, Deal, DealTransition, Requisite, Switch
+
+_tables = Base.metadata.tables
+
+# The statements of a purchase are made once: to make one anew costs as much as to run it.
+
+_DEAL = select(Deal).where(Deal.id == bindparam("id")).execution_options(populate_existing=True)
 
 
 def deal(tx: Session, deal_id: UUID) -> Deal | None:
     """The deal as it is now: ask only under its invoice's lock when it's going to change."""
-    return tx.get(Deal, deal_id, populate_existing=True)
-
-
-def deal_invoice_id(connection: Connection | Session, deal_id: UUID) -> UUID | None:
-    return connection.execute(select(Deal.invoice_id).where(Deal.id == deal_id)).scalar_one_or_none()
+    return tx.execute(_DEAL, {"id": deal_id}).scalar_one_or_none()
 
 
 _DEALS = select(*Deal.__table__.columns)
@@ -38,6 +39,15 @@ def deal_row(connection: Connection | Session, deal_id: UUID) -> Row[Any] | None
 def newest_deals(connection: Connection, status: DealStatus | None, limit: int) -> Sequence[Row[Any]]:
     query = _DEALS if status is None else _DEALS.where(Deal.status == status)
     return connection.execute(query.order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)).all()
+
+
+_REMEMBER = insert(_tables["deal_transitions"])
+
+
+def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
+    """Write the deal's present state into its history."""
+    row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
+    tx.execute(_REMEMBER, row | {"actor": actor, "note": note})
 
 
 def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
@@ -76,50 +86,75 @@ def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[
 # -- requisites
 
 
+_QUEUE = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :method_code, 0))")
+
+
 def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
     """Let customers who choose these methods in one after the other, so that each sees what the one before took.
 
     Who changes from one method to another queues for both at once and always in the same order: two who change in
-    opposite directions would otherwise each hold the requisite that the other one waits for.
+    opposite directions would otherwise each hold the requisite that the other one waits for. Queue as late as possible:
+    the others wait until the commit.
     """
     for code in sorted(method_codes):
-        tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"requisites:{code}", 0))))
+        tx.execute(_QUEUE, {"method_code": code})
 
 
-def free_requisite(tx: Session, method_code: str, amount_fiat: Decimal) -> Requisite | None:
-    """The requisite of the method that was used longest ago, has capacity and no open deal of this amount; locked.
+# One round trip, for others wait behind it: the requisite of the method that was used longest ago, has room and no open
+# deal of this amount; the deal, its place in the invoice, and the first line of its history.
+_OPEN_DEAL = text(f"""
+WITH taken AS (
+    UPDATE requisites SET open_deals = open_deals + 1, last_used_at = :created_at
+    WHERE id = (
+        SELECT id FROM requisites
+        WHERE method_code = :method_code AND enabled AND open_deals < max_deals
+          AND NOT EXISTS (
+              SELECT FROM deals WHERE requisite_id = requisites.id AND amount_fiat = :amount_fiat AND {DEAL_IS_OPEN}
+          )
+        ORDER BY last_used_at NULLS FIRST, id
+        LIMIT 1
+        FOR UPDATE
+    )
+    RETURNING id
+), opened AS (
+    INSERT INTO deals (
+        id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code, currency_decimals,
+        invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, requisite_id, created_at,
+        expires_at
+    )
+    SELECT :id, :invoice_id, :merchant_id, :status, :sub_status, :method_code, :method_name, :currency_code,
+        :currency_decimals, :invoice_amount, :amount_fiat, :conversion_rate, :client_percent, :merchant_percent,
+        taken.id, :created_at, :expires_at
+    FROM taken
+    RETURNING id, invoice_id, status, sub_status
+), placed AS (
+    UPDATE invoices SET deal_id = opened.id FROM opened WHERE invoices.id = opened.invoice_id
+), remembered AS (
+    INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+    SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
+)
+SELECT id FROM opened
+""")  # noqa: S608  DEAL_IS_OPEN is a constant of the models
 
-    Ask only between `queue_for_requisites` and the end of the transaction. The partial unique index on deals would
-    catch what this misses.
+
+def open_deal(tx: Session, new: NewDeal, *, actor: str) -> bool:
+    """Open it as the invoice's newest deal, on a requisite that has room for it; false when none has.
+
+    Ask only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial unique
+    index on deals would catch what this misses.
     """
-    same_amount_open = (
-        select(Deal.id)
-        .where(
-            Deal.requisite_id == Requisite.id,
-            Deal.amount_fiat == amount_fiat,
-            Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL]),
-        )
-        .exists()
-    )
-    query = (
-        select(Requisite)
-        .where(
-            Requisite.method_code == method_code,
-            Requisite.enabled,
-            Requisite.open_deals < Requisite.max_deals,
-            ~same_amount_open,
-        )
-        .order_by(Requisite.last_used_at.asc().nulls_first(), Requisite.id)
-        .limit(1)
-        .with_for_update()
-    )
-    return tx.execute(query).scalar_one_or_none()
+    return tx.execute(_OPEN_DEAL, {**asdict(new), "actor": actor}).one_or_none() is not None
+
+
+_RELEASE = (
+    update(_tables["requisites"])
+    .where(Requisite.id == bindparam("requisite_id"))
+    .values(open_deals=Requisite.open_deals - 1)
+)
 
 
 def release_requisite(tx: Session, requisite_id: UUID) -> None:
-    tx.execute(
-        update(Requisite).where(Requisite.id == requisite_id).values(open_deals=Requisite.open_deals - 1)
-    )
+    tx.execute(_RELEASE, {"requisite_id": requisite_id})
 
 
 def requisite(connection: Connection | Session, requisite_id: UUID) -> Row[Any] | None:
@@ -167,7 +202,7 @@ def deals_enabled(connection: Connection | Session) -> bool:
 def set_deals_enabled(tx: Session, *, enabled: bool, actor: str, at: datetime) -> None:
     values = {"enabled": enabled, "changed_at": at, "actor": actor}
     tx.execute(
-        insert(Switch)
+        insert_or_update(Switch)
         .values(name="deals", **values)
         .on_conflict_do_update(index_elements=["name"], set_=values)
     )

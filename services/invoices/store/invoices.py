@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
@@ -233,10 +233,21 @@ def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tupl
 # -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock
 
 
+_INVOICE = select(Invoice).where(Invoice.id == bindparam("id"))
+_LOCKED = _INVOICE.with_for_update()
+_LOCKED_IF_FREE = _INVOICE.with_for_update(skip_locked=True)
+_OF_DEAL = select(Deal.invoice_id).where(Deal.id == bindparam("deal_id")).scalar_subquery()
+_LOCKED_OF_DEAL = select(Invoice).where(Invoice.id == _OF_DEAL).with_for_update()
+
+
 def locked_invoice(tx: Session, invoice_id: UUID, *, skip_locked: bool = False) -> Invoice | None:
     """None also when somebody else holds it and `skip_locked` says not to wait."""
-    query = select(Invoice).where(Invoice.id == invoice_id).with_for_update(skip_locked=skip_locked)
-    return tx.execute(query).scalar_one_or_none()
+    query = _LOCKED_IF_FREE if skip_locked else _LOCKED
+    return tx.execute(query, {"id": invoice_id}).scalar_one_or_none()
+
+
+def locked_invoice_of_deal(tx: Session, deal_id: UUID) -> Invoice | None:
+    return tx.execute(_LOCKED_OF_DEAL, {"deal_id": deal_id}).scalar_one_or_none()
 
 
 # -- what is due by now, the longest overdue first; not locked: whoever takes one up has to look again
