@@ -18,7 +18,7 @@ from kit import metrics, request_id, tracing
 from kit.bus import Bus, Incoming, Pull, processing
 from kit.clock import Clock
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
-from kit.inbox import InboxColumns, ParkedColumns, first_time
+from kit.inbox import InboxColumns, ParkedColumns, take_in
 from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
 log = structlog.get_logger(__name__)
@@ -195,22 +195,12 @@ class Consumer:
     @retry_conflicts
     def _take_effect(self, events: Sequence[Incoming]) -> None:
         with self._db.transaction() as tx:
-            for event in self._not_seen(tx, events):
-                with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
-                    if first_time(tx, self._inbox, event.event_id, self._clock.now()):
+            new = take_in(tx, self._inbox, self._parked, events, self._clock.now())
+            for event in events:
+                if event.event_id in new:
+                    new.discard(event.event_id)  # it may have come twice
+                    with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
                         self._handler(tx, event)
-            # Of the same words, too: what was parked and is announced again comes under another id, and is done now.
-            same_id = self._parked.event_id.in_([event.event_id for event in events])
-            same_words = self._parked.payload.in_([event.payload for event in events])
-            tx.execute(delete(self._parked).where(same_id | same_words))
-
-    def _not_seen(self, tx: Session, events: Sequence[Incoming]) -> Sequence[Incoming]:
-        """Without those that have taken effect: after the loss of the stream that is nearly all, a week of them."""
-        if len(events) == 1:
-            return events
-        inbox = self._inbox
-        seen = set(tx.scalars(select(inbox.event_id).where(inbox.event_id.in_([e.event_id for e in events]))))
-        return [event for event in events if event.event_id not in seen]
 
     def _acknowledge(self, events: Sequence[Incoming]) -> None:
         EVENTS.labels(self.name, "handled").inc(len(events))

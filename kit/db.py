@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import psycopg2
 from sqlalchemy import (
@@ -23,11 +23,13 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Numeric,
+    Table,
     Text,
     Uuid,
     create_engine,
     event,
     exc,
+    inspect,
     make_url,
     text,
 )
@@ -73,6 +75,11 @@ def metadata() -> MetaData:
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         }
     )
+
+
+def table_of(entity: type[Any]) -> Table:
+    """The table behind a class, for statements that shall do without the ORM's work on entities."""
+    return cast(Table, inspect(entity).local_table)
 
 
 class DatabaseUnavailable(Outage):

@@ -4,13 +4,16 @@ A service's models.py names the tables: `class Inbox(InboxColumns, Base)`, `clas
 Base)`.
 """
 
+import functools
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import ARRAY, Index, LargeBinary, TextClause, Uuid, bindparam, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
+
+from kit.bus import Incoming
 
 
 class InboxColumns:
@@ -42,12 +45,32 @@ class ParkedColumns:
         return (Index("ix_parked_parked", "parked_at", postgresql_where=text("parked_at IS NOT NULL")),)
 
 
-def first_time(tx: Session, inbox: type[InboxColumns], event_id: uuid.UUID, at: datetime) -> bool:
-    """Note the event in this transaction; false when it has taken effect before."""
-    noted = tx.execute(
-        insert(inbox)
-        .values(event_id=event_id, received_at=at)
-        .on_conflict_do_nothing()
-        .returning(inbox.event_id)
-    )
-    return noted.scalar_one_or_none() is not None
+@functools.cache
+def _take_in(inbox: str, parked: str) -> TextClause:
+    # In the order of ids: two that take in the same events in different orders would wait for each other.
+    return text(f"""
+WITH taken_up AS (
+    DELETE FROM {parked} WHERE event_id = ANY(:ids) OR payload = ANY(:payloads)
+)
+INSERT INTO {inbox} (event_id, received_at)
+SELECT id, :at FROM unnest(:ids) AS id ORDER BY id
+ON CONFLICT DO NOTHING
+RETURNING event_id
+""").bindparams(bindparam("ids", type_=ARRAY(Uuid)), bindparam("payloads", type_=ARRAY(LargeBinary)))  # noqa: S608
+
+
+def take_in(
+    tx: Session,
+    inbox: type[InboxColumns],
+    parked: type[ParkedColumns],
+    events: Sequence[Incoming],
+    at: datetime,
+) -> set[uuid.UUID]:
+    """Note the events in this transaction; the ids of those that have not taken effect before. One round trip.
+
+    They are parked no more, nor is what has the same words: what was parked and is announced again comes under another
+    id, and is done now.
+    """
+    values = {"ids": [event.event_id for event in events], "payloads": [event.payload for event in events]}
+    statement = _take_in(inbox.__tablename__, parked.__tablename__)
+    return set(tx.scalars(statement, values | {"at": at}))

@@ -5,6 +5,8 @@ Base)`. `kit.relay` carries the rows to JetStream.
 """
 
 import uuid
+from collections import deque
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +15,16 @@ from sqlalchemy import Index, insert, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from kit import request_id, tracing
-from kit.db import wake_after_commit
+from kit.bus import Outgoing
+from kit.db import table_of, wake_after_commit
 from kit.ids import new_id
 from kit.worker import Signal
 
 MAX_PAYLOAD_BYTES = 512 * 1024
 """Half of what a NATS server takes: a fact that could never be published must not be written."""
+
+MOST_FRESH = 1000
+"""How many facts wait in memory at most; those beyond are found in the table."""
 
 
 class OutboxColumns:
@@ -53,6 +59,33 @@ class BusStateColumns:
     stream_created_at: Mapped[datetime]
 
 
+class Announced(Signal):
+    """The facts that this process has committed, and the bell that tells its relay of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fresh: deque[Outgoing] = deque(maxlen=MOST_FRESH)
+
+    def add(self, fact: Outgoing) -> None:
+        self._fresh.append(fact)
+        self.set()
+
+    def take(self, limit: int) -> list[Outgoing]:
+        """The oldest of them, at most `limit`; for one taker."""
+        return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
+
+
+@dataclass(frozen=True)
+class _Committed:
+    """Rung after the commit."""
+
+    fact: Outgoing
+    announced: Announced
+
+    def set(self) -> None:
+        self.announced.add(self.fact)
+
+
 def announce(
     tx: Session,
     outbox: type[OutboxColumns],
@@ -60,10 +93,10 @@ def announce(
     subject: str,
     message: Message,
     at: datetime,
-    signal: Signal,
+    announced: Announced,
     event_id: uuid.UUID | None = None,
 ) -> uuid.UUID:
-    """Write the fact and wake the relay once it is committed; returns the event's id.
+    """Write the fact and hand it to the relay once it is committed; returns the event's id.
 
     The current request's id and its trace travel along. Raises `ValueError` when the message is larger than 512 KiB.
     """
@@ -72,16 +105,17 @@ def announce(
         raise ValueError(
             f"{subject}: {len(payload)} bytes are more than an event may have ({MAX_PAYLOAD_BYTES})"
         )
-    event_id = event_id or new_id()
+    fact = Outgoing(event_id or new_id(), subject, payload, request_id.current(), tracing.traceparent())
     tx.execute(
-        insert(outbox).values(
-            id=event_id,
-            subject=subject,
-            payload=payload,
-            request_id=request_id.current(),
-            traceparent=tracing.traceparent() or None,
-            created_at=at,
-        )
+        insert(table_of(outbox)),
+        {
+            "id": fact.event_id,
+            "subject": fact.subject,
+            "payload": fact.payload,
+            "request_id": fact.request_id,
+            "traceparent": fact.traceparent or None,
+            "created_at": at,
+        },
     )
-    wake_after_commit(tx, signal)
-    return event_id
+    wake_after_commit(tx, _Committed(fact, announced))
+    return fact.event_id

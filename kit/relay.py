@@ -1,22 +1,27 @@
-"""Carries the outbox to JetStream: at once when a fact is committed, and once a second for what was missed.
+"""Carries the outbox to JetStream: at once what this process has committed, once a second what was missed.
 
-Several relays may run (one per process): they can publish the same row twice, and its id makes JetStream and
-every inbox drop the second copy. No transaction is open while the network is used (DESIGN section 3).
+Several relays may run (one per process). Each publishes what its own process commits, straight from memory; only one
+at a time looks through the table for what is left: of a process that died, of NATS being away, of a stream that was
+lost. Should a row be published twice all the same, its id makes JetStream and every inbox drop the second copy. No
+transaction is open while the network is used (DESIGN section 3).
 """
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import ARRAY, Update, Uuid, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from kit import metrics
+from kit.alone import alone
 from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
-from kit.clock import Clock
-from kit.db import Database
-from kit.outbox import BusStateColumns, OutboxColumns
-from kit.worker import Loop, Signal, Worker
+from kit.clock import Clock, monotonic_seconds
+from kit.db import Database, table_of
+from kit.outbox import Announced, BusStateColumns, OutboxColumns
+from kit.worker import Loop, Worker
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +29,9 @@ PUBLISHED = metrics.counter("outbox_published", "Facts that JetStream stored; a 
 NOT_PUBLISHED = metrics.counter("outbox_not_published", "Facts that JetStream did not take at an attempt")
 
 POLL_SECONDS = 1.0
+STEP_MOST_SECONDS = 120
+"""Longer than any step takes that ends: a batch that NATS does not answer is given up after half a minute."""
+
 BATCH_ROWS = 256
 SWEEP_ROWS = 5000
 KEEP_PUBLISHED = timedelta(days=7)
@@ -42,38 +50,65 @@ class _Again:
 
 @dataclass
 class Relay:
-    """One step publishes one batch of the outbox; `relay` makes a worker of it."""
+    """One turn publishes what is fresh, and one batch of the outbox when it's time; `relay` makes a worker of it."""
 
     db: Database
     bus: Bus
     outbox: type[OutboxColumns]
     bus_state: type[BusStateColumns]
     clock: Clock
+    announced: Announced = field(default_factory=Announced)
+    _looks_at_seconds: float = field(default=0.0, init=False)
     _known_stream: datetime | None = field(default=None, init=False)
     _again: _Again | None = field(default=None, init=False)
     _swept_at: datetime | None = field(default=None, init=False)
 
-    def step(self) -> bool:
-        """Publish the newest unpublished facts; true when there may be more.
+    def turn(self) -> bool:
+        """True when there may be more. Raises `BusUnavailable`; what was fresh is found in the table then."""
+        fresh = self.announced.take(BATCH_ROWS)
+        self._publish(fresh)
+        more = len(fresh) == BATCH_ROWS
+        if monotonic_seconds() >= self._looks_at_seconds:
+            left = self.step()
+            self._looks_at_seconds = 0.0 if left else monotonic_seconds() + POLL_SECONDS
+            more = more or left
+        return more
 
-        The newest, so that what happens now does not wait behind a week of facts that are announced again. No consumer
-        needs them in their order.
+    def step(self) -> bool:
+        """Publish the newest unpublished facts, unless another process is at it; true when there may be more.
+
+        The newest, so that what happened last does not wait behind a week of facts that are announced again. No
+        consumer needs them in their order.
         """
-        self._notice_new_stream()
-        self._sweep()
-        waiting = self._waiting()
-        if not waiting:
-            return self._again is not None
-        stored = self.bus.publish(waiting)
+        with alone(self.db, "relay", at_most_seconds=STEP_MOST_SECONDS) as entered:
+            if not entered:
+                return False
+            self._notice_new_stream()
+            self._sweep()
+            waiting = self._waiting()
+            self._publish(waiting)
+            return len(waiting) == BATCH_ROWS or self._again is not None
+
+    def _publish(self, facts: Sequence[Outgoing]) -> None:
+        if not facts:
+            return
+        stored = self.bus.publish(facts)
         PUBLISHED.inc(len(stored))
-        NOT_PUBLISHED.inc(len(waiting) - len(stored))
+        NOT_PUBLISHED.inc(len(facts) - len(stored))
         with self.db.autocommit() as connection:
-            connection.execute(
-                update(self.outbox).where(self.outbox.id.in_(stored)).values(published_at=self.clock.now())
-            )
-        if len(stored) < len(waiting):
-            raise BusUnavailable(f"{len(waiting) - len(stored)} of {len(waiting)} facts were not stored")
-        return len(waiting) == BATCH_ROWS or self._again is not None
+            connection.execute(self._mark, {"ids": stored, "now": self.clock.now()})
+        if len(stored) < len(facts):
+            raise BusUnavailable(f"{len(facts) - len(stored)} of {len(facts)} facts were not stored")
+
+    @functools.cached_property
+    def _mark(self) -> Update:
+        """Only what nobody has marked: a stream that was lost meanwhile is told by the marks (`_announce_again`)."""
+        table = table_of(self.outbox)
+        unmarked = (
+            table.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+            table.c.published_at.is_(None),
+        )
+        return update(table).where(*unmarked).values(published_at=bindparam("now"))
 
     def _waiting(self) -> list[Outgoing]:
         table = self.outbox
@@ -164,8 +199,8 @@ def relay(
     outbox: type[OutboxColumns],
     bus_state: type[BusStateColumns],
     clock: Clock,
-    signal: Signal,
+    announced: Announced,
 ) -> Worker:
-    """The worker that publishes `outbox`; `signal` is the one given to `kit.outbox.announce`."""
-    step = Relay(db, bus, outbox, bus_state, clock).step
-    return Loop("relay", step, every_seconds=POLL_SECONDS, signal=signal)
+    """The worker that publishes `outbox`; `announced` is what `kit.outbox.announce` is given."""
+    turn = Relay(db, bus, outbox, bus_state, clock, announced).turn
+    return Loop("relay", turn, every_seconds=POLL_SECONDS, signal=announced)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
-from kit.worker import Signal
+from kit.outbox import Announced
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 
 
 @dataclass(frozen=True)
 class Deps:
-    """What operations and workers use. `announced` rings when a fact was committed to the outbox."""
+    """What operations and workers use. `announced` has the facts that were committed to the outbox here."""
 
     settings: InvoicesSettings
     clock: Clock
@@ -21,7 +21,7 @@ class Deps:
     catalog: CatalogClient
     merchants: MerchantsClient
     storefronts: Storefronts
-    announced: Signal
+    announced: Announced
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -44,5 +44,5 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         catalog=catalog,
         merchants=merchants,
         storefronts=storefronts,
-        announced=Signal(),
+        announced=Announced(),
     )

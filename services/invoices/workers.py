@@ -36,7 +36,7 @@ def companions(deps: Deps) -> Sequence[Worker]:
             outbox=Outbox,
             bus_state=BusState,
             clock=deps.clock,
-            signal=deps.announced,
+            announced=deps.announced,
         ),
     ]
 

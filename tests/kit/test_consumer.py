@@ -14,7 +14,7 @@ from kit.bus import Bus, Incoming, Outgoing
 from kit.consumer import Consumer, Handler
 from kit.db import Database, DatabaseUnavailable
 from kit.ids import new_id
-from kit.inbox import first_time
+from kit.inbox import take_in
 from kit.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
@@ -82,22 +82,29 @@ def _wait_for_notes(db: Database, *texts: str, timeout_seconds: float = 20) -> N
     wait_until(lambda: _notes(db) == sorted(texts), f"the notes {texts}", timeout_seconds=timeout_seconds)
 
 
+def _incoming(*event_ids: uuid.UUID) -> list[Incoming]:
+    return [
+        Incoming(event_id, "s", event_id.bytes, "", lambda: None, lambda _seconds: None)
+        for event_id in event_ids
+    ]
+
+
 def test_the_inbox_knows_an_event_once(db: Database) -> None:
-    event_id = new_id()
+    first, second = new_id(), new_id()
     with db.transaction() as tx:
-        assert first_time(tx, Inbox, event_id, START)
-        assert not first_time(tx, Inbox, event_id, START)
+        assert take_in(tx, Inbox, Parked, _incoming(first, first), START) == {first}
+        assert take_in(tx, Inbox, Parked, _incoming(first), START) == set()
     with db.transaction() as tx:
-        assert not first_time(tx, Inbox, event_id, START)
+        assert take_in(tx, Inbox, Parked, _incoming(first, second), START) == {second}
 
 
 def test_an_event_whose_effect_was_rolled_back_is_still_new(db: Database) -> None:
     event_id = new_id()
     with pytest.raises(ZeroDivisionError), db.transaction() as tx:
-        first_time(tx, Inbox, event_id, START)
+        take_in(tx, Inbox, Parked, _incoming(event_id), START)
         raise ZeroDivisionError
     with db.transaction() as tx:
-        assert first_time(tx, Inbox, event_id, START)
+        assert take_in(tx, Inbox, Parked, _incoming(event_id), START) == {event_id}
 
 
 def test_each_event_takes_effect_under_its_own_request_id(
@@ -291,9 +298,10 @@ def test_copies_of_many_events_are_dropped_and_the_new_one_among_them_is_not(
     consumer = start(handle)
     old = _publish(bus, subject, "a", "b", "c")
     _wait_for_notes(db, "a", "b", "c")
+    twice = Outgoing(new_id(), subject, b"d")
     events = [
         Incoming(fact.event_id, subject, fact.payload, "", lambda: None, lambda _seconds: None)
-        for fact in (*old, Outgoing(new_id(), subject, b"d"))
+        for fact in (*old, twice, twice)
     ]
     assert consumer._handle_together(events)
     assert sorted(handled) == ["a", "b", "c", "d"]

@@ -13,12 +13,13 @@ from sqlalchemy import select, update
 import kit.relay
 from deploy.local.waiting import wait_until
 from kit import request_id
+from kit.alone import alone
 from kit.bus import Bus, BusUnavailable, Incoming, Outgoing, Pull
 from kit.clock import monotonic_seconds
 from kit.db import Database
-from kit.outbox import MAX_PAYLOAD_BYTES, announce
-from kit.relay import Relay, relay
-from kit.worker import Signal, Stop, Worker
+from kit.outbox import MAX_PAYLOAD_BYTES, Announced, announce
+from kit.relay import BATCH_ROWS, Relay, relay
+from kit.worker import Stop, Worker
 from tests.kit.tables import BusState, Outbox
 from tests.support.clock import ManualClock
 from tests.support.servers import NatsServer
@@ -40,7 +41,7 @@ def step(db: Database, bus: Bus, clock: ManualClock) -> Relay:
 
 
 def _announce(
-    db: Database, clock: ManualClock, subject: str, text: str, signal: Signal | None = None
+    db: Database, clock: ManualClock, subject: str, text: str, announced: Announced | None = None
 ) -> uuid.UUID:
     with db.transaction() as tx:
         return announce(
@@ -49,7 +50,7 @@ def _announce(
             subject=subject,
             message=StringValue(value=text),
             at=clock.now(),
-            signal=signal or Signal(),
+            announced=announced or Announced(),
         )
 
 
@@ -78,13 +79,13 @@ def _running(worker: Worker) -> Iterator[None]:
 
 
 def test_a_commit_wakes_the_relay_at_once(db: Database, bus: Bus, clock: ManualClock, subject: str) -> None:
-    signal = Signal()
-    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, signal=signal)
+    announced = Announced()
+    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, announced=announced)
     pull = bus.open_pull(f"woken-{uuid.uuid4().hex}", subject)
     with _running(worker):
         wait_until(lambda: worker.health().last_run_at is not None, "a first step", timeout_seconds=5)
         began_seconds = monotonic_seconds()
-        event_ids = [_announce(db, clock, subject, "now", signal)]
+        event_ids = [_announce(db, clock, subject, "now", announced)]
         assert [event.event_id for event in pull.take(1)] == event_ids
         assert monotonic_seconds() - began_seconds < 0.5  # the poll alone would take a second
         wait_until(lambda: not _unpublished(db), "the mark", timeout_seconds=5)
@@ -107,11 +108,11 @@ def test_an_event_carries_the_request_it_came_from(
 def test_what_is_rolled_back_is_never_announced(
     db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
 ) -> None:
-    signal = Signal()
+    announced = Announced()
     with pytest.raises(ZeroDivisionError), db.transaction() as tx:
-        announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=signal)
+        announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=announced)
         raise ZeroDivisionError
-    assert not signal.wait(0)
+    assert not announced.wait(0)
     assert not step.step()
     assert _stored(bus, subject) == 0
 
@@ -128,7 +129,9 @@ def test_more_than_one_batch_is_announced_in_full(
 ) -> None:
     with db.transaction() as tx:
         for _ in range(300):
-            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=Signal())
+            announce(
+                tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=Announced()
+            )
     assert step.step()
     assert not step.step()
     assert _unpublished(db) == []
@@ -151,7 +154,9 @@ def test_several_relays_announce_each_fact_once(
 ) -> None:
     with db.transaction() as tx:
         for _ in range(100):
-            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), signal=Signal())
+            announce(
+                tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=Announced()
+            )
     relays = [Relay(db, bus, Outbox, BusState, clock) for _ in range(3)]
     threads = [threading.Thread(target=each.step) for each in relays]
     for thread in threads:
@@ -162,10 +167,55 @@ def test_several_relays_announce_each_fact_once(
     assert _stored(bus, subject) == 100
 
 
+def test_a_relay_publishes_what_its_process_commits_while_another_one_looks_through_the_table(
+    db: Database, bus: Bus, clock: ManualClock, subject: str
+) -> None:
+    announced = Announced()
+    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, announced=announced)
+    with alone(db, "relay", at_most_seconds=30) as entered, _running(worker):
+        assert entered
+        left = _announce(db, clock, subject, "of a process that died")
+        own = _announce(db, clock, subject, "own", announced)
+        wait_until(lambda: own not in _unpublished(db), "the own one's mark", timeout_seconds=5)
+        assert not Relay(db, bus, Outbox, BusState, clock).step()
+        assert _unpublished(db) == [left]
+        assert _stored(bus, subject) == 1
+    Relay(db, bus, Outbox, BusState, clock).step()
+    assert _unpublished(db) == []
+
+
+def test_more_than_one_batch_of_fresh_facts_is_announced_at_once(
+    db: Database, bus: Bus, clock: ManualClock, subject: str
+) -> None:
+    announced = Announced()
+    with db.transaction() as tx:
+        for _ in range(BATCH_ROWS + 1):
+            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=announced)
+    step = Relay(db, bus, Outbox, BusState, clock, announced)
+    with alone(db, "relay", at_most_seconds=30):
+        assert step.turn(), "there is more"
+        assert not step.turn()
+    assert _unpublished(db) == []
+    assert _stored(bus, subject) == BATCH_ROWS + 1
+
+
+def test_a_fact_that_another_relay_has_marked_keeps_its_mark(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    announced = Announced()
+    event_id = _announce(db, clock, subject, "once", announced)
+    step.step()
+    marked_at = clock.now()
+    clock.advance(seconds=5)
+    Relay(db, bus, Outbox, BusState, clock, announced).turn()
+    with db.transaction() as tx:
+        assert tx.scalar(select(Outbox.published_at).where(Outbox.id == event_id)) == marked_at
+
+
 def test_facts_wait_in_postgresql_while_nats_is_away(
     db: Database, bus: Bus, clock: ManualClock, subject: str, nats_server: NatsServer
 ) -> None:
-    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, signal=Signal())
+    worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, announced=Announced())
     nats_server.stop()
     try:
         event_id = _announce(db, clock, subject, "patient")

@@ -139,6 +139,6 @@ def finish(
         subject=events.FINISHED,
         message=events.invoice_finished(invoice, deal),
         at=now,
-        signal=deps.announced,
+        announced=deps.announced,
         event_id=invoice.event_id,
     )

@@ -40,6 +40,6 @@ def reannounce(deps: Deps, *, invoice_ids: Sequence[str]) -> list[UUID]:
                 subject=events.FINISHED,
                 message=events.invoice_finished(invoice, deal),
                 at=deps.clock.now(),
-                signal=deps.announced,
+                announced=deps.announced,
             )
     return [invoice.id for invoice, _ in finished]

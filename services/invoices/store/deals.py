@@ -12,12 +12,10 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import Session
 
-from kit.db import Database
+from kit.db import Database, table_of
 from kit.prepared import Prepared
 from services.invoices.domain import DealStatus, NewDeal
-from services.invoices.models import DEAL_IS_OPEN, Base, Deal, DealTransition, Requisite, Switch
-
-_tables = Base.metadata.tables
+from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 
 # The statements of a purchase are made once: to make one anew costs as much as to run it.
 
@@ -41,7 +39,7 @@ def newest_deals(connection: Connection, status: DealStatus | None, limit: int) 
     return connection.execute(query.order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)).all()
 
 
-_REMEMBER = insert(_tables["deal_transitions"])
+_REMEMBER = insert(table_of(DealTransition))
 
 
 def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
@@ -147,7 +145,7 @@ def open_deal(tx: Session, new: NewDeal, *, actor: str) -> bool:
 
 
 _RELEASE = (
-    update(_tables["requisites"])
+    update(table_of(Requisite))
     .where(Requisite.id == bindparam("requisite_id"))
     .values(open_deals=Requisite.open_deals - 1)
 )

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, or_, select, text
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy import ColumnElement, Connection, bindparam, or_, select, text
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.db import table_of
 from kit.ids import new_id
 from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
 from services.withdrawals.models import Account, Transfer
@@ -51,38 +53,39 @@ def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     return found
 
 
+# Made once: to make them anew costs as much as to run them.
+_ACCOUNTS = select(Account.kind, Account.id).where(
+    or_(Account.merchant_id == bindparam("merchant_id"), Account.merchant_id.is_(None))
+)
+_TRANSFERS = table_of(Transfer)
+_TRANSFER = insert(_TRANSFERS)
+_TRANSFER_ONCE = _TRANSFER.on_conflict_do_nothing(index_elements=["reference"]).returning(_TRANSFERS.c.id)
+
+
 def _find_accounts(tx: Session, merchant_id: UUID) -> Accounts:
-    query = select(Account.kind, Account.id).where(
-        or_(Account.merchant_id == merchant_id, Account.merchant_id.is_(None))
-    )
-    return {AccountKind(kind): account_id for kind, account_id in tx.execute(query)}
+    found = tx.execute(_ACCOUNTS, {"merchant_id": merchant_id})
+    return {AccountKind(kind): account_id for kind, account_id in found}
 
 
 def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at: datetime) -> None:
     """Move the money. IntegrityError `ck_accounts_balance_not_negative` when there is not enough."""
-    tx.execute(_transfers(among, movements, at))
+    tx.execute(_TRANSFER, [_transfer_row(among, movement, at) for movement in movements])
 
 
 def transfer_once(tx: Session, among: Accounts, movement: Movement, *, at: datetime) -> bool:
     """Move the money unless its reference has moved some before; whether it did."""
-    once = _transfers(among, [movement], at).on_conflict_do_nothing(index_elements=[Transfer.reference])
-    return tx.execute(once.returning(Transfer.id)).one_or_none() is not None
+    return tx.execute(_TRANSFER_ONCE, _transfer_row(among, movement, at)).one_or_none() is not None
 
 
-def _transfers(among: Accounts, movements: Sequence[Movement], at: datetime) -> Insert:
-    return insert(Transfer).values(
-        [
-            {
-                "id": new_id(),
-                "reference": movement.reference,
-                "debit_account": among[movement.debit],
-                "credit_account": among[movement.credit],
-                "amount": movement.amount,
-                "created_at": at,
-            }
-            for movement in movements
-        ]
-    )
+def _transfer_row(among: Accounts, movement: Movement, at: datetime) -> dict[str, Any]:
+    return {
+        "id": new_id(),
+        "reference": movement.reference,
+        "debit_account": among[movement.debit],
+        "credit_account": among[movement.credit],
+        "amount": movement.amount,
+        "created_at": at,
+    }
 
 
 _BALANCE = text("""

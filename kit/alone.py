@@ -1,0 +1,33 @@
+"""One process at a time, over all that share a database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import text
+
+from kit.db import Database
+
+# Held by the session, not by a transaction: none may be open while the network is used (DESIGN section 3). A session
+# that says nothing for too long is ended by the server, so that a stopped process doesn't keep its place for ever.
+_ENTER = text(
+    "SELECT set_config('idle_session_timeout', :milliseconds, false),"
+    " pg_try_advisory_lock(hashtextextended(:what, 0)) AS entered"
+)
+_LEAVE = text(
+    "SELECT pg_advisory_unlock(hashtextextended(:what, 0)), set_config('idle_session_timeout', '0', false)"
+)
+
+
+@contextmanager
+def alone(db: Database, what: str, *, at_most_seconds: int) -> Iterator[bool]:
+    """False when somebody else is inside a block of this name, and true for the one who is: nobody comes in meanwhile.
+
+    After `at_most_seconds` without its end somebody may; the block raises `DatabaseUnavailable` at its end then.
+    """
+    with db.autocommit() as connection:
+        asked = {"what": what, "milliseconds": str(at_most_seconds * 1000)}
+        entered = bool(connection.execute(_ENTER, asked).one().entered)
+        try:
+            yield entered
+        finally:
+            connection.execute(_LEAVE, {"what": what})

@@ -1,0 +1,32 @@
+"""kit.alone: one at a time, and nobody keeps the place for ever."""
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from kit.alone import alone
+from kit.db import Database, DatabaseUnavailable
+
+
+def _is_free(db: Database, what: str) -> bool:
+    with alone(db, what, at_most_seconds=30) as entered:
+        return entered
+
+
+def test_one_at_a_time_is_inside_and_the_next_one_afterwards(db: Database) -> None:
+    with alone(db, "work", at_most_seconds=30) as entered:
+        assert entered
+        assert not _is_free(db, "work")
+        assert _is_free(db, "other work")
+    with pytest.raises(ZeroDivisionError), alone(db, "work", at_most_seconds=30):
+        raise ZeroDivisionError
+    assert _is_free(db, "work")
+
+
+def test_who_was_stopped_inside_loses_the_place_and_is_told(db: Database) -> None:
+    with (
+        pytest.raises(DatabaseUnavailable),
+        alone(db, "work", at_most_seconds=1) as entered,
+    ):
+        assert entered
+        wait_until(lambda: _is_free(db, "work"), "the place to be free", timeout_seconds=10)
+    assert _is_free(db, "work")
