@@ -17,6 +17,7 @@ from gateway.edge import Edge
 from gateway.exchange import Request
 from gateway.health import AliveResource, IndexResource, ReadyResource
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
+from gateway.pay.logos import LogoResource
 from gateway.pay.page import BrandResource, ModalResource, PageResource, StaticResource
 from gateway.refusals import Refusals
 from gateway.spans import traced
@@ -71,5 +72,6 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
     app.add_route("/pay-static/{version}/{name}", StaticResource())
     app.add_route("/pay-brand/{name}", BrandResource())
+    app.add_route("/pay-logo/{owner}/{logo}", LogoResource(deps))
     app.add_route("/pay-modal.js", ModalResource())
     return app

@@ -24,6 +24,18 @@ class Links:
         """The customer's page: a path."""
         return f"{self.prefix}/pay/{invoice_id}"
 
+    def merchant_logo(self, logo: str) -> str:
+        """A path."""
+        return f"{self.prefix}/pay-logo/merchants/{logo}"
+
+    def method_logo(self, logo: str) -> str:
+        """A path."""
+        return f"{self.prefix}/pay-logo/methods/{logo}"
+
+    def public_method_logo(self, logo: str) -> str:
+        """SPEC, `logo_url`: absolute, for merchants' own pages."""
+        return f"{self._public_url}/pay-logo/methods/{logo}"
+
     def static(self, name: str) -> str:
         """A file of the customer's page: a path."""
         return f"{self.prefix}/pay-static/{name}"

@@ -6,6 +6,7 @@ device, XMP, comments, previews, further pictures, whatever follows the end. Of 
 it a photograph lies on its side.
 """
 
+import hashlib
 import re
 import struct
 import zlib
@@ -28,6 +29,11 @@ class Picture:
     width: int
     height: int
     content: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, in hex: a name by which it can be kept for ever."""
+        return hashlib.sha256(self.content).hexdigest()
 
 
 def cleaned(content: bytes, *, most_pixels: int) -> Picture:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import connection, output
+from cli import connection, logos, output
 from cli.output import Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
@@ -82,7 +82,7 @@ def show(merchant_id: Id, *, as_json: Json = False) -> None:
     _show(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
 
 
-@app.command("set", epilog="Example: fiatgate merchants set 0197… --callback-url https://shop.example/hook")
+@app.command("set", epilog="Example: fiatgate merchants set 0197… --colour #1d5bb8 --logo shop.png")
 def configure(
     merchant_id: Id,
     *,
@@ -97,9 +97,7 @@ def configure(
     colour: Annotated[
         str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": its own.')
     ] = None,
-    logo_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="On the customer's page, https.")
-    ] = None,
+    logo: logos.Logo = None,
     frame_origins: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +118,7 @@ def configure(
         allowed_currencies=None if currencies is None else pb.AllowedCodes(codes=_codes(currencies)),
         allowed_methods=None if methods is None else pb.AllowedCodes(codes=_codes(methods)),
         colour=colour,
-        logo_url=logo_url,
+        logo=None if logo is None else logos.content_of(logo),
         frame_origins=None if frame_origins is None else pb.AllowedOrigins(origins=_codes(frame_origins)),
     )
     _show(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, output
+from cli import connection, logos, output
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 
@@ -25,11 +25,15 @@ def set_one(
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
     minutes: Annotated[int, typer.Option(metavar="M", help="Time a customer has to pay.")],
     commission: Annotated[str, typer.Option(metavar="0..1", help="Added to the category's.")] = "0",
-    logo_url: Annotated[str | None, typer.Option(metavar="URL")] = None,
+    logo: logos.Logo = None,
+    logo_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What merchants are told in place of the logo's own address."),
+    ] = None,
     active: Annotated[bool, typer.Option("--active/--inactive", help="Offered to customers.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Create a payment method or replace its options."""
+    """Create a payment method or replace its options; its logo stays unless another is given."""
     method = pb.PaymentMethod(
         method_code=code,
         currency_code=currency,
@@ -41,7 +45,9 @@ def set_one(
         logo_url=logo_url,
         active=active,
     )
-    answer = connection.catalog().SetPaymentMethod(pb.SetPaymentMethodRequest(method=method))
+    picture = None if logo is None else logos.content_of(logo)
+    request = pb.SetPaymentMethodRequest(method=method, logo=picture)
+    answer = connection.catalog().SetPaymentMethod(request)
     output.record(answer.method, as_json=as_json)
 
 

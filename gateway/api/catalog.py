@@ -8,6 +8,7 @@ import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from gateway.exchange import Request
+from gateway.links import Links
 from gateway.query import Query
 from gateway.replies import reply
 from gateway.wiring import Deps
@@ -41,6 +42,7 @@ class PaymentMethodResource:
 
     def __init__(self, deps: Deps) -> None:
         self._catalog = deps.catalog
+        self._links = deps.links
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)
@@ -52,7 +54,7 @@ class PaymentMethodResource:
         answer = await self._catalog.ListMethodOffers(
             pb.ListMethodOffersRequest(merchant=req.exchange.caller, currency_code=currency_code)
         )
-        data = [method_offer_to_json(offer) for offer in answer.offers]
+        data = [method_offer_to_json(offer, self._links) for offer in answer.offers]
         reply(resp, {"successful": True, "data": data})
 
 
@@ -68,15 +70,16 @@ def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
     }
 
 
-def method_offer_to_json(offer: pb.MethodOffer) -> dict[str, Any]:
-    """SPEC, Payment method item."""
+def method_offer_to_json(offer: pb.MethodOffer, links: Links) -> dict[str, Any]:
+    """SPEC, Payment method item. Where no `logo_url` was set, the logo that we serve ourselves."""
     method, currency = offer.method, offer.currency
+    own_logo_url = links.public_method_logo(method.logo) if method.logo else None
     return {
         "name": method.name,
         "method_code": method.method_code,
         "min_sum": method.min_sum,
         "max_sum": method.max_sum,
-        "logo_url": optional(method, "logo_url"),
+        "logo_url": optional(method, "logo_url") or own_logo_url,
         "payment_time": method.payment_minutes,
         "currency": {"code": currency.code, "name": currency.name, "symbol": currency.symbol},
         "max_commission": offer.total_percent,

@@ -150,7 +150,7 @@ class PageResource:
         known_form = _known_form(invoice_id)
         self._flood.check(known_form)
         checkout = await self._checkout.GetCheckout(pb.GetCheckoutRequest(invoice_id=known_form))
-        return view_of(checkout, page=self._links.page(known_form))
+        return view_of(checkout, self._links)
 
     def _show(
         self,

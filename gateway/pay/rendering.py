@@ -22,9 +22,9 @@ STATIC: Final = _HERE / "static"
 LANGUAGE_COOKIE: Final = "fiatgate_language"
 LANGUAGE_SECONDS: Final = 365 * 86_400
 
-# Nothing from anywhere but us, except pictures: an operator may link a method's logo. Nothing inline.
+# Nothing from anywhere but us, and nothing inline.
 _POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' https: data:; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors "
 )
 _PAGE_HEADERS: Final = (
@@ -33,7 +33,11 @@ _PAGE_HEADERS: Final = (
     ("Referrer-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
-_MEDIA_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_MEDIA_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 class _InOneLanguage(jinja2.Environment):

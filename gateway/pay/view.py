@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
+from gateway.links import Links
 from gateway.pay.accounts import Code, code_of, in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.languages import N_
@@ -87,7 +88,7 @@ class Until:
 class Method:
     code: str
     name: str
-    logo_url: str | None
+    logo: str | None
     minutes: int
     amount: str
     fee: str | None
@@ -129,7 +130,7 @@ class Brand:
     """What the merchant has said about the page; `frame_origins` are those whose pages may show it."""
 
     stylesheet: str | None
-    logo_url: str | None
+    logo: str | None
     frame_origins: Sequence[str]
 
 
@@ -215,9 +216,10 @@ OUTCOMES: Final = {
 }
 
 
-def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
-    """The view of a checkout; `page` is the address of the page itself."""
+def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
+    """The view of a checkout."""
     invoice = checkout.invoice
+    page = links.page(invoice.invoice_id)
     deal = invoice.deal if invoice.HasField("deal") else None
     screen = screen_of(invoice)
     now = datetime_from(checkout.now)
@@ -228,12 +230,12 @@ def view_of(checkout: pb.GetCheckoutResponse, *, page: str) -> View:
     return View(
         screen=screen,
         invoice_id=invoice.invoice_id,
-        brand=_brand(checkout.branding),
+        brand=_brand(checkout.branding, links),
         merchant_name=checkout.merchant_name,
         amount=amount,
         currency=invoice.currency_code,
         purpose=optional(invoice, "purpose"),
-        methods=[_method(each, invoice, open_deal) for each in checkout.methods],
+        methods=[_method(each, invoice, open_deal, links) for each in checkout.methods],
         nothing_to_choose=_nothing_to_choose(checkout),
         deal_id=open_deal.deal_id if open_deal else None,
         method_name=open_deal.payment_method_name if open_deal else None,
@@ -279,12 +281,14 @@ def web_url(text: str | None) -> str | None:
     return text if parts.scheme in ("http", "https") and parts.netloc else None
 
 
-def _method(choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None) -> Method:
+def _method(
+    choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None, links: Links
+) -> Method:
     method = choice.offer.method
     return Method(
         code=method.method_code,
         name=method.name,
-        logo_url=web_url(optional(method, "logo_url")),
+        logo=links.method_logo(method.logo) if method.logo else None,
         minutes=method.payment_minutes,
         amount=choice.amount_fiat,
         fee=_fee(choice.amount_fiat, invoice.amount),
@@ -332,11 +336,11 @@ def _until(stamp: object, now: datetime) -> Until:
     return Until(at=datetime_from(stamp), now=now)  # type: ignore[arg-type]  # a protobuf Timestamp
 
 
-def _brand(branding: merchants_pb2.Branding) -> Brand:
+def _brand(branding: merchants_pb2.Branding, links: Links) -> Brand:
     colour = optional(branding, "colour")
     return Brand(
         stylesheet=stylesheet_name(colour) if colour else None,
-        logo_url=web_url(optional(branding, "logo_url")),
+        logo=links.merchant_logo(branding.logo) if branding.logo else None,
         frame_origins=list(branding.frame_origins),
     )
 

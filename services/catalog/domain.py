@@ -12,6 +12,9 @@ from enum import StrEnum
 
 from kit.money import PERCENT_PLACES, RATE_PLACES, round_down
 
+LOGO_MAX_BYTES = 32 * 1024  # every customer who may choose the method loads it, on whatever network
+LOGO_MAX_PIXELS = 512 * 512
+
 RATE_WHOLE_DIGITS = 12
 SOURCE_RATE_PLACES = 8
 CLOCK_SKEW = timedelta(seconds=60)
@@ -41,6 +44,7 @@ class Method:
     commission: Decimal
     logo_url: str | None
     active: bool
+    logo: str | None = None  # its digest
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,14 @@ def field_invalid(field: str, message: str) -> Refused:
     return invalid("VALIDATION_ERROR", message, field=field)
 
 
+def logo_invalid(message: str) -> Refused:
+    return field_invalid("logo", f"logo: {message}")
+
+
+def logo_not_found() -> Refused:
+    return not_found("NOT_FOUND", "There is no such logo")
+
+
 def currency_not_found(code: str) -> Refused:
     """`code` upper-case."""
     return not_found("CURRENCY_NOT_FOUND", "Currency is unknown or disabled", currency=code)

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index,
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db
-from services.catalog.domain import Origin
+from services.catalog.domain import LOGO_MAX_BYTES, Origin
 
 FIAT = Numeric(20, 2)
 FRACTION = Numeric(7, 6)
@@ -62,6 +62,22 @@ class PaymentMethod(Base):
     commission: Mapped[Decimal] = mapped_column(FRACTION)
     logo_url: Mapped[str | None]
     active: Mapped[bool]
+    logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
+
+
+class Logo(Base):
+    """A picture, named by its content. One that is replaced stays: pages that were open before show it still."""
+
+    __tablename__ = "logos"
+    __table_args__ = (
+        CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
+        CheckConstraint(f"octet_length(content) BETWEEN 1 AND {LOGO_MAX_BYTES}", name="content"),
+    )
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    content_type: Mapped[str]
+    content: Mapped[bytes]
+    created_at: Mapped[datetime]
 
 
 class Rate(Base):

@@ -20,7 +20,13 @@ from services.catalog.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "gateway": frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
+    "gateway": frozenset(
+        {
+            "CatalogService/GetLogo",
+            "CatalogService/ListMerchantCurrencies",
+            "CatalogService/ListMethodOffers",
+        }
+    ),
     "invoices": frozenset(
         {"CatalogService/GetCatalog", "CatalogService/GetQuote", "CatalogService/ListMethodOffers"}
     ),
@@ -105,8 +111,13 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
             commission=given.commission,
             logo_url=optional(given, "logo_url"),
             active=given.active,
+            logo=optional(request, "logo"),
         )
         return pb.SetPaymentMethodResponse(method=method_to_message(method))
+
+    def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
+        logo = operations.get_logo(self._deps, logo=request.logo)
+        return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
 
     def SetRate(self, request: pb.SetRateRequest, context: grpc.ServicerContext) -> pb.SetRateResponse:
         rate = operations.set_rate(self._deps, currency_code=request.currency_code, rate=request.rate)
@@ -165,6 +176,7 @@ def method_to_message(method: Method) -> pb.PaymentMethod:
         commission=plain_text(method.commission),
         logo_url=method.logo_url,
         active=method.active,
+        logo=method.logo,
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, FromClause, Row, Select, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.pictures import Picture
 from services.catalog import models
 from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
 
@@ -80,9 +81,34 @@ def put_currency(tx: Session, currency: Currency) -> None:
     _put(tx, _currencies, "code", asdict(currency))
 
 
-def put_method(tx: Session, method: Method) -> None:
-    """Violates `fk_payment_methods_currency_code` when there is no such currency."""
-    _put(tx, _methods, "code", asdict(method))
+def put_method(tx: Session, method: Method, *, keeps_logo: bool) -> Method:
+    """As it is now: of one that was there the logo stays, if it's meant to.
+
+    Violates `fk_payment_methods_currency_code` when there is no such currency.
+    """
+    values = asdict(method)
+    if keeps_logo:
+        del values["logo"]
+    _put(tx, _methods, "code", values)
+    logo = tx.execute(select(_methods.c.logo).where(_methods.c.code == method.code)).scalar_one()
+    return replace(method, logo=logo)
+
+
+# -- logos
+
+
+def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
+    """The one that is there already is the same one."""
+    new = insert(models.Logo).values(
+        digest=logo.digest, content_type=logo.content_type, content=logo.content, created_at=at
+    )
+    tx.execute(new.on_conflict_do_nothing())
+
+
+def logo(db: Reader, digest: str) -> Row[str, bytes] | None:
+    """Its media type and content."""
+    query = select(models.Logo.content_type, models.Logo.content).where(models.Logo.digest == digest)
+    return db.execute(query).one_or_none()
 
 
 # -- rates

@@ -21,6 +21,8 @@ EMAIL_CHARACTERS: Final = 254
 FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20
+LOGO_MAX_BYTES: Final = 32 * 1024  # every customer of the shop loads it, on whatever network
+LOGO_MAX_PIXELS: Final = 512 * 512
 
 NO_SHARE: Final = Decimal(0)  # the merchant pays the whole commission
 
@@ -51,7 +53,7 @@ class Merchant:
     allowed_methods: list[str]
     created_at: datetime
     colour: str | None = None
-    logo_url: str | None = None
+    logo: str | None = None  # its digest
     frame_origins: list[str] = field(default_factory=list)
 
     @property

@@ -38,6 +38,14 @@ def api_key_not_found() -> Refused:
     return not_found("API_KEY_NOT_FOUND", "There is no API key with this id")
 
 
+def logo_not_found() -> Refused:
+    return not_found("NOT_FOUND", "There is no such logo")
+
+
+def logo_invalid(message: str) -> Refused:
+    return invalid("VALIDATION_ERROR", f"logo: {message}", field="logo")
+
+
 def out_of_bounds(field: str, most: int) -> Refused:
     return invalid("VALIDATION_ERROR", f"{field}: at most {most}", field=field)
 

@@ -8,6 +8,7 @@ from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, Small
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit import db
+from services.merchants.domain import LOGO_MAX_BYTES
 
 FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
 NO_CODES = text("'{}'")
@@ -65,8 +66,24 @@ class Merchant(Base):
     allowed_currencies: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: all
     allowed_methods: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)
     colour: Mapped[str | None]
-    logo_url: Mapped[str | None]
+    logo_url: Mapped[str | None]  # of the release before, which showed pictures from elsewhere
+    logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
     frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: nobody's
+    created_at: Mapped[datetime]
+
+
+class Logo(Base):
+    """A picture, named by its content. One that is replaced stays: pages that were open before show it still."""
+
+    __tablename__ = "logos"
+    __table_args__ = (
+        CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
+        CheckConstraint(f"octet_length(content) BETWEEN 1 AND {LOGO_MAX_BYTES}", name="content"),
+    )
+
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    content_type: Mapped[str]
+    content: Mapped[bytes]
     created_at: Mapped[datetime]
 
 

@@ -24,7 +24,7 @@ _STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "gateway": frozenset({"MerchantsService/Authenticate"}),
+    "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
 }
@@ -97,6 +97,10 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
         merchant = operations.unban_merchant(self._deps, merchant_id=request.merchant_id)
         return pb.UnbanMerchantResponse(merchant=merchant_to_message(merchant))
 
+    def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
+        logo = operations.get_logo(self._deps, logo=request.logo)
+        return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
+
     def BlockOwner(
         self, request: pb.BlockOwnerRequest, context: grpc.ServicerContext
     ) -> pb.BlockOwnerResponse:
@@ -164,7 +168,7 @@ def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
         allowed_currencies=merchant.allowed_currencies,
         allowed_methods=merchant.allowed_methods,
         branding=pb.Branding(
-            colour=merchant.colour, logo_url=merchant.logo_url, frame_origins=merchant.frame_origins
+            colour=merchant.colour, frame_origins=merchant.frame_origins, logo=merchant.logo
         ),
         created_at=timestamp_from(merchant.created_at),
     )
@@ -221,6 +225,6 @@ def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions
         allowed_currencies=None if currencies is None else currencies.codes,
         allowed_methods=None if methods is None else methods.codes,
         colour=optional(request, "colour"),
-        logo_url=optional(request, "logo_url"),
+        logo=optional(request, "logo"),
         frame_origins=None if origins is None else origins.origins,
     )

@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from kit.db import Database
 from kit.ids import new_id
+from kit.pictures import Picture
 from kit.prepared import Prepared
 from services.merchants import domain
-from services.merchants.models import ApiKey, Category, LookupKey, Merchant, Owner
+from services.merchants.models import ApiKey, Category, Logo, LookupKey, Merchant, Owner
 
 ONLY = 1  # the id of the one lookup key
 
@@ -58,7 +59,7 @@ _MERCHANT = (
         Merchant.allowed_currencies,
         Merchant.allowed_methods,
         Merchant.colour,
-        Merchant.logo_url,
+        Merchant.logo,
         Merchant.frame_origins,
         Merchant.created_at,
     )
@@ -143,6 +144,23 @@ def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
 
 def _merchant(row: Row[*tuple[Any, ...]]) -> domain.Merchant:
     return domain.Merchant(**row._asdict())
+
+
+# -- logos
+
+
+def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
+    """The one that is there already is the same one."""
+    new = insert(Logo).values(
+        digest=logo.digest, content_type=logo.content_type, content=logo.content, created_at=at
+    )
+    tx.execute(new.on_conflict_do_nothing())
+
+
+def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
+    """Its media type and content."""
+    query = select(Logo.content_type, Logo.content).where(Logo.digest == digest)
+    return connection.execute(query).one_or_none()
 
 
 # -- API keys

@@ -15,6 +15,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from services.catalog import store
 from tests.catalog.running import Catalog, merchant, reason
+from tests.support.pictures import PLACE, PNG, photo, png
 
 # -- endpoint 6: currencies with rates
 
@@ -543,3 +544,50 @@ def _rows_read(tx: Session) -> int:
     """Rows of `rates` this transaction has read so far, however it found them."""
     query = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'rates'"
     return int(tx.execute(text(query)).scalar_one())
+
+
+def test_a_methods_logo_stays_until_another_is_given(catalog: Catalog) -> None:
+    code = catalog.currency()
+    method = catalog.method(code)
+
+    def set_logo(logo: bytes | None) -> str:
+        options = next(
+            each
+            for each in catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
+            if each.method_code == method
+        )
+        answer = catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=options, logo=logo))
+        return answer.method.logo
+
+    first, second = set_logo(PNG), set_logo(photo())
+    assert set_logo(None) == second != first
+    kept = [catalog.stub.GetLogo(pb.GetLogoRequest(logo=logo)) for logo in (first, second)]
+    assert [each.content_type for each in kept] == ["image/png", "image/jpeg"]
+    assert kept[0].content == PNG
+    assert PLACE not in kept[1].content
+    assert set_logo(b"") == ""
+
+
+@pytest.mark.parametrize("logo", [b"<svg/>", PNG[:-1], png(513, 512), png() + bytes(32 * 1024)])
+def test_what_is_no_logo_is_refused(catalog: Catalog, logo: bytes) -> None:
+    method = pb.PaymentMethod(
+        method_code="unmade",
+        currency_code=catalog.currency(),
+        name="Bank",
+        min_sum="10",
+        max_sum="500",
+        payment_minutes=15,
+        commission="0",
+    )
+    with pytest.raises(Refused) as refused:
+        catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method, logo=logo))
+    assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", "logo")
+    methods = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
+    assert "unmade" not in [each.method_code for each in methods]
+
+
+@pytest.mark.parametrize("logo", ["", "0" * 64, "\0"])
+def test_an_unknown_logo_is_not_found(catalog: Catalog, logo: str) -> None:
+    with pytest.raises(Refused) as refused:
+        catalog.stub.GetLogo(pb.GetLogoRequest(logo=logo))
+    assert refused.value.reason == "NOT_FOUND"

@@ -257,7 +257,10 @@ FINISHED = FinishedInvoice(
         ("Invoice", invoices.invoice_to_json(INVOICE, LINKS)),
         ("Deal", invoices.deal_to_json(INVOICE.deal)),
         ("Currency", catalog.currency_offer_to_json(catalog_pb2.CurrencyOffer())),
-        ("PaymentMethod", catalog.method_offer_to_json(catalog_pb2.MethodOffer())),
+        (
+            "PaymentMethod",
+            catalog.method_offer_to_json(catalog_pb2.MethodOffer(), Links("https://pay.example")),
+        ),
         ("Withdrawal", withdrawals.withdrawal_to_json(WITHDRAWAL)),
         ("WebhookEvent", webhooks.event_to_json(EVENT)),
         ("WebhookAttempt", webhooks.attempt_to_json(ATTEMPT)),

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
-from services.merchants import domain
+from kit.errors import Refused
+from services.merchants import domain, operations
+from services.merchants.domain import LOGO_MAX_BYTES
+from services.merchants.operations import MerchantOptions
+from services.merchants.wiring import Deps
+from tests.merchants.conftest import Shop
+from tests.support.pictures import PLACE, PNG, photo, png
 
 
 @pytest.mark.parametrize("colour", ["red", "#fff", "1d5bb8", "#1d5bb8;", "#1d5bbg", ""])
@@ -42,3 +50,40 @@ def test_origins_are_told_once_and_bounded() -> None:
     assert domain.parse_origins([shop, "http://127.0.0.1:8000", shop]) == [shop, "http://127.0.0.1:8000"]
     with pytest.raises(ValueError, match="at most"):
         domain.parse_origins([f"https://{number}.example" for number in range(21)])
+
+
+def test_a_logo_is_kept_by_its_content_and_without_its_secrets(deps: Deps, shop: Shop) -> None:
+    """The one before stays: pages that are open still ask for it."""
+    first = set_logo(deps, shop, PNG)
+    second = set_logo(deps, shop, photo())
+    assert first == hashlib.sha256(PNG).hexdigest()
+    kept = operations.get_logo(deps, logo=second or "")
+    assert (kept.content_type, PLACE in kept.content) == ("image/jpeg", False)
+    assert operations.get_logo(deps, logo=first).content == PNG
+    assert set_logo(deps, shop, None) == second
+    assert set_logo(deps, shop, b"") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"<svg onload='alert(1)'/>", PNG[:-1], png(513, 512), png(8, 8, (b"tEXt", bytes(LOGO_MAX_BYTES)))],
+    ids=["svg", "broken", "too many pixels", "too large"],
+)
+def test_what_is_no_logo_is_refused_and_nothing_is_changed(deps: Deps, shop: Shop, content: bytes) -> None:
+    before = set_logo(deps, shop, PNG)
+    with pytest.raises(Refused) as refused:
+        set_logo(deps, shop, content)
+    assert (refused.value.reason, refused.value.metadata) == ("VALIDATION_ERROR", {"field": "logo"})
+    assert set_logo(deps, shop, None) == before
+
+
+@pytest.mark.parametrize("logo", ["", "0" * 64, "\0", "../x"])
+def test_an_unknown_logo_is_not_found(deps: Deps, logo: str) -> None:
+    with pytest.raises(Refused, match="logo") as refused:
+        operations.get_logo(deps, logo=logo)
+    assert refused.value.reason == "NOT_FOUND"
+
+
+def set_logo(deps: Deps, shop: Shop, content: bytes | None) -> str | None:
+    options = MerchantOptions(logo=content)
+    return operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options).logo

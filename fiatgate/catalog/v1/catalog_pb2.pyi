@@ -99,6 +99,7 @@ class PaymentMethod(_message.Message):
     COMMISSION_FIELD_NUMBER: _builtins.int
     LOGO_URL_FIELD_NUMBER: _builtins.int
     ACTIVE_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
     method_code: _builtins.str
     """1 to 64 characters of A-Z, a-z, 0-9, - and _."""
     currency_code: _builtins.str
@@ -111,7 +112,10 @@ class PaymentMethod(_message.Message):
     commission: _builtins.str
     """The method's own commission, a fraction 0..1."""
     logo_url: _builtins.str
+    """What merchants are told in place of the logo's own address; customers' pages load nothing from there."""
     active: _builtins.bool
+    logo: _builtins.str
+    """SHA-256 of the picture, in hex, as GetLogo knows it. Null: none. Not taken from SetPaymentMethod."""
     def __init__(
         self,
         *,
@@ -124,13 +128,19 @@ class PaymentMethod(_message.Message):
         commission: _builtins.str = ...,
         logo_url: _builtins.str | None = ...,
         active: _builtins.bool = ...,
+        logo: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url", "logo_url", b"logo_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "logo", b"logo", "logo_url", b"logo_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url", "active", b"active", "commission", b"commission", "currency_code", b"currency_code", "logo_url", b"logo_url", "max_sum", b"max_sum", "method_code", b"method_code", "min_sum", b"min_sum", "name", b"name", "payment_minutes", b"payment_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "active", b"active", "commission", b"commission", "currency_code", b"currency_code", "logo", b"logo", "logo_url", b"logo_url", "max_sum", b"max_sum", "method_code", b"method_code", "min_sum", b"min_sum", "name", b"name", "payment_minutes", b"payment_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
 
 Global___PaymentMethod: _TypeAlias = PaymentMethod  # noqa: Y015
@@ -523,18 +533,24 @@ class SetPaymentMethodRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     METHOD_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.bytes
+    """JPEG, PNG or WebP, at most 32 KiB and 512 x 512 pixels. Null: the one that the method has. Empty: none."""
     @_builtins.property
     def method(self) -> Global___PaymentMethod: ...
     def __init__(
         self,
         *,
         method: Global___PaymentMethod | None = ...,
+        logo: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "logo", b"logo", "method", b"method"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "logo", b"logo", "method", b"method"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
 
 Global___SetPaymentMethodRequest: _TypeAlias = SetPaymentMethodRequest  # noqa: Y015
 
@@ -557,6 +573,49 @@ class SetPaymentMethodResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SetPaymentMethodResponse: _TypeAlias = SetPaymentMethodResponse  # noqa: Y015
+
+@_typing.final
+class GetLogoRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.str
+    """As in PaymentMethod."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLogoRequest: _TypeAlias = GetLogoRequest  # noqa: Y015
+
+@_typing.final
+class GetLogoResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    content_type: _builtins.str
+    """"image/jpeg", "image/png" or "image/webp"."""
+    content: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        content_type: _builtins.str = ...,
+        content: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "content_type", b"content_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLogoResponse: _TypeAlias = GetLogoResponse  # noqa: Y015
 
 @_typing.final
 class SetRateRequest(_message.Message):

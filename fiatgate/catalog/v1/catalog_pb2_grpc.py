@@ -68,6 +68,11 @@ class CatalogServiceStub:
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.FromString,
                 _registered_method=True)
+        self.GetLogo = channel.unary_unary(
+                '/fiatgate.catalog.v1.CatalogService/GetLogo',
+                request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoResponse.FromString,
+                _registered_method=True)
         self.SetRate = channel.unary_unary(
                 '/fiatgate.catalog.v1.CatalogService/SetRate',
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetRateRequest.SerializeToString,
@@ -138,7 +143,14 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetPaymentMethod(self, request, context):
-        """Creates the method or replaces its options. Reason: CURRENCY_NOT_FOUND.
+        """Creates the method or replaces its options; its logo stays unless another is given. Reason: CURRENCY_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLogo(self, request, context):
+        """A picture that a method has or had as its logo. Reason: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,6 +217,11 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.SetPaymentMethod,
                     request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.FromString,
                     response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.SerializeToString,
+            ),
+            'GetLogo': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLogo,
+                    request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoRequest.FromString,
+                    response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoResponse.SerializeToString,
             ),
             'SetRate': grpc.unary_unary_rpc_method_handler(
                     servicer.SetRate,
@@ -393,6 +410,33 @@ class CatalogService:
             '/fiatgate.catalog.v1.CatalogService/SetPaymentMethod',
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.SerializeToString,
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLogo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.catalog.v1.CatalogService/GetLogo',
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoRequest.SerializeToString,
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoResponse.FromString,
             options,
             channel_credentials,
             insecure,

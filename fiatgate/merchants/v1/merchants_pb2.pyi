@@ -150,10 +150,13 @@ class Branding(_message.Message):
     COLOUR_FIELD_NUMBER: _builtins.int
     LOGO_URL_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
     colour: _builtins.str
     """"#1d5bb8". Null: the page's own."""
     logo_url: _builtins.str
-    """https, at most 2048 characters. Null: none, the name alone."""
+    """Of no effect any more, for pages load nothing from elsewhere: see logo."""
+    logo: _builtins.str
+    """SHA-256 of the picture, in hex, as GetLogo knows it. Null: none, the name alone."""
     @_builtins.property
     def frame_origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Origins whose pages may show it in a frame, such as "https://shop.example"; empty: nobody's."""
@@ -164,17 +167,22 @@ class Branding(_message.Message):
         colour: _builtins.str | None = ...,
         logo_url: _builtins.str | None = ...,
         frame_origins: _abc.Iterable[_builtins.str] | None = ...,
+        logo: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo_url", b"_logo_url", "colour", b"colour", "logo_url", b"logo_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo", b"_logo", "_logo_url", b"_logo_url", "colour", b"colour", "logo", b"logo", "logo_url", b"logo_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo_url", b"_logo_url", "colour", b"colour", "frame_origins", b"frame_origins", "logo_url", b"logo_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_colour", b"_colour", "_logo", b"_logo", "_logo_url", b"_logo_url", "colour", b"colour", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
     _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
 
@@ -382,6 +390,49 @@ class CreateMerchantResponse(_message.Message):
 Global___CreateMerchantResponse: _TypeAlias = CreateMerchantResponse  # noqa: Y015
 
 @_typing.final
+class GetLogoRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.str
+    """As in Branding."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLogoRequest: _TypeAlias = GetLogoRequest  # noqa: Y015
+
+@_typing.final
+class GetLogoResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    content_type: _builtins.str
+    """"image/jpeg", "image/png" or "image/webp"."""
+    content: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        content_type: _builtins.str = ...,
+        content: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "content_type", b"content_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLogoResponse: _TypeAlias = GetLogoResponse  # noqa: Y015
+
+@_typing.final
 class GetMerchantRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -480,6 +531,7 @@ class ConfigureMerchantRequest(_message.Message):
     COLOUR_FIELD_NUMBER: _builtins.int
     LOGO_URL_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     category_code: _builtins.str
@@ -492,7 +544,9 @@ class ConfigureMerchantRequest(_message.Message):
     colour: _builtins.str
     """Empty: the page's own."""
     logo_url: _builtins.str
-    """Empty: none."""
+    """Of no effect any more: see logo."""
+    logo: _builtins.bytes
+    """JPEG, PNG or WebP, at most 32 KiB and 512 x 512 pixels. Empty: none."""
     @_builtins.property
     def allowed_currencies(self) -> Global___AllowedCodes: ...
     @_builtins.property
@@ -514,10 +568,11 @@ class ConfigureMerchantRequest(_message.Message):
         colour: _builtins.str | None = ...,
         logo_url: _builtins.str | None = ...,
         frame_origins: Global___AllowedOrigins | None = ...,
+        logo: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -535,6 +590,8 @@ class ConfigureMerchantRequest(_message.Message):
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
     _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
     _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
@@ -557,6 +614,8 @@ class ConfigureMerchantRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
     @_typing.overload

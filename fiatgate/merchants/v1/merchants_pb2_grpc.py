@@ -77,6 +77,11 @@ class MerchantsServiceStub:
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantResponse.FromString,
                 _registered_method=True)
+        self.GetLogo = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/GetLogo',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.FromString,
+                _registered_method=True)
         self.BlockOwner = channel.unary_unary(
                 '/fiatgate.merchants.v1.MerchantsService/BlockOwner',
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.BlockOwnerRequest.SerializeToString,
@@ -182,6 +187,13 @@ class MerchantsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetLogo(self, request, context):
+        """A picture that a merchant has or had as its logo. Reason: NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def BlockOwner(self, request, context):
         """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND.
         """
@@ -282,6 +294,11 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
                     servicer.UnbanMerchant,
                     request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantRequest.FromString,
                     response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantResponse.SerializeToString,
+            ),
+            'GetLogo': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLogo,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.SerializeToString,
             ),
             'BlockOwner': grpc.unary_unary_rpc_method_handler(
                     servicer.BlockOwner,
@@ -543,6 +560,33 @@ class MerchantsService:
             '/fiatgate.merchants.v1.MerchantsService/UnbanMerchant',
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantRequest.SerializeToString,
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.UnbanMerchantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLogo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/GetLogo',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,8 @@ class MerchantsServiceStub:
     """Any state -> banned. Reason: MERCHANT_NOT_FOUND."""
     UnbanMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.UnbanMerchantRequest, _merchants_pb2.UnbanMerchantResponse]
     """banned -> the state it had before. Reason: MERCHANT_NOT_FOUND."""
+    GetLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]
+    """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     BlockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]
     """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]
@@ -101,6 +103,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """Any state -> banned. Reason: MERCHANT_NOT_FOUND."""
     UnbanMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.UnbanMerchantRequest, _merchants_pb2.UnbanMerchantResponse]  # type: ignore[assignment]
     """banned -> the state it had before. Reason: MERCHANT_NOT_FOUND."""
+    GetLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]  # type: ignore[assignment]
+    """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     BlockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]  # type: ignore[assignment]
     """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]  # type: ignore[assignment]
@@ -193,6 +197,14 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.UnbanMerchantResponse, _abc.Awaitable[_merchants_pb2.UnbanMerchantResponse]]:
         """banned -> the state it had before. Reason: MERCHANT_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def GetLogo(
+        self,
+        request: _merchants_pb2.GetLogoRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.GetLogoResponse, _abc.Awaitable[_merchants_pb2.GetLogoResponse]]:
+        """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def BlockOwner(

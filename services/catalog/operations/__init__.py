@@ -1,6 +1,7 @@
 """One public function per RPC, one for the poller: `offers` for merchants, `entries` and `rates` for operators."""
 
 from services.catalog.operations.entries import CatalogContent, get_catalog, set_currency, set_payment_method
+from services.catalog.operations.logos import get_logo
 from services.catalog.operations.offers import (
     CurrencyOffer,
     MethodOffer,
@@ -28,6 +29,7 @@ __all__ = [
     "RateState",
     "accept_rate",
     "get_catalog",
+    "get_logo",
     "get_quote",
     "list_merchant_currencies",
     "list_method_offers",

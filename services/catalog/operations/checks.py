@@ -76,7 +76,7 @@ def rate(text: str, *, field: str) -> Decimal:
 
 
 def image_url(url: str | None, *, field: str) -> str | None:
-    """http or https; customers' browsers load it, this service never does."""
+    """http or https; merchants are told it, nobody of ours loads it."""
     if url is not None:
         try:
             check_url(url, allow_private=True)

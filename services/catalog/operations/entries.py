@@ -8,6 +8,7 @@ from services.catalog import errors, store
 from services.catalog.domain import Currency, Method
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import checks
+from services.catalog.operations.logos import kept_logo
 from services.catalog.wiring import Deps
 
 NAME_MAX_CHARACTERS = 128
@@ -77,8 +78,12 @@ def set_payment_method(
     commission: str,
     logo_url: str | None,
     active: bool,
+    logo: bytes | None,
 ) -> Method:
-    """Creates the method or replaces all of its options. Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND."""
+    """Creates the method or replaces all of its options, a logo only if one is given (empty: none).
+
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
+    """
     low, high = checks.amount_range(
         min_sum, max_sum, minimum_field="method.min_sum", maximum_field="method.max_sum", decimals=2
     )
@@ -94,9 +99,10 @@ def set_payment_method(
         commission=checks.fraction(commission, field="method.commission"),
         logo_url=checks.image_url(logo_url, field="method.logo_url"),
         active=active,
+        logo=kept_logo(deps, logo or b""),
     )
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}
     with deps.db.transaction() as tx, refusing(unknown):
-        store.put_method(tx, method)
+        stored = store.put_method(tx, method, keeps_logo=logo is None)
     deps.bus.hint(CATALOG_CHANGED)
-    return method
+    return stored

@@ -15,6 +15,7 @@ from services.merchants.operations.api_keys import (
     rotate_secrets,
 )
 from services.merchants.operations.categories import list_categories, set_category
+from services.merchants.operations.logos import get_logo
 from services.merchants.operations.merchants import (
     MerchantOptions,
     activate_merchant,
@@ -39,6 +40,7 @@ __all__ = [
     "create_api_key",
     "create_merchant",
     "deactivate_api_key",
+    "get_logo",
     "get_merchant",
     "get_signing_secrets",
     "list_api_keys",

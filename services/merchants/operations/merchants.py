@@ -9,6 +9,7 @@ from kit.ids import new_id
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantStatus
 from services.merchants.errors import checked
+from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.wiring import Deps
 
@@ -19,7 +20,7 @@ MERCHANTS_PER_PAGE: Final = 200
 class MerchantOptions:
     """What can be said about a merchant; None leaves it as it is.
 
-    An empty category, colour or URL means none, an empty list means all; of frame origins, nobody's.
+    An empty category, colour, logo or URL means none, an empty list means all; of frame origins, nobody's.
     """
 
     name: str | None = None
@@ -31,7 +32,7 @@ class MerchantOptions:
     allowed_currencies: Sequence[str] | None = None
     allowed_methods: Sequence[str] | None = None
     colour: str | None = None
-    logo_url: str | None = None
+    logo: bytes | None = None
     frame_origins: Sequence[str] | None = None
 
 
@@ -72,7 +73,14 @@ def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int =
 
 def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
     """Raises MERCHANT_NOT_FOUND."""
-    return _change(deps, merchant_id, lambda merchant: _configure(deps, merchant, options))
+    logo = None if options.logo is None else kept_logo(deps, options.logo)
+
+    def configure(merchant: models.Merchant) -> None:
+        _configure(deps, merchant, options)
+        if options.logo is not None:
+            merchant.logo = logo
+
+    return _change(deps, merchant_id, configure)
 
 
 def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -131,7 +139,6 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
         ("allowed_currencies", domain.parse_currency_codes),
         ("allowed_methods", domain.parse_method_codes),
         ("colour", _or_none(domain.parse_colour)),
-        ("logo_url", _or_none(callback_url)),
         ("frame_origins", domain.parse_origins),
     ):
         given = getattr(options, field)

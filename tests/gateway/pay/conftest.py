@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 PHONE = {"width": 320, "height": 640}
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -70,6 +71,14 @@ def open_page(browser: Browser) -> Iterator[Open]:
                 if message.location["url"] != page.url:  # that the page itself is a 404 is no news
                     complaints.append(message.text)
 
+            def stay(request: Request) -> None:
+                """Whatever a page of ours loads is ours as well; where it leads to is another matter."""
+                ours, asked = urlsplit(request.frame.url), urlsplit(request.url)
+                is_loaded = ours.path.startswith("/pay/") and not request.is_navigation_request()
+                if is_loaded and asked.netloc != ours.netloc:
+                    complaints.append(f"{request.frame.url} asked {request.url}")
+
+            page.on("request", stay)
             page.on("console", complain)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             return page

@@ -11,7 +11,7 @@ from gateway.pay.languages import Language
 from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of
 from kit.proto import timestamp_from
-from tests.gateway.pay.test_view import NOW, PAGE, PAID, a_checkout, a_deal
+from tests.gateway.pay.test_view import LINKS, NOW, PAGE, PAID, a_checkout, a_deal
 
 REQUISITE = pb.Requisite(holder="7", account="4000002500003155", bank="8")
 
@@ -67,7 +67,7 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         prefix="",
         page=PAGE,
         brand=None,
-        view=view_of(checkout, page=PAGE),
+        view=view_of(checkout, LINKS),
         notice=notice,
         note="",
         note_max_characters=2000,

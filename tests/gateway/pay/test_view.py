@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.links import Links
 from gateway.pay.view import Screen, View, view_of, web_url
 from kit.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
+LINKS = Links("https://pay.example")
 PAGE = "/pay/an-id"
 
 
@@ -74,7 +76,7 @@ PAID = timestamp_from(NOW - timedelta(minutes=1))
     ],
 )
 def test_each_state_has_its_screen(checkout: pb.GetCheckoutResponse, screen: Screen) -> None:
-    assert view_of(checkout, page=PAGE).screen is screen
+    assert view_of(checkout, LINKS).screen is screen
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_each_state_has_its_screen(checkout: pb.GetCheckoutResponse, screen: Scr
     ],
 )
 def test_an_outcome_leads_to_its_url(status: pb.InvoiceStatus.ValueType, outcome: str, url: str) -> None:
-    view = view_of(a_checkout(status=status), page=PAGE)
+    view = view_of(a_checkout(status=status), LINKS)
     assert view.outcome == outcome
     assert view.return_url == url
     assert view.refresh is not None
@@ -95,7 +97,7 @@ def test_an_outcome_leads_to_its_url(status: pb.InvoiceStatus.ValueType, outcome
 
 
 def test_the_times_for_choosing_and_for_paying_are_two() -> None:
-    view = view_of(a_checkout(deal=a_deal()), page=PAGE)
+    view = view_of(a_checkout(deal=a_deal()), LINKS)
     assert view.choose_until.minutes_left == 2  # 61 seconds, rounded up
     assert view.choose_until.at == NOW + timedelta(seconds=61)
     assert view.pay_until is not None
@@ -105,28 +107,28 @@ def test_the_times_for_choosing_and_for_paying_are_two() -> None:
 
 def test_no_time_is_ever_below_zero() -> None:
     late = a_checkout(now=timestamp_from(NOW + timedelta(hours=1)))
-    assert view_of(late, page=PAGE).choose_until.minutes_left == 0
+    assert view_of(late, LINKS).choose_until.minutes_left == 0
 
 
 def test_the_fee_is_what_the_customer_pays_beyond_the_amount() -> None:
-    assert view_of(a_checkout(deal=a_deal()), page=PAGE).fee == "2.50"
-    assert view_of(a_checkout(deal=a_deal(amount_fiat="100.00")), page=PAGE).fee is None
+    assert view_of(a_checkout(deal=a_deal()), LINKS).fee == "2.50"
+    assert view_of(a_checkout(deal=a_deal(amount_fiat="100.00")), LINKS).fee is None
 
 
 def test_an_adjusted_amount_is_the_amount() -> None:
     deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00")
-    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).amount == "60.00"
+    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), LINKS).amount == "60.00"
 
 
 def test_the_fee_of_an_adjusted_amount_is_its_own() -> None:
     deal = a_deal(status=pb.DEAL_STATUS_COMPLETED, adjusted_amount="60.00", amount_fiat="61.50")
-    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), page=PAGE).fee == "1.50"
+    assert view_of(a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=deal), LINKS).fee == "1.50"
 
 
 def test_a_check_that_takes_longer_than_the_method_does_is_slow() -> None:
     def waiting(minutes: int) -> View:
         marked = timestamp_from(NOW - timedelta(minutes=minutes))
-        return view_of(a_checkout(deal=a_deal(mark_paid_at=marked)), page=PAGE)
+        return view_of(a_checkout(deal=a_deal(mark_paid_at=marked)), LINKS)
 
     assert waiting(1).usual_minutes == 15
     assert [waiting(minutes).is_slow for minutes in (14, 16)] == [False, True]
@@ -135,8 +137,8 @@ def test_a_check_that_takes_longer_than_the_method_does_is_slow() -> None:
 
 def test_nothing_to_choose_is_explained() -> None:
     refused = a_checkout(methods_refused="RATES_UNAVAILABLE")
-    assert "exchange rate" in (view_of(refused, page=PAGE).nothing_to_choose or "")
-    assert view_of(a_checkout(), page=PAGE).nothing_to_choose
+    assert "exchange rate" in (view_of(refused, LINKS).nothing_to_choose or "")
+    assert view_of(a_checkout(), LINKS).nothing_to_choose
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_a_web_address_stays_as_it_is() -> None:
 def test_who_may_have_paid_in_vain_is_asked_before_the_shop_has_them_back(
     status: pb.InvoiceStatus.ValueType, deal: pb.Deal | None, stays: bool
 ) -> None:
-    view = view_of(a_checkout(status=status, deal=deal), page=PAGE)
+    view = view_of(a_checkout(status=status, deal=deal), LINKS)
     assert view.can_tell_of_late_money is stays
     assert (view.refresh is None) is stays
 
@@ -185,7 +187,7 @@ def test_who_may_have_paid_in_vain_is_asked_before_the_shop_has_them_back(
 def test_what_the_page_tells_is_its_state() -> None:
     """A script compares states: two that look different must not be equal."""
     views = [
-        view_of(checkout, page=PAGE)
+        view_of(checkout, LINKS)
         for checkout in (
             a_checkout(),
             a_checkout(deal=a_deal()),

@@ -1,0 +1,54 @@
+"""Where an operator's logos come from: a file, or an address that is asked once, now. Customers ask only us."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from kit.egress.client import Egress, EgressError
+
+# More than a service takes: it says what is too large, and for whom.
+MAX_BYTES: Final = 1024 * 1024
+SECONDS: Final = 10
+
+Logo = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|URL",
+        help='Picture for the customer\'s page: PNG, JPEG or WebP, at most 32 KiB and 512 x 512; "": none.',
+    ),
+]
+
+
+def content_of(source: str) -> bytes:
+    """The picture; empty for an empty source. Raises typer.BadParameter when it can't be had."""
+    if not source:
+        return b""
+    is_address = source.startswith(("https://", "http://"))
+    content = asyncio.run(_fetched(source)) if is_address else _read(Path(source))
+    if not content or len(content) > MAX_BYTES:
+        raise typer.BadParameter(
+            f"{source} is empty or larger than {MAX_BYTES // 1024} KiB", param_hint="--logo"
+        )
+    return content
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--logo") from None
+
+
+async def _fetched(url: str) -> bytes:
+    """https and public addresses only, without redirects, as all our calls to the outside."""
+    try:
+        async with Egress() as egress:
+            answer = await egress.call("GET", url, deadline_seconds=SECONDS, body_max_bytes=MAX_BYTES)
+    except EgressError as error:
+        raise typer.BadParameter(f"{url}: {error}", param_hint="--logo") from None
+    if answer.status != 200 or not answer.complete:
+        raise typer.BadParameter(f"{url} answered {answer.status}, or not all of it", param_hint="--logo")
+    return answer.body

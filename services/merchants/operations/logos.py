@@ -1,0 +1,32 @@
+"""Logos: checked and cleaned before they are kept, found again by their content."""
+
+from sqlalchemy import Row
+
+from kit.pictures import NoPicture, cleaned
+from services.merchants import errors, store
+from services.merchants.domain import LOGO_MAX_BYTES, LOGO_MAX_PIXELS
+from services.merchants.wiring import Deps
+
+
+def kept_logo(deps: Deps, content: bytes) -> str | None:
+    """The digest of the picture, which is kept from now on; None for an empty one. Raises VALIDATION_ERROR."""
+    if not content:
+        return None
+    if len(content) > LOGO_MAX_BYTES:
+        raise errors.logo_invalid(f"expected at most {LOGO_MAX_BYTES // 1024} KiB")
+    try:
+        logo = cleaned(content, most_pixels=LOGO_MAX_PIXELS)
+    except NoPicture as fault:
+        raise errors.logo_invalid(str(fault)) from None
+    with deps.db.transaction() as tx:
+        store.keep_logo(tx, logo, at=deps.clock.now())
+    return logo.digest
+
+
+def get_logo(deps: Deps, *, logo: str) -> Row[str, bytes]:
+    """Its media type and content. Raises NOT_FOUND."""
+    with deps.db.autocommit() as connection:
+        found = store.logo(connection, logo.replace("\0", ""))
+    if found is None:
+        raise errors.logo_not_found()
+    return found
