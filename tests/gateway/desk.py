@@ -177,10 +177,11 @@ class Desk:
 
     def catalog_database(self, statement: str, *values: object) -> None:
         """For states of the catalog that no operator can make."""
-        with (
-            psycopg2.connect(self.stack.database_urls["catalog"]) as connection,
-            connection.cursor() as cursor,
-        ):
+        self.database("catalog", statement, *values)
+
+    def database(self, service: str, statement: str, *values: object) -> None:
+        """For states of a service that take too long to come, or that nobody can make."""
+        with psycopg2.connect(self.stack.database_urls[service]) as connection, connection.cursor() as cursor:
             cursor.execute(statement, values)
         connection.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.gateway.desk import Shop
+from tests.gateway.desk import Desk, Shop
 
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 
@@ -35,3 +35,9 @@ def status_of(shop: Shop, invoice: dict[str, Any]) -> str:
     data = shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]
     deal = data["deal"]
     return f"{data['status']} {deal['sub_status']}" if deal else str(data["status"])
+
+
+def until_expiry(desk: Desk, deal_id: str, seconds: int) -> None:
+    """What nobody waits for in a test."""
+    statement = "UPDATE deals SET expires_at = now() + make_interval(secs => %s) WHERE id = %s"
+    desk.database("invoices", statement, seconds, deal_id)

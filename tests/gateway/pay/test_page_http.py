@@ -10,9 +10,10 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1.invoices_pb2 import GetDealRequest
+from gateway.pay.qr import svg_of
 from gateway.pay.view import NOTICES
 from kit.ids import new_id
-from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled
 from tests.gateway.process import gateway_process
 from tests.support.stack import Stack
 
@@ -216,6 +217,48 @@ def test_busy_accounts_are_explained(desk: Desk) -> None:
     response = post(page_of(second, "/methods"), {"method_code": method})
     assert response.headers["Location"].endswith("/methods?notice=no_available_requisites")
     assert NOTICES["NO_AVAILABLE_REQUISITES"] in get(shop.url + response.headers["Location"]).text
+
+
+def test_a_method_that_is_gone_meanwhile_leads_back_to_the_choice(desk: Desk) -> None:
+    currency = desk.currency()
+    method = desk.method(currency)
+    desk.requisite(method)
+    invoice = desk.open_shop(currency).create()
+    name = f'value="{method}"'
+    assert name in get(page_of(invoice)).text
+    desk.method(currency, method_code=method, active=False)
+    settled(lambda: name not in get(page_of(invoice)).text, "the page to know")
+    response = post(page_of(invoice, "/methods"), {"method_code": method})
+    assert response.headers["Location"].endswith("/methods?notice=payment_method_not_found")
+
+
+def test_a_rate_that_is_gone_meanwhile_is_explained(desk: Desk) -> None:
+    """And nothing is half done: once it's back, the same page goes on."""
+    currency = desk.currency()
+    method = desk.method(currency)
+    desk.requisite(method)
+    shop = desk.open_shop(currency)
+    invoice = shop.create()
+    desk.currency(code=currency, markup="1", rate=None)  # no number above zero is left of it
+    response = post(page_of(invoice, "/methods"), {"method_code": method})
+    assert response.headers["Location"].endswith("/methods?notice=rate_invalid")
+    page = get(shop.url + response.headers["Location"]).text
+    assert NOTICES["RATE_INVALID"] in page
+    assert f'value="{method}"' in page
+    assert shop.get(f"/api/v1/invoices/{invoice['invoice_id']}").json()["data"]["deal"] is None
+    desk.currency(code=currency)
+    assert post(page_of(invoice, "/methods"), {"method_code": method}).headers["Location"] == (
+        f"/pay/{invoice['invoice_id']}"
+    )
+
+
+def test_the_code_says_where_to_pay(desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    assert get(page_of(invoice, "/qr.svg")).status_code == 404
+    desk.choose(invoice["invoice_id"], method)
+    code = get(page_of(invoice, "/qr.svg"))
+    assert code.headers["Content-Type"] == "image/svg+xml"
+    assert code.content == svg_of("4000002500003155")
 
 
 @pytest.mark.parametrize("step", ["/methods", "/paid", "/cancel", "/appeal", "/late"])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import psycopg2
+from typing import Final, Literal
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from tests.gateway.desk import Desk, Shop
 from tests.gateway.pay.conftest import Open
-from tests.gateway.pay.pages import follow, heading, press, seen, status_of
-from tests.support.stack import Stack
+from tests.gateway.pay.pages import follow, heading, press, seen, status_of, until_expiry
+
+FIRST_LOAD_MAX_BYTES: Final = 60_000
 
 
 @pytest.fixture
@@ -27,16 +29,6 @@ def listening(page: Page, link: str) -> None:
 def deal_of(shop: Shop, invoice_id: str) -> str:
     deal_id: str = shop.get(f"/api/v1/invoices/{invoice_id}").json()["data"]["deal"]["deal_id"]
     return deal_id
-
-
-def until_expiry(stack: Stack, deal_id: str, seconds: int) -> None:
-    """What nobody waits for in a test."""
-    with psycopg2.connect(stack.database_urls["invoices"]) as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE deals SET expires_at = now() + make_interval(secs => %s) WHERE id = %s",
-            (seconds, deal_id),
-        )
-    connection.close()
 
 
 # -- it follows the payment
@@ -93,16 +85,26 @@ def test_the_other_tab_follows(page: Page, shop: Shop) -> None:
     heading(other, "We are checking your payment")
 
 
-def test_the_end_of_the_time_shows_by_itself(
-    page: Page, desk: Desk, shop: Shop, stack: Stack, method: str
-) -> None:
+def test_the_end_of_the_time_shows_by_itself(page: Page, desk: Desk, shop: Shop, method: str) -> None:
     invoice = shop.create()
-    until_expiry(stack, desk.choose(invoice["invoice_id"], method).deal_id, 3)
+    until_expiry(desk, desk.choose(invoice["invoice_id"], method).deal_id, 3)
     page.goto(invoice["payment_link"])
     expect(page.locator(".countdown")).to_have_class("countdown near")
     expect(page.locator(".hurry")).to_contain_text("Not much time is left")
     heading(page, "Time ran out")
     expect(page.get_by_role("link", name="I have already paid")).to_be_visible()
+
+
+def test_a_check_that_takes_long_says_so_by_itself(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    invoice = shop.create()
+    deal = desk.mark_paid(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    expect(page.locator(".progress")).to_contain_text("usually takes about 15 minutes")
+    expect(page.locator(".notice")).to_have_count(0)
+    long_ago = "UPDATE deals SET mark_paid_at = now() - interval '16 minutes' WHERE id = %s"
+    desk.database("invoices", long_ago, deal.deal_id)
+    page.evaluate("document.dispatchEvent(new Event('fiatgate:look'))")
+    expect(page.locator(".notice")).to_contain_text("longer than usual")
 
 
 # -- it helps
@@ -148,6 +150,16 @@ def test_the_account_is_there_as_a_qr_code(page: Page, desk: Desk, shop: Shop, m
     page.get_by_text("Show as a QR code").click()
     picture = page.get_by_alt_text("QR code of the account")
     page.wait_for_function("picture => picture.naturalWidth > 0", arg=picture.element_handle())
+
+
+def test_a_desktop_shows_the_code_at_once(open_page: Open, desk: Desk, shop: Shop, method: str) -> None:
+    """It's for the phone beside it; a phone can't scan itself."""
+    invoice = shop.create()
+    desk.choose(invoice["invoice_id"], method)
+    for width, shown in ((1280, True), (390, False)):
+        page = open_page(viewport={"width": width, "height": 800})
+        page.goto(invoice["payment_link"])
+        expect(page.get_by_alt_text("QR code of the account")).to_be_visible(visible=shown)
 
 
 def test_times_are_the_customers_own(open_page: Open, shop: Shop) -> None:
@@ -198,6 +210,66 @@ def test_a_double_click_is_one(page: Page, shop: Shop) -> None:
     page.get_by_role("button", name="I have paid").dblclick()
     heading(page, "We are checking your payment")
     assert status_of(shop, invoice) == "pending awaiting_confirmation"
+
+
+def test_everything_works_from_the_keyboard(page: Page, shop: Shop) -> None:
+    """With each step the focus can be seen, and goes on from where the customer was."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+    def tab_to(name: str, role: Literal["button", "link", "textbox"] = "button") -> None:
+        wanted = page.get_by_role(role, name=name)
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            if wanted.evaluate("each => each === document.activeElement"):
+                break
+        expect(wanted).to_be_focused()
+        assert wanted.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"
+
+    invoice = shop.create()
+    page.goto(invoice["payment_link"])
+    tab_to("Card to card")
+    page.keyboard.press("Enter")
+    heading(page, "Pay with Card to card")
+    tab_to("Copy the account")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Copy the account")).to_have_text("Copied")
+    tab_to("I have paid")
+    page.keyboard.press("Enter")
+    heading(page, "We are checking your payment")
+    tab_to("Report a problem", "link")
+    page.keyboard.press("Enter")
+    tab_to("Your message", "textbox")
+    page.keyboard.type("Paid at noon")
+    tab_to("Send the report")
+    page.keyboard.press("Enter")
+    heading(page, "Our team is checking your payment")
+
+
+def test_a_slow_network_is_enough(page: Page, desk: Desk, shop: Shop) -> None:
+    """What came over the wire is counted by the browser, headers and all."""
+    network = page.context.new_cdp_session(page)
+    came: list[int] = []
+    network.on("Network.loadingFinished", lambda event: came.append(event["encodedDataLength"]))
+    network.send("Network.enable")
+    slow = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+    network.send("Network.emulateNetworkConditions", slow)
+    invoice = shop.create()
+    listening(page, invoice["payment_link"])
+    painted, scripted = page.evaluate(
+        """() => [
+            performance.getEntriesByName("first-contentful-paint")[0].startTime,
+            Math.max(...performance.getEntriesByType("resource").filter((each) => each.name.endsWith(".js"))
+                .map((each) => each.responseEnd)),
+        ]"""
+    )
+    assert painted < scripted
+    assert 10_000 < sum(came) < FIRST_LOAD_MAX_BYTES
+    press(page, "Card to card")
+    heading(page, "Pay with Card to card")
+    press(page, "I have paid")
+    heading(page, "We are checking your payment")
+    desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal_of(shop, invoice["invoice_id"])))
+    heading(page, "Payment received")
 
 
 def test_the_page_does_not_wait_for_its_scripts(page: Page, shop: Shop) -> None:

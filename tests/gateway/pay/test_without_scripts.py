@@ -145,8 +145,10 @@ def test_a_checked_payment_shows_its_outcome(
 # -- never wrong
 
 
-def test_every_page_can_be_reloaded(page: Page, shop: Shop) -> None:
+@pytest.mark.parametrize("scripts", [False, True])
+def test_every_page_can_be_reloaded(open_page: Open, shop: Shop, scripts: bool) -> None:
     """After a POST the browser stands on a GET: reloading sends nothing again."""
+    page = open_page(scripts=scripts)
     invoice = shop.create()
     page.goto(invoice["payment_link"])
     for press_this, title in (
