@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults lint types verify protos docs lock browser clean
+.PHONY: help run demo cli test bench faults rolling lint types verify protos docs lock browser clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -31,6 +31,9 @@ bench: $(VENV)/.develops ## the measurements of benchmarks/, with their limits
 
 faults: $(VENV)/.develops ## kill, stop and cut off processes under load, read the books: ARGS="--seed 1 --rounds 20"
 	@exec $(BIN)/python -m tests.faults $(ARGS)
+
+rolling: $(VENV)/.develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
+	@exec $(BIN)/python -m tests.rolling $(ARGS)
 
 lint: $(VENV)/.develops ## ruff: rules and format
 	$(BIN)/ruff check .

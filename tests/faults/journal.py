@@ -40,23 +40,37 @@ class HungUp(Exception):
     """The receiver closes the connection instead of answering."""
 
 
-class MoodyReceiver(Receiver):
-    """A merchant's endpoint that notes every request, and sometimes fails: an error, no answer, a late one."""
+class NotingReceiver(Receiver):
+    """A merchant's endpoint that notes every request and answers it well."""
 
-    def __init__(self, journal: Journal, *, seed: int, late_seconds: float) -> None:
+    def __init__(self, journal: Journal) -> None:
         super().__init__()
         self._journal = journal
-        self._chance = random.Random(seed)
-        self._late_seconds = late_seconds
 
     def record(self, request: Received) -> Answer:
-        mood = self._chance.choices(("well", "error", "hang up", "late"), (86, 6, 5, 3))[0]
+        self.note(request, mood="well")
+        return Answer()
+
+    def note(self, request: Received, *, mood: str) -> None:
         self._journal.note(
             path=request.path,
             headers=dict(request.headers),
             body=base64.b64encode(request.body).decode(),
             mood=mood,
         )
+
+
+class MoodyReceiver(NotingReceiver):
+    """One that sometimes fails: an error, no answer, a late one."""
+
+    def __init__(self, journal: Journal, *, seed: int, late_seconds: float) -> None:
+        super().__init__(journal)
+        self._chance = random.Random(seed)
+        self._late_seconds = late_seconds
+
+    def record(self, request: Received) -> Answer:
+        mood = self._chance.choices(("well", "error", "hang up", "late"), (86, 6, 5, 3))[0]
+        self.note(request, mood=mood)
         if mood == "hang up":
             raise HungUp
         if mood == "error":

@@ -156,7 +156,7 @@ def _figures(
         unanswered=sum(answer["http"] is None for answer in answers),
         refused_5xx=sum((answer["http"] or 0) >= 500 for answer in answers),
         delivered=len(seen.received),
-        duplicates=_duplicates(seen.received),
+        duplicates=duplicates(seen.received),
         longest_without_create_seconds=max(gaps, default=0.0),
         settled_seconds=settled_seconds,
         violations=found,
@@ -164,12 +164,12 @@ def _figures(
     )
 
 
-def _duplicates(received: Sequence[Any]) -> int:
+def duplicates(received: Sequence[Any]) -> int:
     """Webhooks that came again though the receiver had answered them well in time."""
     answered: Counter[str] = Counter()
-    duplicates = 0
+    twice = 0
     for request in received:
         event_id = json.loads(received_body(request))["event_id"]
-        duplicates += answered[event_id] > 0
+        twice += answered[event_id] > 0
         answered[event_id] += request["mood"] == "well"
-    return duplicates
+    return twice

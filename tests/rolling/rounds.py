@@ -1,0 +1,127 @@
+"""One round: every pod of every Deployment replaced while the load goes on, and then what the checker says."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from deploy.local.waiting import wait_until
+from tests.faults import checker
+from tests.faults.journal import Journal, NotingReceiver
+from tests.faults.rounds import duplicates
+from tests.k8s.manifests import DEPLOYMENTS, Manifest, name
+from tests.rolling.cluster import Broken, Cluster, replicas
+from tests.rolling.load import Load, Seen
+
+SETTLE_SECONDS: Final = 90
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What one round came to. `violations` is what matters: empty when every promise was kept."""
+
+    seed: int
+    restarts: int
+    load: Seen
+    created: int
+    webhooks: int
+    violations: Sequence[str]
+
+    @property
+    def retried(self) -> int:
+        return sum(self.load.retried.values())
+
+    def slowest_seconds(self, share: float) -> float:
+        """So long at most took this share of the requests."""
+        return sorted(self.load.seconds)[int(share * (len(self.load.seconds) - 1))]
+
+
+def run_round(
+    cluster: Cluster,
+    *,
+    seed: int,
+    per_second: int,
+    at_once: int,
+    of_each: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Figures:
+    """Roll all Deployments in an order of the seed, `at_once` of them at the same time: all pods, or `of_each`."""
+    before = cluster.restarts
+    clients, receiver = (Journal(cluster.folder / f"{seed}-{what}.jsonl") for what in ("clients", "receiver"))
+    with NotingReceiver(receiver) as endpoint:
+        load = Load(cluster, per_second=per_second, callback=endpoint.url(), journal=clients, seed=seed)
+        found = _under_load(cluster, load, seed=seed, at_once=at_once, of_each=of_each, tell=tell)
+        found += _settle(cluster)
+    clients.close()
+    receiver.close()
+    seen = checker.evidence(
+        cluster.admin_url,
+        secrets={cluster.demo["merchant_id"]: cluster.demo["secret"]},
+        clients=clients.path,
+        receiver=receiver.path,
+    )
+    found += [f"failed: {each}" for each in load.seen.failed] + checker.violations(seen)
+    if twice := duplicates(seen.received):
+        found.append(f"{twice} webhooks came again though they had been answered well")
+    verified = cluster.cli("verify", "--grace-seconds", "0")
+    if not verified["ok"]:
+        found.append(f"fiatgate verify: {verified['problems']}")
+    return Figures(
+        seed=seed,
+        restarts=cluster.restarts - before,
+        load=load.seen,
+        created=sum(each["what"] == "create" and each["http"] == 201 for each in seen.answers),
+        webhooks=len(seen.received),
+        violations=found,
+    )
+
+
+def _under_load(
+    cluster: Cluster,
+    load: Load,
+    *,
+    seed: int,
+    at_once: int,
+    of_each: int | None,
+    tell: Callable[[str], None],
+) -> list[str]:
+    """What a pod did that it should not have done."""
+    chance = random.Random(seed)
+    order = chance.sample(DEPLOYMENTS, len(DEPLOYMENTS))
+    pods = {name(each): chance.sample(range(replicas(each)), of_each or replicas(each)) for each in order}
+    over = threading.Event()
+
+    def roll(deployment: Manifest) -> str | None:
+        try:
+            cluster.roll(deployment, pods[name(deployment)], tell=tell)
+        except Broken as broken:
+            return str(broken)
+        return None
+
+    with ThreadPoolExecutor(1) as asking, ThreadPoolExecutor(at_once) as rolling:
+        asked = asking.submit(load.run, over.is_set)
+        try:
+            broken = [each for each in rolling.map(roll, order) if each]
+        finally:
+            over.set()
+        asked.result()
+    return broken
+
+
+def _settle(cluster: Cluster) -> list[str]:
+    left = ""
+
+    def settled() -> bool:
+        nonlocal left
+        left = checker.unsettled(cluster.admin_url, [cluster.demo["merchant_id"]])
+        return not left
+
+    try:
+        wait_until(settled, "all to settle", timeout_seconds=SETTLE_SECONDS, every_seconds=0.2)
+    except TimeoutError:
+        return [f"not settled after {SETTLE_SECONDS} s: {left}"]
+    return []

@@ -1,0 +1,37 @@
+"""One short round: a pod of every Deployment, told to stop sooner than on a cluster. `make rolling` replaces all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.k8s.manifests import DEPLOYMENTS
+from tests.rolling.cluster import Cluster, Pace
+from tests.rolling.rounds import Figures, run_round
+
+pytestmark = pytest.mark.timeout(400)
+
+SEED = 7
+PER_SECOND = 50  # two cores are busy with the starts; `make rolling` asks 200
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Figures]:
+    folder = tmp_path_factory.mktemp("rolling")
+    with Cluster(folder, pace=Pace(leaving_seconds=1)) as cluster:
+        yield run_round(cluster, seed=SEED, per_second=PER_SECOND, at_once=2, of_each=1)
+
+
+def test_every_process_can_be_replaced_under_load_and_no_request_is_lost_or_done_twice(
+    figures: Figures,
+) -> None:
+    assert figures.violations == []
+    assert figures.restarts == len(DEPLOYMENTS)
+
+
+def test_there_was_a_load_and_hardly_a_request_had_to_be_tried_again(figures: Figures) -> None:
+    assert figures.load.requests > 5 * PER_SECOND
+    assert figures.created > 0
+    assert figures.webhooks >= figures.created
+    assert figures.retried <= figures.load.requests / 100, figures.load.retried
