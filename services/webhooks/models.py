@@ -70,6 +70,9 @@ class Event(Base):
     lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    # Of the request that it goes back to, for the log and the trace (kit.tracing) of each attempt.
+    request_id: Mapped[str | None]
+    traceparent: Mapped[str | None]
 
 
 class Attempt(Base):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from kit import request_id, tracing
 from kit.db import retry_conflicts, wake_after_commit
 from kit.ids import new_id, parse_id
 from kit.worker import Outage
@@ -50,7 +51,14 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
     """One event per invoice that has a callback URL (SPEC, Firing rules 1 and 2), due at once; again is no harm."""
     if invoice.callback_url is None:
         return
-    event_id = events.add_event(tx, invoice, invoice.callback_url, now=deps.clock.now())
+    event_id = events.add_event(
+        tx,
+        invoice,
+        invoice.callback_url,
+        now=deps.clock.now(),
+        request_id=request_id.current() or None,
+        traceparent=tracing.traceparent() or None,
+    )
     if event_id is not None:
         wake_after_commit(tx, deps.wake)
         log.info(
@@ -102,7 +110,11 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
     its lease has run out.
     """
     merchant, invoice = _id("merchant_id", merchant_id), _id("invoice_id", invoice_id)
-    claimed = _claim_latest(deps, merchant_id=merchant, invoice_id=invoice)
+    claimed = replace(
+        _claim_latest(deps, merchant_id=merchant, invoice_id=invoice),
+        request_id=request_id.current(),  # it goes back to who asks for it now
+        traceparent=tracing.traceparent(),
+    )
     outcome = _attempt(deps, claimed)
     recorded = _recorded(deps, outcome)
     # The event may have become due meanwhile, and the engine had to pass it over.

@@ -2,7 +2,7 @@
 
     claim   due events, in batches, under a lease          Claimed    engine.py, store/claims.py
             with the secret of this moment                 Shipment   engine.py, clients.py
-    send    one request each, bounded per destination      Outcome    lanes.py, sender.py, courier.py
+    send    one request each, bounded per destination      Outcome    lanes.py, sender.py, courier.py, spans.py
     record  verdicts and attempts, in batches, fenced      Recorded   record.py, store/claims.py
 
 A claim is a lease (`lease_until`) under a token. No transaction is open while a request is under way; whoever dies

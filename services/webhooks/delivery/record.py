@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from kit import metrics
+from kit import metrics, tracing
 from kit.clock import Clock
 from kit.db import Database, retry_conflicts
 from services.webhooks.delivery.stages import Outcome, Recorded
@@ -103,4 +103,6 @@ def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenc
         http_status=outcome.http_status,
         duration_ms=outcome.duration_ms,
         error=outcome.error,
+        request_id=claimed.request_id,
+        **tracing.ids_of(outcome.traceparent),
     )

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 
+from kit import request_id
 from kit.clock import Clock, monotonic_seconds
 from kit.egress import client
 from kit.egress.client import Egress, EgressError
+from services.webhooks.delivery import spans
 from services.webhooks.delivery.stages import Answer, Outcome, Shipment
 from services.webhooks.domain import destination_of, is_success, signature
 
@@ -31,29 +34,35 @@ class Sender:
     async def send(self, shipment: Shipment) -> Outcome:
         """A 2xx status in time is a success, however slow its body; anything else is a failure with its reason."""
         claimed = shipment.claimed
-        started_at, started_seconds = self.clock.now(), monotonic_seconds()
-        answer: client.Answer | None = None
+        with request_id.bind(claimed.request_id), spans.of_attempt(claimed) as span:
+            started_at, started_seconds = self.clock.now(), monotonic_seconds()
+            answer, error = await self._signed(shipment, started_at)
+            elapsed_ms = round((monotonic_seconds() - started_seconds) * 1000)
+            outcome = Outcome(
+                claimed=claimed,
+                started_at=started_at,
+                ended_at=self.clock.now(),
+                duration_ms=elapsed_ms if answer is None else answer.duration_ms,
+                answer=None if answer is None else _kept(answer),
+                error=error,
+                traceparent=span.traceparent,
+            )
+            spans.ended(span, outcome)
+        return outcome
+
+    async def _signed(self, shipment: Shipment, at: datetime) -> tuple[client.Answer | None, str | None]:
+        claimed = shipment.claimed
         if shipment.secret is None:
-            error: str | None = NO_KEY_ERROR
-        else:
-            timestamp = str(int(started_at.timestamp()))
-            headers = {
-                "Content-Type": "application/json",
-                "User-Agent": USER_AGENT,
-                "X-Idempotency-Key": str(claimed.payload_event_id),
-                "X-Signature": signature(shipment.secret, timestamp, claimed.payload),
-                "X-Signature-Timestamp": timestamp,
-            }
-            answer, error = await self._post(claimed.callback_url, claimed.payload, headers)
-        elapsed_ms = round((monotonic_seconds() - started_seconds) * 1000)
-        return Outcome(
-            claimed=claimed,
-            started_at=started_at,
-            ended_at=self.clock.now(),
-            duration_ms=elapsed_ms if answer is None else answer.duration_ms,
-            answer=None if answer is None else _kept(answer),
-            error=error,
-        )
+            return None, NO_KEY_ERROR
+        timestamp = str(int(at.timestamp()))
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": USER_AGENT,
+            "X-Idempotency-Key": str(claimed.payload_event_id),
+            "X-Signature": signature(shipment.secret, timestamp, claimed.payload),
+            "X-Signature-Timestamp": timestamp,
+        }
+        return await self._post(claimed.callback_url, claimed.payload, headers)
 
     async def _post(
         self, url: str, body: bytes, headers: Mapping[str, str]

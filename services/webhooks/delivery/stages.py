@@ -25,6 +25,9 @@ class Claimed:
     status: EventStatus
     next_retry_at: datetime | None
     auto_attempts: int
+    # Of the request that it goes back to; empty when that is not known.
+    request_id: str = ""
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Outcome:
     duration_ms: int
     answer: Answer | None
     error: str | None
+    # Of the attempt; empty without traces.
+    traceparent: str = ""
 
     @property
     def http_status(self) -> int | None:

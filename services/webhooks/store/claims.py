@@ -94,7 +94,7 @@ WHERE id = ANY (ARRAY(
     LIMIT :total
 ))
 RETURNING id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status, next_retry_at,
-    auto_attempts
+    auto_attempts, request_id, traceparent
 """)
 
 
@@ -144,6 +144,8 @@ def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
         status=EventStatus(row.status),
         next_retry_at=row.next_retry_at,
         auto_attempts=row.auto_attempts,
+        request_id=row.request_id or "",
+        traceparent=row.traceparent or "",
     )
 
 

@@ -27,7 +27,15 @@ class EventHistory:
     attempts: Sequence[Attempt]
 
 
-def add_event(tx: Session, invoice: FinishedInvoice, callback_url: str, *, now: datetime) -> int | None:
+def add_event(
+    tx: Session,
+    invoice: FinishedInvoice,
+    callback_url: str,
+    *,
+    now: datetime,
+    request_id: str | None = None,
+    traceparent: str | None = None,
+) -> int | None:
     """The new event's id, due at once; None when the invoice has its event already."""
     statement = (
         insert(Event)
@@ -46,6 +54,8 @@ def add_event(tx: Session, invoice: FinishedInvoice, callback_url: str, *, now: 
             next_retry_at=now,
             created_at=now,
             updated_at=now,
+            request_id=request_id,
+            traceparent=traceparent,
         )
         .on_conflict_do_nothing(index_elements=[Event.invoice_id])
         .returning(Event.id)

@@ -1,0 +1,34 @@
+"""The span of an attempt, in the trace of the request that the event goes back to (kit.tracing).
+
+Receivers are sent no `traceparent`: SPEC, Firing rules, says which headers they get.
+"""
+
+from kit import tracing
+from kit.tracing import Span, Value
+from services.webhooks.delivery.stages import Claimed, Outcome
+
+
+def of_attempt(claimed: Claimed) -> Span:
+    if not tracing.is_on():
+        return tracing.NOTHING
+    attributes: dict[str, Value] = {
+        "http.request.method": "POST",
+        "http.request.resend_count": claimed.auto_attempts,
+        "fiatgate.event_id": str(claimed.payload_event_id),
+        "fiatgate.merchant_id": str(claimed.merchant_id),
+        "fiatgate.trigger": str(claimed.trigger),
+    }
+    host, _, port = claimed.destination.rpartition(":")
+    if port.isdecimal() and "/" not in host:  # of an address that is none, all of it is the destination
+        attributes |= {"server.address": host, "server.port": int(port)}
+    if claimed.request_id:
+        attributes[tracing.REQUEST_ID] = claimed.request_id
+    return tracing.continued("webhook attempt", "client", claimed.traceparent, attributes)
+
+
+def ended(span: Span, outcome: Outcome) -> None:
+    """The answer's status; no word of it, nor of what went wrong, which quote addresses."""
+    if outcome.http_status is not None:
+        span.tell("http.response.status_code", outcome.http_status)
+    if not outcome.succeeded:
+        span.fail("no_answer" if outcome.http_status is None else str(outcome.http_status))

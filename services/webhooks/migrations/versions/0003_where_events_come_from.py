@@ -1,0 +1,14 @@
+"""The request that an event goes back to, and its trace"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("events", sa.Column("request_id", sa.Text()))
+    op.add_column("events", sa.Column("traceparent", sa.Text()))
