@@ -20,6 +20,7 @@ from cli.commands import (
     merchants,
     methods,
     owners,
+    parked,
     rates,
     requisites,
     status,
@@ -42,7 +43,7 @@ app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
-for group in (deals, cases, invoices, withdrawals, webhooks, checkout):
+for group in (deals, cases, invoices, withdrawals, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
 for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)

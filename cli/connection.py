@@ -18,6 +18,7 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import (
     InvoicesServiceStub,
 )
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
@@ -62,6 +63,10 @@ def webhooks() -> WebhooksServiceStub:
 
 def status(service: str) -> StatusServiceStub:
     return StatusServiceStub(_channel(service))
+
+
+def parked(service: str) -> ParkedServiceStub:
+    return ParkedServiceStub(_channel(service))
 
 
 def gateway_url() -> str:

@@ -69,11 +69,15 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
 
 def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
     """A list of things: JSON with all their fields, or a table of the named ones (`deal.status` reaches inside)."""
-    rows = [plain(message) for message in messages]
+    rows([plain(message) for message in messages], columns, as_json=as_json, empty=empty)
+
+
+def rows(values: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
+    """The same of what is more than a message."""
     if as_json:
-        print_json(rows)
-    elif rows:
-        _print_rows(rows, columns)
+        print_json(values)
+    elif values:
+        _print_rows(values, columns)
     else:
         console.print(f"[dim]{escape(empty)}[/dim]")
 

@@ -6,7 +6,9 @@ counted and shown, never dropped (DESIGN section 3); the database being away is 
 for nothing.
 """
 
+import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
@@ -16,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from kit import metrics, request_id, tracing
 from kit.bus import Bus, Incoming, Pull, processing
-from kit.clock import Clock
+from kit.clock import Clock, monotonic_seconds
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
 from kit.inbox import InboxColumns, ParkedColumns, take_in
 from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
@@ -31,6 +33,17 @@ EVENTS = metrics.counter(
 
 Handler = Callable[[Session, Incoming], None]
 
+
+@dataclass(frozen=True)
+class Retried:
+    """How many parked events were handled again, and how many of them took effect; `more` lie behind `last_id`."""
+
+    retried: int
+    mended: int
+    last_id: uuid.UUID | None
+    more: bool
+
+
 BATCH = 32
 PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
@@ -38,7 +51,8 @@ OUTAGE_RETRY_SECONDS = 1.0
 STALE_AFTER_SECONDS = 4.0
 """An idle consumer fetches once a second. One that has not for so long has stopped; readiness tells within 5 s."""
 
-RETRY_ROWS = 1000
+RETRY_ROWS = 100
+RETRY_SECONDS = 2.0
 SWEEP_ROWS = 5000
 SWEEP_EVERY = timedelta(hours=1)
 KEEP_INBOX = timedelta(days=90)
@@ -125,33 +139,39 @@ class Consumer:
         else:
             self._acknowledge([event])
 
-    def retry_parked(self) -> int:
-        """Handle again, once, the parked events (1000 at a time); returns how many took effect.
+    def list_parked(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
+        """Those parked longest ago, at most `limit`; and how many are parked in all."""
+        parked = self._parked
+        is_parked = parked.parked_at.is_not(None)
+        oldest = select(parked).where(is_parked).order_by(parked.parked_at, parked.event_id).limit(limit)
+        with self._db.transaction() as tx:
+            return tx.scalars(oldest).all(), tx.scalar(select(func.count()).where(is_parked)) or 0
 
-        For an operator after a mended bug. Those that fail again stay parked.
+    def retry_parked(self, *, only: uuid.UUID | None = None, after: uuid.UUID | None = None) -> Retried:
+        """Handle parked events again, once each, by their ids: `only` this one, or some of those behind `after`.
+
+        For an operator after a mended bug. Those that fail again stay parked. Takes no longer than a call may.
         """
         parked = self._parked
+        waiting = select(parked).where(parked.parked_at.is_not(None)).order_by(parked.event_id)
+        if only is not None:
+            waiting = waiting.where(parked.event_id == only)
+        if after is not None:
+            waiting = waiting.where(parked.event_id > after)
         with self._db.transaction() as tx:
-            rows = tx.scalars(
-                select(parked)
-                .where(parked.parked_at.is_not(None))
-                .order_by(parked.event_id)
-                .limit(RETRY_ROWS)
-            ).all()
+            rows = tx.scalars(waiting.limit(RETRY_ROWS + 1)).all()
+        rows, more = rows[:RETRY_ROWS], len(rows) > RETRY_ROWS
+        give_up_at = monotonic_seconds() + RETRY_SECONDS
+        ids = []
         for row in rows:
-            self.handle(
-                Incoming(
-                    row.event_id,
-                    row.subject,
-                    row.payload,
-                    row.request_id,
-                    acknowledge=lambda: None,
-                    retry_after=lambda _seconds: None,
-                )
-            )
+            if monotonic_seconds() > give_up_at:
+                more = True
+                break
+            self.handle(_again(row))
+            ids.append(row.event_id)
         with self._db.transaction() as tx:
-            left = tx.scalar(select(func.count()).where(parked.event_id.in_([row.event_id for row in rows])))
-        return len(rows) - (left or 0)
+            left = tx.scalar(select(func.count()).where(parked.event_id.in_(ids))) or 0
+        return Retried(len(ids), len(ids) - left, ids[-1] if ids else None, more)
 
     def _round(self, stop: Stop) -> None:
         if self._pull is None:
@@ -275,3 +295,15 @@ class Consumer:
         pull, self._pull = self._pull, None
         if pull is not None:
             self._bus.close_pull(pull)
+
+
+def _again(row: ParkedColumns) -> Incoming:
+    """A parked event as if it were delivered: nobody on the stream waits for what comes of it."""
+    return Incoming(
+        row.event_id,
+        row.subject,
+        row.payload,
+        row.request_id,
+        acknowledge=lambda: None,
+        retry_after=lambda _seconds: None,
+    )

@@ -9,6 +9,7 @@ from cli.output import Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 
 NAME = "webhooks"
+RESEND_SECONDS = 20  # the delivery's own 15, and what stands around them
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 
 
@@ -35,6 +36,18 @@ def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_jso
     """An event with what was sent and all attempts."""
     answer = connection.webhooks().GetEvent(pb.GetEventRequest(event_id=event_id))
     output.record(answer.event, as_json=as_json)
+
+
+@app.command("resend", epilog="Example: fiatgate webhooks resend 0197…")
+def resend(
+    invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
+) -> None:
+    """Send the invoice's latest event now, as the merchant's own resend does: same cooldown, same history.
+
+    Exit code 0 also when the receiver did not take it: the attempt was made, `ok` says what came of it.
+    """
+    request = pb.ResendLatestRequest(invoice_id=invoice_id)
+    output.record(connection.webhooks().ResendLatest(request, timeout=RESEND_SECONDS), as_json=as_json)
 
 
 @app.command("prune", epilog="Example: fiatgate webhooks prune --older-than-days 30")

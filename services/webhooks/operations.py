@@ -101,7 +101,8 @@ class Resent:
 
 
 def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
-    """SPEC endpoint 5: one attempt of the invoice's latest event, now, whatever the event's status.
+    """SPEC endpoint 5: one attempt of the invoice's latest event, now, whatever the event's status. Without a merchant,
+    whoever's the invoice is: for operators.
 
     A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
     as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order, and
@@ -109,7 +110,8 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
     and the database then stayed away: the attempt is missing from the history, and what was pending is sent again once
     its lease has run out.
     """
-    merchant, invoice = _id("merchant_id", merchant_id), _id("invoice_id", invoice_id)
+    merchant = _id("merchant_id", merchant_id) if merchant_id else None
+    invoice = _id("invoice_id", invoice_id)
     claimed = replace(
         _claim_latest(deps, merchant_id=merchant, invoice_id=invoice),
         request_id=request_id.current(),  # it goes back to who asks for it now
@@ -125,7 +127,7 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
 
 
 @retry_conflicts
-def _claim_latest(deps: Deps, *, merchant_id: UUID, invoice_id: UUID) -> Claimed:
+def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> Claimed:
     now = deps.clock.now()
     until = now + timedelta(seconds=deps.settings.lease_seconds)
     with deps.db.transaction() as tx:

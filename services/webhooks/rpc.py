@@ -8,8 +8,9 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.proto import timestamp_from
+from kit.rpc import parked
 from kit.rpc.callers import ALL, Callers
-from services.webhooks import operations
+from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.events import EventHistory
@@ -37,6 +38,7 @@ CALLERS: Final[Callers] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     webhooks_pb2_grpc.add_WebhooksServiceServicer_to_server(WebhooksServicer(deps), server)
+    parked.add_to(server, workers.consumer(deps))
 
 
 class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):

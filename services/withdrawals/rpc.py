@@ -8,8 +8,9 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.money import usdt_text
 from kit.proto import optional, timestamp_from
+from kit.rpc import parked
 from kit.rpc.callers import ALL, Callers
-from services.withdrawals import errors, operations
+from services.withdrawals import errors, operations, workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.wiring import Deps
@@ -40,6 +41,7 @@ CALLERS: Final[Callers] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
+    parked.add_to(server, workers.consumer(deps))
 
 
 class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from deploy.local.waiting import wait_until
 from kit import request_id
 from kit.bus import Bus, Incoming, Outgoing
-from kit.consumer import Consumer, Handler
+from kit.consumer import Consumer, Handler, Retried
 from kit.db import Database, DatabaseUnavailable
 from kit.ids import new_id
 from kit.inbox import take_in
@@ -194,9 +194,12 @@ def test_an_event_that_keeps_failing_is_parked_and_the_ones_behind_it_go_on(
     (row,) = _parked(db)
     assert (row.event_id, row.attempts, row.payload) == (poison.event_id, 3, b"poison")
     assert row.error == "ValueError: can't swallow it"
-    assert consumer.retry_parked() == 0
+    assert consumer.retry_parked() == Retried(1, 0, poison.event_id, more=False)
     broken.clear()
-    assert consumer.retry_parked() == 1
+    assert consumer.retry_parked(only=new_id()) == Retried(0, 0, None, more=False)
+    assert consumer.retry_parked(after=poison.event_id) == Retried(0, 0, None, more=False)
+    assert consumer.retry_parked() == Retried(1, 1, poison.event_id, more=False)
+    assert consumer.retry_parked() == Retried(0, 0, None, more=False)
     assert _notes(db) == ["fine", "good", "poison"]
     assert _parked(db) == []
 

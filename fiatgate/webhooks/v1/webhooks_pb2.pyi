@@ -338,6 +338,7 @@ class ResendLatestRequest(_message.Message):
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
+    """Empty: whoever's it is, for operators; what answers a merchant always names it."""
     invoice_id: _builtins.str
     def __init__(
         self,

@@ -87,7 +87,7 @@ def _newest_attempts(tx: Session, event_id: int) -> list[Attempt]:
 # -- the manual resend
 
 
-def latest_event_locked(tx: Session, *, merchant_id: UUID, invoice_id: UUID) -> Event | None:
+def latest_event_locked(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> Event | None:
     """The invoice's newest event, its row locked until the transaction ends."""
     event: Event | None = tx.scalars(
         _events_of_invoice(merchant_id, invoice_id).limit(1).with_for_update()

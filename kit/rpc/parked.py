@@ -1,0 +1,66 @@
+"""fiatgate.parked.v1.ParkedService: what a consumer has set aside, for operators to see and to have handled again."""
+
+from typing import Final
+
+import grpc
+
+from fiatgate.parked.v1 import parked_pb2 as pb
+from fiatgate.parked.v1 import parked_pb2_grpc
+from kit import errors
+from kit.consumer import Consumer
+from kit.ids import parse_id
+from kit.inbox import ParkedColumns
+from kit.proto import optional, timestamp_from
+
+# ruff: noqa: N802  methods are named by the proto
+
+LIST_ROWS: Final = 100
+LIST_MOST_ROWS: Final = 1000
+
+
+class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def ListParked(
+        self, request: pb.ListParkedRequest, context: grpc.ServicerContext
+    ) -> pb.ListParkedResponse:
+        if not 0 <= request.limit <= LIST_MOST_ROWS:
+            raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {LIST_MOST_ROWS}", field="limit")
+        rows, total = self._consumer.list_parked(limit=request.limit or LIST_ROWS)
+        events = [_event_to_message(self._consumer.name, row) for row in rows]
+        return pb.ListParkedResponse(events=events, total=total)
+
+    def RetryParked(
+        self, request: pb.RetryParkedRequest, context: grpc.ServicerContext
+    ) -> pb.RetryParkedResponse:
+        given = {name: optional(request, name) for name in ("event_id", "after_event_id")}
+        ids = {name: None if text is None else parse_id(text) for name, text in given.items()}
+        for name, text in given.items():
+            if text is not None and ids[name] is None:
+                raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field=name)
+        retried = self._consumer.retry_parked(only=ids["event_id"], after=ids["after_event_id"])
+        return pb.RetryParkedResponse(
+            retried=retried.retried,
+            mended=retried.mended,
+            last_event_id=None if retried.last_id is None else str(retried.last_id),
+            more=retried.more,
+        )
+
+
+def _event_to_message(consumer: str, row: ParkedColumns) -> pb.ParkedEvent:
+    return pb.ParkedEvent(
+        consumer=consumer,
+        event_id=str(row.event_id),
+        subject=row.subject,
+        attempts=row.attempts,
+        error=row.error,
+        failed_at=timestamp_from(row.failed_at),
+        parked_at=timestamp_from(row.parked_at),
+        request_id=row.request_id,
+    )
+
+
+def add_to(server: grpc.Server, consumer: Consumer) -> None:
+    """`consumer` needs not run here: it shares its tables with those that do."""
+    parked_pb2_grpc.add_ParkedServiceServicer_to_server(ParkedServicer(consumer), server)

@@ -1,0 +1,99 @@
+"""`fiatgate parked` and `fiatgate webhooks resend`, against the whole stack."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from kit.ids import new_id
+from tests.cli.command_line import Fiatgate, run
+from tests.cli.test_operating import create_invoice, like, shop  # noqa: F401  a fixture
+from tests.support.receiver import Receiver
+
+PARK = """
+INSERT INTO parked (event_id, subject, payload, request_id, error, attempts, failed_at, parked_at)
+VALUES (%s, 'fiatgate.invoices.finished', %s, 'req-7', 'ValueError: a bug', 20, now(), now())
+"""
+UNKNOWN = "01000000-0000-7000-8000-000000000000"
+
+
+def _park(fiatgate: Fiatgate, payload: bytes) -> str:
+    """As if withdrawals had failed 20 times at it: with the pauses between them that takes a quarter of an hour."""
+    event_id = str(new_id())
+    url = fiatgate.stack.database_urls["withdrawals"]
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(PARK, (event_id, payload))
+    return event_id
+
+
+def test_what_is_parked_is_listed_and_takes_effect_once_when_it_is_retried(fiatgate: Fiatgate) -> None:
+    merchant_id = str(new_id())
+    paid = invoices_pb2.InvoiceFinished(
+        event_id=str(new_id()),
+        invoice_id=str(new_id()),
+        merchant_id=merchant_id,
+        status=invoices_pb2.INVOICE_STATUS_SUCCESS,
+        merchant_usdt="12.500000",
+    )
+    assert fiatgate("parked", "list") == []
+    assert "Nothing is parked" in fiatgate.shown("parked", "list")
+    good, bad = _park(fiatgate, paid.SerializeToString()), _park(fiatgate, b"no message at all")
+    try:
+        listed = fiatgate("parked", "list")
+        assert [(each["service"], each["event_id"], each["attempts"]) for each in listed] == [
+            ("withdrawals", good, 20),
+            ("withdrawals", bad, 20),
+        ]
+        assert listed[0]["consumer"] == "withdrawals-invoices-finished"
+        assert good in fiatgate.shown("parked", "list")
+
+        first, again = (fiatgate("parked", "retry", good) for _ in range(2))
+        assert {"service": "withdrawals", "retried": 1, "mended": 1} in first
+        assert all(each["retried"] == 0 for each in again)
+        assert fiatgate("balance", merchant_id)["available"] == "12.500000"
+
+        ended = run("parked", "retry", "--all", "--json")
+        assert ended.exit_code == 1
+        assert {"service": "withdrawals", "retried": 1, "mended": 0} in json.loads(ended.out)
+        (left,) = fiatgate("parked", "list")
+        assert (left["event_id"], left["attempts"]) == (bad, 21)
+        assert "DecodeError" in left["error"]
+    finally:
+        url = fiatgate.stack.database_urls["withdrawals"]
+        with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+            cursor.execute("DELETE FROM parked WHERE event_id = %s", (bad,))
+
+
+@pytest.mark.parametrize("arguments", [(), (UNKNOWN, "--all")])
+def test_a_retry_names_one_event_or_all(fiatgate: Fiatgate, arguments: tuple[str, ...]) -> None:
+    assert run("parked", "retry", *arguments).exit_code == 2
+
+
+def test_an_operator_resends_a_webhook_under_the_merchants_rules(
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    receiver: Receiver,
+) -> None:
+    invoice = create_invoice(fiatgate, shop, callback_url=receiver.url())
+    assert fiatgate.refused("webhooks", "resend", invoice["invoice_id"]) == "WEBHOOK_NOT_FOUND"
+    fiatgate("invoices", "cancel", invoice["invoice_id"])
+    receiver.wait_for(1)
+    wait_until(
+        lambda: fiatgate("webhooks", "list", invoice["invoice_id"])[0]["status"] == "success",
+        "the delivery to be written down",
+        timeout_seconds=30,
+    )
+    answer = fiatgate("webhooks", "resend", invoice["invoice_id"])
+    assert like(answer, webhooks_pb2.ResendLatestResponse)
+    assert (answer["ok"], answer["http_status"]) == (True, 200)
+    first, second = receiver.wait_for(2)
+    assert first.body == second.body
+    shown = fiatgate("webhooks", "show", str(answer["event_id"]))
+    assert [each["trigger"] for each in shown["attempts"]] == ["auto", "manual"]
+    assert fiatgate.refused("webhooks", "resend", invoice["invoice_id"]) == "WEBHOOK_RESEND_COOLDOWN"
