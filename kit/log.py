@@ -6,11 +6,13 @@ are masked by the name of their field (DESIGN section 9); nobody should rely on 
 same.
 """
 
+import io
 import logging
 import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import structlog
@@ -58,7 +60,9 @@ def configure(service: str, settings: Settings) -> None:
     structlog.configure(
         processors=[*shared, *renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr),  # stderr as it is then: tests replace it
+        logger_factory=lambda *_: structlog.WriteLogger(
+            _here.lines or sys.stderr
+        ),  # as it is then: tests replace it
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -73,6 +77,28 @@ def configure(service: str, settings: Settings) -> None:
     root.setLevel(max(level, logging.WARNING))  # what third parties tell below warnings is for their authors
     sys.excepthook = _log_uncaught
     threading.excepthook = lambda args: _log_uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+
+
+class _Here(threading.local):
+    lines: io.StringIO | None = None
+
+
+_here = _Here()
+
+
+@contextmanager
+def in_one_write() -> Iterator[None]:
+    """What loggers bound in this block write goes out in one piece at its end.
+
+    Each write lets go of the interpreter, and a thread beside a busy event loop waits long to have it back.
+    """
+    _here.lines = lines = io.StringIO()
+    try:
+        yield
+    finally:
+        _here.lines = None
+        sys.stderr.write(lines.getvalue())
+        sys.stderr.flush()
 
 
 class _Origin:

@@ -99,6 +99,24 @@ def test_one_event_is_one_line_whatever_it_holds(lines: Lines) -> None:
     assert len(lines()) == 1
 
 
+def test_lines_of_a_block_go_out_together_at_its_end_and_those_of_others_when_they_are_written(
+    lines: Lines,
+) -> None:
+    with pytest.raises(ZeroDivisionError), log.in_one_write():
+        logger = log.get_logger().bind()
+        for number in range(3):
+            logger.info("together", number=number)
+        assert lines() == []
+        thread = threading.Thread(target=lambda: log.get_logger().info("apart"))
+        thread.start()
+        thread.join()
+        assert [line["event"] for line in lines()] == ["apart"]
+        raise ZeroDivisionError
+    assert [line["number"] for line in lines()] == [0, 1, 2]
+    log.get_logger().info("after")
+    assert [line["event"] for line in lines()] == ["after"]
+
+
 def test_libraries_write_into_the_same_log(lines: Lines) -> None:
     _configure()  # pytest replaces stderr between fixtures and test
     logging.getLogger("some.library").warning("pool of %s is empty", 8)

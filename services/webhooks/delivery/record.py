@@ -11,6 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from kit import metrics, tracing
 from kit.clock import Clock
 from kit.db import Database, retry_conflicts
+from kit.log import in_one_write
 from services.webhooks.delivery.stages import Outcome, Recorded
 from services.webhooks.domain import (
     RETRY_JITTER_SECONDS,
@@ -62,10 +63,11 @@ class Recorder:
         judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
         recorded = self._write(judged)
         written = {(each.event_id, each.lease_token) for each in recorded}
-        bound = log.bind()  # once: a logger costs as much as its line
-        for outcome, verdict in judged:
-            claim = (outcome.claimed.event_id, outcome.claimed.lease_token)
-            _tell(bound, outcome, verdict, fenced=claim not in written)
+        with in_one_write():
+            bound = log.bind()  # once: a logger costs as much as its line
+            for outcome, verdict in judged:
+                claim = (outcome.claimed.event_id, outcome.claimed.lease_token)
+                _tell(bound, outcome, verdict, fenced=claim not in written)
         return recorded
 
     @retry_conflicts

@@ -111,7 +111,7 @@ def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claime
             "until": lease.until,
         },
     )
-    claimed = [claimed_from_row(row, lease, Trigger.AUTO) for row in rows]
+    claimed = [claimed_from_row(row, lease, Trigger.AUTO) for row in rows.all()]
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
