@@ -31,8 +31,8 @@ _expected: ContextVar["Head"] = ContextVar("expected")  # by the request that th
 class Head:
     """One answer as it comes in: its status, and its first bytes as long as nobody else has understood them.
 
-    `with head:` around one request. `on_status` is called once, at the moment the status line is whole, which is
-    `status_seconds` on the monotonic clock. Interim answers (1xx) are passed over.
+    `with head:` around one request. `status_seconds` on the monotonic clock is when the status line was whole;
+    `on_status` is called then, unless the headers came along. Interim answers (1xx) are passed over.
     """
 
     def __init__(self, on_status: Callable[[], object]) -> None:
@@ -79,7 +79,10 @@ class Head:
         if line := _STATUS_LINE.match(self._kept, 0, STATUS_LINE_MAX_BYTES):
             self.status, self.status_seconds = int(line[1]), monotonic_seconds()
             del self._kept[: line.end()]
-            self._on_status()
+            if (
+                b"\r\n\r\n" not in self._kept
+            ):  # else aiohttp has an answer or a complaint at once, without a timer
+                self._on_status()
 
     def rest(self, body_max_bytes: int) -> tuple[tuple[tuple[bytes, bytes], ...], bytes]:
         """Headers and body as far as they came, in the reading of the standard library, which takes anything."""
