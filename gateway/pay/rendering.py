@@ -53,6 +53,7 @@ class _InOneLanguage(jinja2.Environment):
             lstrip_blocks=True,
         )
         self._language = language
+        self.filters["theirs"] = _theirs
         self.globals.update(_=self.sentence, language=language, languages=languages.NAMES)
 
     def sentence(self, sentence: str, **values: object) -> Markup:
@@ -62,6 +63,11 @@ class _InOneLanguage(jinja2.Environment):
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         written: nodes.Template = _Translator(self).visit(super()._parse(source, name, filename))
         return written
+
+
+def _theirs(text: str) -> Markup:
+    """What others have written, in whichever direction it is read: the rest of the line stays in ours."""
+    return Markup("<bdi>{}</bdi>").format(text)
 
 
 class _Translator(NodeTransformer):
