@@ -347,3 +347,19 @@ def test_the_overlay_of_the_documentation_renders(tmp_path: Path) -> None:
     rendered = list(yaml.safe_load_all(result.stdout))
     assert {each["metadata"]["namespace"] for each in rendered} == {"fiatgate"}
     assert "pay.example.com" not in result.stdout
+
+
+def test_without_a_builder_the_script_says_what_to_install(tmp_path: Path) -> None:
+    for tool in ("dirname", "sed"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or "")
+    shell = shutil.which("sh")
+    assert shell
+    result = subprocess.run(
+        [shell, ROOT / "tools" / "image.sh"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "apt-get install buildah" in result.stderr
