@@ -173,9 +173,7 @@ def check_parked(findings: Findings, advance: Advance) -> None:
         answer = connection.status(service).GetStatus(status_pb2.GetStatusRequest())
         parked = sum(int(gauge.value) for gauge in answer.gauges if gauge.name == "parked")
         if parked:
-            findings.wrong(
-                "parked events", f"{service}: {parked} events are parked; its log says why at event_parked"
-            )
+            findings.wrong("parked events", f"{service}: {parked} events are parked: fiatgate parked list")
         advance(1)
 
 

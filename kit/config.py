@@ -156,6 +156,13 @@ class Settings(CallerSettings):
         default="",
         description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
     )
+    nats_replicas: int = Field(
+        default=1,
+        ge=1,
+        le=5,
+        description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an existing "
+        "stream gets more, never fewer",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="least level that is logged"
     )

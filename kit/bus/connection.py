@@ -42,6 +42,11 @@ STREAM_CHECK_SECONDS = 5.0
 STREAM_TIMEOUT_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 
+TOO_FEW_SERVERS = (10005, 10074)
+"""NATS' error codes for a stream of more replicas: no suitable peers, and no cluster at all."""
+
+MEND = "FIATGATE_NATS_REPLICAS must not be more than the servers of the NATS cluster that are up"
+
 Listener = Callable[[str, bytes], None]
 
 
@@ -53,11 +58,12 @@ class Bus:
     good.
     """
 
-    def __init__(self, url: str, *, name: str, ca: str = "") -> None:
-        """`ca`: see `kit.bus.client`."""
+    def __init__(self, url: str, *, name: str, ca: str = "", replicas: int = 1) -> None:
+        """`ca`: see `kit.bus.client`; `replicas`: of the stream, at most as many as there are servers."""
         self.name = "bus"
         self._url = url
         self._client_name = name
+        self._replicas = replicas
         self._loop = LoopThread("bus")
         self._client = Client(ca=ca)
         self._closing = False
@@ -206,20 +212,40 @@ class Bus:
         if not self._client.is_connected:
             return
         manager = self._client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
-        config = StreamConfig(
-            name=STREAM, subjects=list(SUBJECTS), storage=StorageType.FILE, max_age=KEEP_SECONDS
-        )
         try:
             try:
                 info = await manager.stream_info(STREAM)
             except nats.js.errors.NotFoundError:
-                info = await manager.add_stream(config)
-                log.info("stream_made", stream=STREAM)
-            self._stream_created_at = info.created
-            self._ready.set()
+                info = await manager.add_stream(self._stream_config)
+                log.info("stream_made", stream=STREAM, replicas=self._replicas)
         except NATS_ERRORS as error:
             self._ready.clear()
+            self._tell_of_stream(error)
+            return
+        self._stream_created_at = info.created
+        self._ready.set()
+        if (info.config.num_replicas or 1) < self._replicas:  # never fewer: that is a person's decision
+            try:
+                await manager.update_stream(self._stream_config)
+                log.info("stream_made_larger", stream=STREAM, replicas=self._replicas)
+            except NATS_ERRORS as error:  # it is as good as it was
+                self._tell_of_stream(error)
+
+    def _tell_of_stream(self, error: Exception) -> None:
+        if getattr(error, "err_code", None) in TOO_FEW_SERVERS:
+            log.error("stream_replicas_refused", replicas=self._replicas, error=error_text(error), mend=MEND)
+        else:
             log.warning("stream_not_checked", error=error_text(error))
+
+    @property
+    def _stream_config(self) -> StreamConfig:
+        return StreamConfig(
+            name=STREAM,
+            subjects=list(SUBJECTS),
+            storage=StorageType.FILE,
+            max_age=KEEP_SECONDS,
+            num_replicas=self._replicas,
+        )
 
     async def _publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
         jetstream = self._client.jetstream(timeout=PUBLISH_TIMEOUT_SECONDS)

