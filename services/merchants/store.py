@@ -83,6 +83,13 @@ def _key_holder(*columns: Any) -> KeyHolder:
 
 
 _MERCHANT_FIELDS = _MERCHANT.selected_columns.keys()
+_WHERE_ID = _MERCHANT.where(Merchant.id == bindparam("id"))
+_MERCHANT_BY_ID = Prepared(
+    "merchant_by_id",
+    str(_WHERE_ID.compile(dialect=postgresql.dialect(paramstyle="named"))),  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+    {"id": "uuid"},
+    lambda *columns: domain.Merchant(**dict(zip(_MERCHANT_FIELDS, columns, strict=True))),
+)
 _HOLDER_OF_ACTIVE_KEY = Prepared(
     "holder_of_active_key",
     str(_KEY_HOLDER.compile(dialect=postgresql.dialect(paramstyle="named"))),  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
@@ -109,6 +116,11 @@ def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> byt
 
 
 # -- merchants and owners
+
+
+def merchant_by_id(db: Database, merchant_id: UUID) -> domain.Merchant | None:
+    """As `merchant`, outside of any transaction: every deal that is opened asks for it."""
+    return db.one_or_none(_MERCHANT_BY_ID, {"id": merchant_id})
 
 
 def merchant(tx: Session, merchant_id: UUID) -> domain.Merchant | None:

@@ -103,6 +103,7 @@ def test_the_same_invoice_announced_again_makes_no_second_event(
     last = _finished(working_house, receiver.url("last"))
     publish(last)
     receiver.wait_for(1, path="last")  # by then the others have been handled
+    receiver.wait_for(1, path="again")  # which may be under way still
     assert len(receiver.received("again")) == 1
     assert _events(working_house, message.invoice_id) == 1
 

@@ -58,8 +58,10 @@ def create_merchant(
 
 def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """Raises MERCHANT_NOT_FOUND."""
-    with deps.db.transaction() as tx:
-        return merchant_or_refuse(tx, id_of_merchant(merchant_id))
+    merchant = store.merchant_by_id(deps.db, id_of_merchant(merchant_id))
+    if merchant is None:
+        raise errors.merchant_not_found()
+    return merchant
 
 
 def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
