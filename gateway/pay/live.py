@@ -6,7 +6,7 @@ by itself as well.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -19,6 +19,8 @@ STREAMS_MAX: Final = 2000
 STREAMS_PER_PAYMENT: Final = 8
 # Often enough for proxies, which end what is silent for a minute; and how a client that vanished is noticed.
 PING_SECONDS: Final = 20.0
+# By then NATS knows that we listen: what changed before is found by looking once more.
+SETTLE_SECONDS: Final = 1.0
 STREAM_SECONDS: Final = 600.0
 RECONNECT_MILLISECONDS: Final = 3000
 
@@ -35,11 +37,17 @@ class Live:
         return self._open[invoice_id] < STREAMS_PER_PAYMENT and self._open.total() < STREAMS_MAX
 
     async def stream(
-        self, invoice_id: str, *, has_changed: bool, stopping: asyncio.Event
-    ) -> AsyncIterator[SSEvent | None]:
+        self,
+        invoice_id: str,
+        *,
+        has_changed: bool,
+        look: Callable[[], Awaitable[bool]],
+        stopping: asyncio.Event,
+    ) -> AsyncGenerator[SSEvent | None, None]:
         """Rings at every change until the client goes, the worker stops, or it's time to connect anew.
 
         has_changed  ring at once: it did before the client was listening
+        look         whether it has by now; asked once, for what happened before we were listening
         """
         bell = asyncio.Event()
         if has_changed:
@@ -51,8 +59,11 @@ class Live:
             yield SSEvent(comment="listening", retry=RECONNECT_MILLISECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_SECONDS):
+                    yield await _next(bell, stopped, SETTLE_SECONDS)
+                    if await look():
+                        bell.set()
                     while not stopping.is_set():
-                        yield await _next(bell, stopped)
+                        yield await _next(bell, stopped, PING_SECONDS)
         finally:
             stopped.cancel()
             stop_listening()
@@ -61,10 +72,10 @@ class Live:
                 del self._open[invoice_id]
 
 
-async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool]) -> SSEvent | None:
+async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool], seconds: float) -> SSEvent | None:
     """An event when the bell rings; None, which becomes a comment, when nothing happens for a while."""
     rung = asyncio.create_task(bell.wait())
-    await asyncio.wait({rung, stopped}, timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({rung, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     rung.cancel()
     if not bell.is_set():
         return None

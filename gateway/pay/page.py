@@ -1,6 +1,7 @@
 """The routes of the customer's page: complete without JavaScript, safe to repeat, never wrong."""
 
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlencode
 
@@ -101,9 +102,14 @@ class PageResource:
             resp.status = falcon.HTTP_204
             return
         resp.set_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        resp.sse = self._live.stream(
-            id, has_changed=req.get_param("state") != view.state, stopping=req.exchange.stopping
-        )
+        has_changed = req.get_param("state") != view.state
+
+        async def look() -> bool:
+            with suppress(Refused):
+                return (await self._view(invoice_id)).state != view.state
+            return False
+
+        resp.sse = self._live.stream(id, has_changed=has_changed, look=look, stopping=req.exchange.stopping)
 
     # -- what is done
 

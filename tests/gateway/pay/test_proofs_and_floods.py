@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.hints import Hints
 from gateway.pay.flood import Flood
-from gateway.pay.live import STREAMS_PER_PAYMENT
+from gateway.pay.live import STREAMS_PER_PAYMENT, Live
 from gateway.pay.rendering import static_files
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
@@ -158,6 +161,21 @@ def test_a_stream_rings_at_once_when_the_page_is_behind(shop: Shop) -> None:
         assert stream.headers["Cache-Control"] == "no-store"
         lines = stream.iter_lines()
         assert next(line for line in lines if line.startswith(b"event")) == b"event: changed"
+
+
+def test_what_changed_while_a_stream_began_is_found_by_looking_once_more() -> None:
+    """Nothing rings here: NATS doesn't know of the listener yet, and the hint has gone by."""
+
+    async def changed() -> bool:
+        return True
+
+    async def events() -> list[str | None]:
+        live = Live(Hints("nats://127.0.0.1:1", name="test"))
+        stream = live.stream(str(new_id()), has_changed=False, look=changed, stopping=asyncio.Event())
+        async with aclosing(stream):
+            return [event.event if event else None for event in [await anext(stream) for _ in range(3)]]
+
+    assert asyncio.run(events()) == [None, None, "changed"]
 
 
 def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
