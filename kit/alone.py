@@ -13,8 +13,10 @@ _ENTER = text(
     "SELECT set_config('idle_session_timeout', :milliseconds, false),"
     " pg_try_advisory_lock(hashtextextended(:what, 0)) AS entered"
 )
+# Only who came in has something to unlock: of anybody else PostgreSQL's log would get a warning each time.
 _LEAVE = text(
-    "SELECT pg_advisory_unlock(hashtextextended(:what, 0)), set_config('idle_session_timeout', '0', false)"
+    "SELECT CASE WHEN :entered THEN pg_advisory_unlock(hashtextextended(:what, 0)) END,"
+    " set_config('idle_session_timeout', '0', false)"
 )
 
 
@@ -30,4 +32,4 @@ def alone(db: Database, what: str, *, at_most_seconds: int) -> Iterator[bool]:
         try:
             yield entered
         finally:
-            connection.execute(_LEAVE, {"what": what})
+            connection.execute(_LEAVE, {"what": what, "entered": entered})

@@ -1,5 +1,7 @@
 """kit.alone: one at a time, and nobody keeps the place for ever."""
 
+import logging
+
 import pytest
 
 from deploy.local.waiting import wait_until
@@ -20,6 +22,16 @@ def test_one_at_a_time_is_inside_and_the_next_one_afterwards(db: Database) -> No
     with pytest.raises(ZeroDivisionError), alone(db, "work", at_most_seconds=30):
         raise ZeroDivisionError
     assert _is_free(db, "work")
+
+
+def test_who_did_not_come_in_goes_without_a_warning(db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.INFO, "sqlalchemy.dialects.postgresql"),  # tells what the server remarks
+        alone(db, "work", at_most_seconds=30),
+        alone(db, "work", at_most_seconds=30) as entered,
+    ):
+        assert not entered
+    assert "WARNING" not in caplog.text
 
 
 def test_who_was_stopped_inside_loses_the_place_and_is_told(db: Database) -> None:
