@@ -19,10 +19,9 @@ from aiohttp.client_proto import ResponseHandler
 from kit.clock import monotonic_seconds
 
 KEPT_MAX_BYTES: Final = 32 * 1024  # of headers and body
-STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # and of an interim answer
+STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # with the interim answers before it
 
-_INTERIM: Final = re.compile(rb"[\r\n]*HTTP/1\.[01] 1(?!01)\d\d(?: [^\n]*)?\r?\n(?:[^\r\n][^\n]*\n)*\r?\n")
-_STATUS_LINE: Final = re.compile(rb"[\r\n]*HTTP/1\.[01] ([2-9]\d\d|101)(?: [^\n]*)?\r?\n")
+_STATUS_LINE: Final = re.compile(rb"[\r\n]*HTTP/1\.[01] ([1-9]\d\d)(?: [^\n]*)?\r?\n")
 
 
 _expected: ContextVar["Head"] = ContextVar("expected")  # by the request that this task sends
@@ -36,11 +35,11 @@ class Head:
     """
 
     def __init__(self, on_status: Callable[[], object]) -> None:
-        self.status: int | None = None
+        self.status: int | None
         self.status_seconds = 0.0
         self._on_status = on_status
-        self._listening = True
         self._kept = bytearray()
+        self.begin()
 
     def __enter__(self) -> Self:
         self._token = _expected.set(self)
@@ -57,31 +56,43 @@ class Head:
         """From the first byte on; again when aiohttp sends the request again."""
         self.status = None
         self._listening = True
+        self._in_interim = False
+        self._passed_bytes = 0
         self._kept.clear()
 
     def feed(self, data: bytes) -> None:
         if not self._listening:
             return
+        self._kept += data if self.status is None else data[: KEPT_MAX_BYTES - len(self._kept)]
         if self.status is None:
-            self._kept += data
-            if b"\n" in data:  # it may come byte by byte
-                self._look()
-            self._listening = self.status is not None or len(self._kept) <= STATUS_LINE_MAX_BYTES
+            self._look()
+            waits = self._passed_bytes + len(self._kept) <= STATUS_LINE_MAX_BYTES
+            self._listening = self.status is not None or waits
             del self._kept[KEPT_MAX_BYTES:]
-        else:
-            self._kept += data[: KEPT_MAX_BYTES - len(self._kept)]
 
     def _look(self) -> None:
-        start = 0
-        while interim := _INTERIM.match(self._kept, start, start + STATUS_LINE_MAX_BYTES):
-            start = interim.end()
-        del self._kept[:start]
-        if line := _STATUS_LINE.match(self._kept, 0, STATUS_LINE_MAX_BYTES):
-            self.status, self.status_seconds = int(line[1]), monotonic_seconds()
-            del self._kept[: line.end()]
-            if (
-                b"\r\n\r\n" not in self._kept
-            ):  # else aiohttp has an answer or a complaint at once, without a timer
+        """Take whole lines from the front, each once: looking at all again would cost a stranger who sends them one by
+        one little, and us much."""
+        while self.status is None and (end := self._kept.find(b"\n") + 1):
+            line = bytes(self._kept[:end])
+            del self._kept[:end]
+            self._passed_bytes += end
+            if self._in_interim:
+                self._in_interim = line not in (b"\n", b"\r\n")
+            elif line.strip(b"\r\n"):
+                self._take_status(line)
+
+    def _take_status(self, line: bytes) -> None:
+        found = _STATUS_LINE.fullmatch(line)
+        if found is None or self._passed_bytes > STATUS_LINE_MAX_BYTES:
+            self._passed_bytes = STATUS_LINE_MAX_BYTES + 1  # it isn't HTTP, and nothing behind it will be
+            self._kept.clear()
+        elif found[1].startswith(b"1") and found[1] != b"101":
+            self._in_interim = True
+        else:
+            self.status, self.status_seconds = int(found[1]), monotonic_seconds()
+            # Else aiohttp has an answer or a complaint at once, without a timer.
+            if b"\r\n\r\n" not in self._kept:
                 self._on_status()
 
     def rest(self, body_max_bytes: int) -> tuple[tuple[tuple[bytes, bytes], ...], bytes]:

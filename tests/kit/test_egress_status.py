@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -197,6 +198,19 @@ def test_calls_at_the_same_time_hear_each_their_own_answer() -> None:
 
     told = asyncio.run(main())
     assert [(each.status, each.headers["X-Is"]) for each in told] == [(n, str(n)) for n in range(200, 260)]
+
+
+def test_an_interim_answer_in_tiny_pieces_costs_no_more_than_its_bytes() -> None:
+    def line_by_line(lines: int) -> float:
+        head = Head(lambda: None)
+        head.feed(b"HTTP/1.1 103 Early Hints\r\n")
+        started = time.process_time()
+        for _ in range(lines):
+            head.feed(b"a\n")
+        return time.process_time() - started
+
+    few, many = (min(line_by_line(lines) for _ in range(5)) for lines in (250, 4000))
+    assert many < 80 * few  # 16 times the lines; 256 times the cost if each piece had all of them read again
 
 
 @given(
