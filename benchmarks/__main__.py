@@ -54,8 +54,10 @@ def _updated(text: str, tables: Mapping[str, str]) -> str:
             lambda found: f"{found[1]}{_machine()}\n\n{''.join(tables.values())}{found[2]}", text
         )
     for name, table in tables.items():
-        old = re.compile(rf"`python -m benchmarks\.{name}\b[^`]*`\n\n```\n.*?```\n", re.DOTALL)
-        text = old.sub(table.replace("\\", r"\\"), text)
+        old = re.compile(
+            rf"`python -m benchmarks\.{name}\b[^`]*`\n\n```\n.*?```\n|(?=<!-- end of results -->)", re.DOTALL
+        )
+        text = old.sub(table.replace("\\", r"\\"), text, count=1)  # one that has no table yet comes last
     return text
 
 
