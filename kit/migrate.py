@@ -8,7 +8,6 @@ A developer writes the next migration from the changed models, against a scratch
 
 import argparse
 import importlib
-import importlib.util
 import sys
 import zlib
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from sqlalchemy import (
     text,
 )
 
+from kit import schema
 from kit.db import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable
 
 SHARED = Path(__file__).parent / "migrations"
@@ -111,12 +111,10 @@ def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[
 
 
 def _versions(service: str | Path) -> Path:
-    if isinstance(service, Path):
-        return service
-    spec = importlib.util.find_spec(f"services.{service}")
-    if spec is None or not spec.submodule_search_locations:
+    folder = service if isinstance(service, Path) else schema.versions(service)
+    if folder is None:
         raise LookupError(f"there is no services.{service}")
-    return Path(spec.submodule_search_locations[0]) / "migrations" / "versions"
+    return folder
 
 
 def _config(

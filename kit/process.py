@@ -197,7 +197,13 @@ class _Process:
         _stop_on_signals(stop)
         tracing.start(self._service.name, self._settings)
         deps = self._service.wire(self._settings)
-        if not _once_the_database_answers(deps.db.ping, self._settings, stop):
+        from kit import schema  # noqa: PLC0415  brings SQLAlchemy, which the service has brought by now
+
+        def usable() -> None:
+            deps.db.ping()
+            schema.require(self._service.name, deps.db)
+
+        if not _once_the_database_answers(usable, self._settings, stop):
             return 0 if stop.is_set() else FAILED
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
