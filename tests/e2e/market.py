@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
 from html.parser import HTMLParser
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import urljoin
 
 import requests
@@ -46,6 +46,15 @@ T = TypeVar("T")
 
 class Away(Exception):
     """An answer that says: later."""
+
+
+class Running(Protocol):
+    """What a shop is opened on: a whole stack, however it is run."""
+
+    @property
+    def url(self) -> str: ...
+
+    def cli(self, *arguments: str) -> Any: ...
 
 
 def patiently(call: Callable[[], T]) -> T:
@@ -79,7 +88,7 @@ class Shop:
     secret: str
 
     @classmethod
-    def opened(cls, stack: Stack) -> Self:
+    def opened(cls, stack: Running) -> Self:
         """A merchant of its own in the demo world, made as an operator makes one; 40 % of commission for clients."""
         merchant = stack.cli(
             *("merchants", "create", "Lamp shop", "--owner", f"{new_id().hex}@shop.example", "--active"),

@@ -54,6 +54,7 @@ def main() -> int:
             )
             _tell_what_went_wrong(console, figures[-1])
     console.print(_table(figures))
+    console.print(_used(figures[-1]))
     broken = any(each.violations for each in figures)
     if broken:
         console.print(f"What was seen: {folder}", soft_wrap=True)
@@ -92,6 +93,16 @@ def _table(figures: list[Figures]) -> Table:
             *(f"{1000 * each.slowest_seconds(share):.0f}" for share in (0.99, 1)),
             f"{len(each.violations)} broken" if each.violations else "kept",
         )
+    return table
+
+
+def _used(figures: Figures) -> Table:
+    """What requests and limits of deploy/k8s/base are chosen by."""
+    table = Table(title="The most that a pod of each used, its start included")
+    for title in ("Deployment", "cores", "MiB"):
+        table.add_column(title, justify="left" if title == "Deployment" else "right")
+    for name, (cores, memory) in sorted(figures.used.items()):
+        table.add_row(name, f"{cores:.2f}", f"{memory:.0f}")
     return table
 
 

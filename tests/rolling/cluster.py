@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import grpc
+import psutil
 import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -25,6 +26,7 @@ from deploy.local.home import Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from kit.clock import SystemClock
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, pod, process, shared_settings
 from tests.kit.name_server import NameServer
@@ -36,6 +38,8 @@ DOMAIN: Final = "rolling.test"
 INVOICE_TTL_SECONDS: Final = 5
 START_SECONDS: Final = 120
 READY_EVERY_SECONDS: Final = 0.1
+READY_ANSWERS: Final = 10
+GATEWAY_PORT: Final = 8080
 MASTER_KEY: Final = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
@@ -171,6 +175,14 @@ class Pod:
         if code != 0:
             raise Broken(f"{self} ended with {code} when it was told to leave")
 
+    def used(self) -> tuple[float, float]:
+        """Cores, on the average since its start, and MiB of memory now; its children included."""
+        own = psutil.Process(self._process.pid)
+        all_of_it = [own, *own.children(recursive=True)]
+        cpu_seconds = sum(sum(each.cpu_times()[:2]) for each in all_of_it)
+        alive_seconds = SystemClock().now().timestamp() - own.create_time()
+        return cpu_seconds / alive_seconds, sum(each.memory_info().rss for each in all_of_it) / 2**20
+
     def kill(self) -> None:
         """With its children: at the end of a test that has failed."""
         if self._process.poll() is None:
@@ -232,12 +244,16 @@ class Cluster:
             home = Home(self.folder / "home")
             home.prepare()
             seed.seed(home, {"services": {each: {"address": self.address(each)} for each in SERVICES}})
-            self.demo: dict[str, Any] = json.loads(home.demo_file.read_text())
             self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+    @property
+    def url(self) -> str:
+        """The gateway's; `endpoints` knows who that is."""
+        return f"http://gateway:{GATEWAY_PORT}"
 
     def address(self, service: str) -> str:
         """Of a service: all its ready pods, as they come and go."""
@@ -262,6 +278,14 @@ class Cluster:
             check=False,
         )
         return json.loads(result.stdout) if result.stdout else {"ok": False, "problems": [result.stderr]}
+
+    def used(self) -> dict[str, tuple[float, float]]:
+        """By Deployment, the most that one of its pods uses: cores since its start, MiB."""
+        most: dict[str, tuple[float, float]] = {}
+        for each, pods in self._pods.items():
+            cores, memory = zip(*(one.used() for one in pods), strict=True)
+            most[each] = max(cores), max(memory)
+        return most
 
     # -- rolling
 
@@ -289,6 +313,13 @@ class Cluster:
             ]
         for joined in started:
             joined.result()
+        # Each of the gateway's workers has to have found the services, not only the one that its probe reached.
+        for address in self.endpoints.of("gateway"):
+            wait_until(
+                lambda asked=address: all(_is_ready(asked) for _ in range(READY_ANSWERS)),  # type: ignore[misc]
+                "all workers of the gateway",
+                timeout_seconds=START_SECONDS,
+            )
 
     def _start(self, deployment: Manifest) -> Pod:
         with self._lock:
@@ -355,6 +386,10 @@ class Cluster:
         finally:
             rates.terminate()
             rates.wait()
+
+
+def _is_ready(gateway: str) -> bool:
+    return requests.get(f"http://{gateway}:{GATEWAY_PORT}/readyz", timeout=5).status_code == 200
 
 
 def replicas(deployment: Manifest) -> int:

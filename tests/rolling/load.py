@@ -27,8 +27,6 @@ from tests.rolling.cluster import Cluster
 CONNECTIONS: Final = 100
 LAG_SECONDS: Final = 0.1
 HTTP_SECONDS: Final = 15
-GATEWAY_HOST: Final = "gateway"
-GATEWAY_PORT: Final = 8080
 TRIES: Final = 2
 MIX: Final = {"create": 5, "read": 65, "list": 10, "page": 19, "buy": 1}
 
@@ -85,14 +83,11 @@ class Load:
     """One merchant's shop and its customers. `run` from a thread of its own, until it is told to stop."""
 
     def __init__(
-        self, cluster: Cluster, *, per_second: int, callback: str, journal: Journal, seed: int
+        self, cluster: Cluster, shop: Shop, *, per_second: int, callback: str, journal: Journal, seed: int
     ) -> None:
         self._cluster = cluster
         self._per_second = per_second
-        demo = cluster.demo
-        self._shop = Shop(
-            f"http://{GATEWAY_HOST}:{GATEWAY_PORT}", demo["merchant_id"], demo["api_key"], demo["secret"]
-        )
+        self._shop = shop
         self._callback = callback
         self._journal = journal
         self._chance = random.Random(seed)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from deploy.local.waiting import wait_until
+from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.journal import Journal, NotingReceiver
 from tests.faults.rounds import duplicates
@@ -22,13 +23,17 @@ SETTLE_SECONDS: Final = 90
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What one round came to. `violations` is what matters: empty when every promise was kept."""
+    """What one round came to. `violations` is what matters: empty when every promise was kept.
+
+    used  cores and MiB of a pod at the end of the load, by Deployment
+    """
 
     seed: int
     restarts: int
     load: Seen
     created: int
     webhooks: int
+    used: Mapping[str, tuple[float, float]]
     violations: Sequence[str]
 
     @property
@@ -51,16 +56,18 @@ def run_round(
 ) -> Figures:
     """Roll all Deployments in an order of the seed, `at_once` of them at the same time: all pods, or `of_each`."""
     before = cluster.restarts
+    shop = Shop.opened(cluster)
     clients, receiver = (Journal(cluster.folder / f"{seed}-{what}.jsonl") for what in ("clients", "receiver"))
     with NotingReceiver(receiver) as endpoint:
-        load = Load(cluster, per_second=per_second, callback=endpoint.url(), journal=clients, seed=seed)
+        load = Load(cluster, shop, per_second=per_second, callback=endpoint.url(), journal=clients, seed=seed)
         found = _under_load(cluster, load, seed=seed, at_once=at_once, of_each=of_each, tell=tell)
-        found += _settle(cluster)
+        used = cluster.used()
+        found += _settle(cluster, shop)
     clients.close()
     receiver.close()
     seen = checker.evidence(
         cluster.admin_url,
-        secrets={cluster.demo["merchant_id"]: cluster.demo["secret"]},
+        secrets={shop.merchant_id: shop.secret},
         clients=clients.path,
         receiver=receiver.path,
     )
@@ -76,6 +83,7 @@ def run_round(
         load=load.seen,
         created=sum(each["what"] == "create" and each["http"] == 201 for each in seen.answers),
         webhooks=len(seen.received),
+        used=used,
         violations=found,
     )
 
@@ -112,12 +120,12 @@ def _under_load(
     return broken
 
 
-def _settle(cluster: Cluster) -> list[str]:
+def _settle(cluster: Cluster, shop: Shop) -> list[str]:
     left = ""
 
     def settled() -> bool:
         nonlocal left
-        left = checker.unsettled(cluster.admin_url, [cluster.demo["merchant_id"]])
+        left = checker.unsettled(cluster.admin_url, [shop.merchant_id])
         return not left
 
     try:
