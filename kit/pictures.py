@@ -62,6 +62,7 @@ _TABLES: Final = frozenset({0xC4, 0xCC, 0xDB, 0xDD})  # Huffman, arithmetic, qua
 # Within a scan FF is followed by 00, by the number of a restart, or by FF itself.
 _NEXT_SEGMENT: Final = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _JFIF_WITHOUT_PREVIEW_BYTES: Final = 14
+_ADOBE_BYTES: Final = 12  # there may be anything behind them
 
 
 def _jpeg(content: bytes) -> Picture:
@@ -73,7 +74,8 @@ def _jpeg(content: bytes) -> Picture:
         if marker in _FRAMES or marker in _TABLES or marker == _SCAN:
             kept += [segment, scan]
         elif marker == _APP14 and body.startswith(b"Adobe"):  # says how the colours are meant
-            kept.append(segment)
+            says = body[:_ADOBE_BYTES]
+            kept.append(struct.pack(">BBH", 0xFF, _APP14, len(says) + 2) + says)
         elif marker == _APP0 and body.startswith(b"JFIF\0") and len(body) == _JFIF_WITHOUT_PREVIEW_BYTES:
             jfif = segment
         elif marker == _APP1 and body.startswith(_EXIF_PREFIX):

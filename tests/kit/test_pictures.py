@@ -62,6 +62,17 @@ def test_a_jpeg_that_was_cut_off_gets_its_end() -> None:
     assert clean(JPEG[:-2]).content == JPEG
 
 
+def test_how_the_colours_are_meant_stays_and_nothing_behind_it() -> None:
+    adobe = b"Adobe" + struct.pack(">HHHB", 100, 0, 0, 1)
+
+    def with_adobe(said: bytes) -> bytes:
+        return JPEG[:2] + b"\xff\xee" + struct.pack(">H", len(said) + 2) + said + JPEG[2:]
+
+    picture = clean(with_adobe(adobe + PLACE))
+    assert adobe in picture.content
+    assert picture == clean(with_adobe(adobe))
+
+
 def test_a_preview_within_a_jpeg_is_dropped() -> None:
     preview = JPEG.replace(b"\x00\x10JFIF", b"\x00\x13JFIF").replace(
         b"\x00\x00\xff\xdb", b"\x01\x01abc\xff\xdb", 1
