@@ -9,7 +9,6 @@ import psycopg2
 import pytest
 
 from deploy.local.waiting import wait_until
-from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from kit.ids import new_id
 from tests.cli.command_line import Fiatgate, run
@@ -32,18 +31,36 @@ def _park(fiatgate: Fiatgate, payload: bytes) -> str:
     return event_id
 
 
-def test_what_is_parked_is_listed_and_takes_effect_once_when_it_is_retried(fiatgate: Fiatgate) -> None:
-    merchant_id = str(new_id())
-    paid = invoices_pb2.InvoiceFinished(
-        event_id=str(new_id()),
-        invoice_id=str(new_id()),
-        merchant_id=merchant_id,
-        status=invoices_pb2.INVOICE_STATUS_SUCCESS,
-        merchant_usdt="12.500000",
+def _announced(fiatgate: Fiatgate, invoice_id: str) -> bytes:
+    """The fact of a finished invoice, as it was published."""
+    url = fiatgate.stack.database_urls["invoices"]
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        query = (
+            "SELECT payload FROM outbox JOIN invoices ON invoices.event_id = outbox.id WHERE invoices.id = %s"
+        )
+        cursor.execute(query, (invoice_id,))
+        row = cursor.fetchone()
+    assert row is not None
+    return bytes(row[0])
+
+
+def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    receiver: Receiver,
+) -> None:
+    invoice_id = create_invoice(fiatgate, shop, callback_url=receiver.url())["invoice_id"]
+    deal = fiatgate("checkout", "select", invoice_id, "sepa")["deal"]
+    credited = fiatgate("deals", "confirm", deal["deal_id"])["merchant_usdt"]
+    wait_until(
+        lambda: fiatgate("balance", shop["merchant_id"])["available"] == credited,
+        "the credit",
+        timeout_seconds=30,
     )
+    receiver.wait_for(1)
     assert fiatgate("parked", "list") == []
     assert "Nothing is parked" in fiatgate.shown("parked", "list")
-    good, bad = _park(fiatgate, paid.SerializeToString()), _park(fiatgate, b"no message at all")
+    good, bad = _park(fiatgate, _announced(fiatgate, invoice_id)), _park(fiatgate, b"no message at all")
     try:
         listed = fiatgate("parked", "list")
         assert [(each["service"], each["event_id"], each["attempts"]) for each in listed] == [
@@ -56,7 +73,7 @@ def test_what_is_parked_is_listed_and_takes_effect_once_when_it_is_retried(fiatg
         first, again = (fiatgate("parked", "retry", good) for _ in range(2))
         assert {"service": "withdrawals", "retried": 1, "mended": 1} in first
         assert all(each["retried"] == 0 for each in again)
-        assert fiatgate("balance", merchant_id)["available"] == "12.500000"
+        assert fiatgate("balance", shop["merchant_id"])["available"] == credited
 
         ended = run("parked", "retry", "--all", "--json")
         assert ended.exit_code == 1
