@@ -197,7 +197,7 @@ class ServiceSettings(Settings):
         default=4, ge=1, le=64, description="threads that serve calls; more than 4 was measured slower"
     )
     pool_size: int = Field(
-        default=8, ge=1, le=200, description="database connections of one process, at least THREADS"
+        default=8, ge=2, le=200, description="database connections of one process, at least THREADS"
     )
     max_concurrent_calls: int = Field(
         default=256,

@@ -10,11 +10,15 @@ import hashlib
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 UPRIGHT: Final = 1  # EXIF's orientations are 1 to 8
+MOST_PARTS: Final = 10_000
+"""Segments or chunks; cameras write some dozens. Megabytes of empty ones would only cost time."""
+
+T = TypeVar("T")
 
 
 class NoPicture(ValueError):
@@ -54,6 +58,13 @@ def cleaned(content: bytes, *, most_pixels: int) -> Picture:
     return picture
 
 
+def _bounded(parts: Iterable[T]) -> Iterator[T]:
+    for number, part in enumerate(parts):
+        if number == MOST_PARTS:
+            raise NoPicture(f"expected at most {MOST_PARTS:,} parts in the picture")
+        yield part
+
+
 # -- JPEG (ITU T.81, annex B)
 
 _START, _END, _SCAN, _APP0, _APP1, _APP14 = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xEE
@@ -67,7 +78,7 @@ _ADOBE_BYTES: Final = 12  # there may be anything behind them
 
 def _jpeg(content: bytes) -> Picture:
     jfif, orientation, frames, kept = b"", UPRIGHT, [], []
-    for marker, body, scan in _segments(content):
+    for marker, body, scan in _bounded(_segments(content)):
         segment = struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
         if marker in _FRAMES:
             frames.append(struct.unpack_from(">HH", body, 1))
@@ -124,7 +135,7 @@ _PNG_KEPT: Final = frozenset({b"IHDR", b"PLTE", b"tRNS", b"gAMA", b"sRGB", b"IDA
 
 def _png(content: bytes) -> Picture:
     orientation, kept = UPRIGHT, []
-    for kind, body in _png_chunks(content):
+    for kind, body in _bounded(_png_chunks(content)):
         if kind == b"eXIf":
             orientation = _orientation(body)
         elif kind in _PNG_KEPT:
@@ -160,7 +171,7 @@ _HAS_ALPHA, _HAS_EXIF, _IS_ANIMATED = 0x10, 0x08, 0x02
 
 def _webp(content: bytes) -> Picture:
     orientation, canvas, pictures, kept = UPRIGHT, b"", [], []
-    for kind, body in _webp_chunks(content):
+    for kind, body in _bounded(_webp_chunks(content)):
         if kind == b"EXIF":
             orientation = _orientation(body)
         elif kind == b"VP8X":

@@ -114,6 +114,13 @@ def test_pixels_are_bounded_by_what_the_picture_says(content: bytes) -> None:
         clean(content, most_pixels=7)
 
 
+def test_a_picture_of_countless_empty_parts_is_refused() -> None:
+    empty = b"\xff\xfe\x00\x02"
+    assert clean(JPEG[:2] + empty * 5_000 + JPEG[2:]).content == JPEG
+    with pytest.raises(NoPicture, match="parts"):
+        clean(JPEG[:2] + empty * 10_000 + JPEG[2:])
+
+
 def test_a_bomb_is_refused_by_what_it_says() -> None:
     """Some hundred bytes that would be 3,600 million pixels."""
     small, head = png(1, 1), struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
