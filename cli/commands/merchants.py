@@ -22,6 +22,13 @@ Url = Annotated[str | None, typer.Option(metavar="URL", help="Default for invoic
 Codes = Annotated[
     str | None, typer.Option(metavar="A,B", help='Allowed codes, comma-separated; "" allows all again.')
 ]
+Colour = Annotated[str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": its own.')]
+Origins = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B", help='Whose pages may show it in a frame, as https://shop.example; "": nobody\'s.'
+    ),
+]
 
 
 @app.command(
@@ -38,6 +45,9 @@ def create(
     fail_url: Url = None,
     currencies: Codes = None,
     methods: Codes = None,
+    colour: Colour = None,
+    logo: logos.Logo = None,
+    frame_origins: Origins = None,
     active: Annotated[bool, typer.Option("--active", help="Activate at once.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -53,6 +63,9 @@ def create(
         active=active,
         allowed_currencies=_codes(currencies),
         allowed_methods=_codes(methods),
+        colour=colour,
+        logo=None if logo is None else logos.content_of(logo),
+        frame_origins=_codes(frame_origins),
     )
     _show(connection.merchants().CreateMerchant(request).merchant, as_json=as_json)
 
@@ -94,16 +107,9 @@ def configure(
     fail_url: Url = None,
     currencies: Codes = None,
     methods: Codes = None,
-    colour: Annotated[
-        str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": its own.')
-    ] = None,
+    colour: Colour = None,
     logo: logos.Logo = None,
-    frame_origins: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B", help='Whose pages may show it in a frame, as https://shop.example; "": nobody\'s.'
-        ),
-    ] = None,
+    frame_origins: Origins = None,
     as_json: Json = False,
 ) -> None:
     """Change the options that are given; an empty text takes a default away."""

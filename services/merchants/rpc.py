@@ -209,6 +209,9 @@ def options_from_creation(request: pb.CreateMerchantRequest) -> MerchantOptions:
         fail_url=optional(request, "fail_url"),
         allowed_currencies=request.allowed_currencies,
         allowed_methods=request.allowed_methods,
+        colour=optional(request, "colour"),
+        logo=optional(request, "logo"),
+        frame_origins=request.frame_origins,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.ids import new_id
 from tests.cli.command_line import Fiatgate, run
+from tests.support.pictures import PNG
 from tests.support.receiver import Receiver
 
 TRON_ADDRESS = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
@@ -43,6 +46,21 @@ def shop(fiatgate: Fiatgate) -> dict[str, str]:
     )
     key = fiatgate("keys", "create", merchant["merchant_id"], "--name", "till")
     return {"merchant_id": merchant["merchant_id"], "api_key": key["api_key"], "key_id": key["key_id"]}
+
+
+def test_a_merchant_is_made_with_its_brand(fiatgate: Fiatgate, tmp_path: Path) -> None:
+    (tmp_path / "logo.png").write_bytes(PNG)
+    create = ("merchants", "create", "Lamp shop", "--owner", f"{new_id().hex}@shop.example")
+    made = fiatgate(
+        *(*create, "--colour", "#1d5bb8", "--logo", str(tmp_path / "logo.png")),
+        *("--frame-origins", "https://shop.example, https://lamps.example"),
+    )
+    brand = made["branding"]
+    assert (brand["colour"], brand["logo"]) == ("#1d5bb8", hashlib.sha256(PNG).hexdigest())
+    assert brand["frame_origins"] == ["https://shop.example", "https://lamps.example"]
+    assert fiatgate("merchants", "show", made["merchant_id"])["branding"] == brand
+    assert fiatgate.refused(*create, "--colour", "blue") == "VALIDATION_ERROR"
+    assert run(*create, "--logo", str(tmp_path / "none.png")).exit_code == 2
 
 
 def create_invoice(fiatgate: Fiatgate, shop: dict[str, str], **changes: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The service over a real socket: messages in, messages and reasons out."""
 
+import hashlib
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import structlog.testing
@@ -11,6 +13,7 @@ from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.errors import Refused
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import serving
+from tests.support.pictures import PNG
 
 
 @pytest.fixture
@@ -42,6 +45,9 @@ def test_a_created_merchant_is_told_in_full(stub: MerchantsServiceStub, new_emai
         fail_url="http://shop.example:8080/sorry",
         allowed_currencies=["rub"],
         allowed_methods=["sbp", "card"],
+        colour="#1D5BB8",
+        frame_origins=["https://shop.example"],
+        logo=PNG,
     )
     created = stub.CreateMerchant(request).merchant
     assert created == pb.Merchant(
@@ -58,7 +64,11 @@ def test_a_created_merchant_is_told_in_full(stub: MerchantsServiceStub, new_emai
         allowed_currencies=["RUB"],
         allowed_methods=["sbp", "card"],
         created_at=created.created_at,
-        branding=pb.Branding(),
+        branding=pb.Branding(
+            colour="#1d5bb8",
+            frame_origins=["https://shop.example"],
+            logo=hashlib.sha256(PNG).hexdigest(),
+        ),
     )
     assert uuid.UUID(created.merchant_id).version == 7
     assert created.HasField("created_at")
@@ -66,7 +76,22 @@ def test_a_created_merchant_is_told_in_full(stub: MerchantsServiceStub, new_emai
     assert stub.ListMerchants(pb.ListMerchantsRequest(limit=1)).merchants[0] == created
 
 
+@pytest.mark.parametrize(
+    "branding", [{"colour": "red"}, {"frame_origins": ["shop.example"]}, {"logo": b"GIF89a"}]
+)
+def test_a_merchant_whose_branding_is_refused_is_not_made(
+    stub: MerchantsServiceStub, new_email: str, branding: dict[str, Any]
+) -> None:
+    request = pb.CreateMerchantRequest(name="Shop", owner_email=new_email, **branding)
+    [field] = branding
+    refusal = refused(lambda: stub.CreateMerchant(request))
+    assert (refusal.reason, refusal.metadata["field"]) == ("VALIDATION_ERROR", field)
+    nobody = refused(lambda: stub.BlockOwner(pb.BlockOwnerRequest(email=new_email)))
+    assert nobody.reason == "OWNER_NOT_FOUND"
+
+
 def test_what_a_merchant_does_not_have_is_absent_and_not_empty(merchant: pb.Merchant) -> None:
+    assert merchant.branding == pb.Branding()
     for field in ("category_code", "category_commission", "callback_url", "success_url", "fail_url"):
         assert not merchant.HasField(field)
     assert merchant.client_share == "0"

@@ -314,6 +314,9 @@ class CreateMerchantRequest(_message.Message):
     ACTIVE_FIELD_NUMBER: _builtins.int
     ALLOWED_CURRENCIES_FIELD_NUMBER: _builtins.int
     ALLOWED_METHODS_FIELD_NUMBER: _builtins.int
+    COLOUR_FIELD_NUMBER: _builtins.int
+    FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     owner_email: _builtins.str
     category_code: _builtins.str
@@ -324,10 +327,15 @@ class CreateMerchantRequest(_message.Message):
     fail_url: _builtins.str
     active: _builtins.bool
     """True: active at once."""
+    colour: _builtins.str
+    """As in Branding; the logo as in ConfigureMerchantRequest."""
+    logo: _builtins.bytes
     @_builtins.property
     def allowed_currencies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def allowed_methods(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def frame_origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -341,10 +349,13 @@ class CreateMerchantRequest(_message.Message):
         active: _builtins.bool = ...,
         allowed_currencies: _abc.Iterable[_builtins.str] | None = ...,
         allowed_methods: _abc.Iterable[_builtins.str] | None = ...,
+        colour: _builtins.str | None = ...,
+        frame_origins: _abc.Iterable[_builtins.str] | None = ...,
+        logo: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "fail_url", b"fail_url", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_logo", b"_logo", "_success_url", b"_success_url", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "logo", b"logo", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_fail_url", b"_fail_url", "_success_url", b"_success_url", "active", b"active", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "fail_url", b"fail_url", "name", b"name", "owner_email", b"owner_email", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_logo", b"_logo", "_success_url", b"_success_url", "active", b"active", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "owner_email", b"owner_email", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
     _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
@@ -352,8 +363,12 @@ class CreateMerchantRequest(_message.Message):
     _WhichOneofArgType__category_code: _TypeAlias = _typing.Literal["_category_code", b"_category_code"]  # noqa: Y015
     _WhichOneofReturnType__client_share: _TypeAlias = _typing.Literal["client_share"]  # noqa: Y015
     _WhichOneofArgType__client_share: _TypeAlias = _typing.Literal["_client_share", b"_client_share"]  # noqa: Y015
+    _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
+    _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
     _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
     _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
     _WhichOneofArgType__success_url: _TypeAlias = _typing.Literal["_success_url", b"_success_url"]  # noqa: Y015
     @_typing.overload
@@ -363,7 +378,11 @@ class CreateMerchantRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__client_share) -> _WhichOneofReturnType__client_share | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 

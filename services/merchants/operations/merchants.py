@@ -49,6 +49,7 @@ def create_merchant(
         id=new_id(), created_at=now, activated_at=now if active else None, client_share=domain.NO_SHARE
     )
     _configure(deps, created, replace(options, name=options.name or ""))
+    created.logo = kept_logo(deps, options.logo or b"")
     with deps.db.transaction() as tx:
         created.owner_id = store.id_of_owner_or_new(tx, email, at=now)
         tx.add(created)
