@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -31,7 +32,8 @@ REQUEST_ID: Final = "fiatgate.request_id"
 Kind = Literal["server", "client", "producer", "consumer"]
 Value = str | int
 
-_parts = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}").fullmatch
+parts = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})").fullmatch
+"""Of a traceparent: the ids of trace and span, and the flags; the last bit of those means "sampled"."""
 
 _spans: Spans | None = None
 
@@ -64,8 +66,34 @@ class Span:
         pass
 
 
+class Unsampled(Span):
+    """Of a trace that nobody keeps: all it does is to say so wherever it leads to."""
+
+    __slots__ = ("_token", "_traceparent")
+
+    _token: Token[Span]
+
+    def __init__(self, traceparent: str) -> None:
+        self._traceparent = traceparent
+
+    @property
+    def traceparent(self) -> str:
+        return self._traceparent
+
+    def __enter__(self) -> Self:
+        self._token = current.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        current.reset(self._token)
+
+
 NOTHING: Final = Span()
 NO_IDS: Final[Mapping[str, str]] = {}
+
+current: ContextVar[Span] = ContextVar("span", default=NOTHING)
 
 
 def start(service: str, settings: Settings) -> None:
@@ -113,22 +141,22 @@ def begun(
 
 def traceparent() -> str:
     """Of the current span, to take along; empty outside of any trace."""
-    return "" if _spans is None else _spans.traceparent()
+    return current.get().traceparent
 
 
 def outgoing() -> str:
     """As `traceparent`, for a call: one that belongs to no trace says so, that the called service begins none."""
     if _spans is None:
         return ""
-    return _spans.traceparent() or f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
+    return current.get().traceparent or f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
 
 
 def ids() -> Mapping[str, str]:
     """`trace_id` and `span_id` of the current span, for a log line; nothing outside of any trace."""
-    return NO_IDS if _spans is None else _spans.ids()
+    return NO_IDS if _spans is None else ids_of(current.get().traceparent)
 
 
 def ids_of(traceparent: str) -> Mapping[str, str]:
     """The same of a span that isn't the current one."""
-    match = _parts(traceparent)
+    match = parts(traceparent)
     return NO_IDS if match is None else {"trace_id": match[1], "span_id": match[2]}

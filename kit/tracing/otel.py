@@ -14,11 +14,11 @@ import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
+from contextvars import Token
 from importlib import metadata
 from types import TracebackType
 from typing import Final, Self
 
-from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -26,12 +26,11 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from kit import log, metrics, tracing
 from kit.config import Settings
 from kit.errors import Refused
-from kit.tracing import Kind, Span, Value
+from kit.tracing import Kind, Span, Unsampled, Value
 
 TRACES_PATH: Final = "/v1/traces"
 CLOSE_SECONDS: Final = 3.0
@@ -73,7 +72,6 @@ class Spans:
         )
         self._provider.add_span_processor(BatchSpanProcessor(_Sender(settings.traces_endpoint)))
         self._tracer = self._provider.get_tracer("fiatgate", metadata.version("fiatgate"))
-        self._propagator = TraceContextTextMapPropagator()
 
     def close(self) -> None:
         """A collector that is away holds nobody up: what isn't sent after `CLOSE_SECONDS` is lost."""
@@ -82,41 +80,47 @@ class Spans:
         closing.join(CLOSE_SECONDS)
 
     def part(self, name: str, kind: Kind, attributes: Mapping[str, Value] | None) -> Span:
-        context = otel_context.get_current()
-        if not trace.get_current_span(context).get_span_context().is_valid:
+        whole = tracing.current.get()
+        if not isinstance(whole, _Made):
             return tracing.NOTHING
-        return _Made(self._tracer.start_span(name, context, _KINDS[kind], attributes))
+        return _Made(self._tracer.start_span(name, whole.context, _KINDS[kind], attributes))
 
     def continued(
         self, name: str, kind: Kind, traceparent: str, attributes: Mapping[str, Value] | None
     ) -> Span:
-        return _Made(self._tracer.start_span(name, self._context_of(traceparent), _KINDS[kind], attributes))
+        parent = _read(traceparent)
+        if parent is None:
+            return self._first(name, kind, attributes)
+        if not parent.trace_flags.sampled:
+            return Unsampled(traceparent)
+        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), _NO_TRACE)
+        return _Made(self._tracer.start_span(name, context, _KINDS[kind], attributes))
 
     def begun(self, name: str, kind: Kind, linked_to: str, attributes: Mapping[str, Value] | None) -> Span:
-        stranger = trace.get_current_span(self._context_of(linked_to)).get_span_context()
-        links = [trace.Link(stranger)] if stranger.is_valid else ()
-        return _Made(self._tracer.start_span(name, _NO_TRACE, _KINDS[kind], attributes, links))
+        stranger = _read(linked_to)
+        return self._first(name, kind, attributes, () if stranger is None else [trace.Link(stranger)])
 
-    def traceparent(self) -> str:
-        return _traceparent(trace.get_current_span())
-
-    def ids(self) -> Mapping[str, str]:
-        of = trace.get_current_span().get_span_context()
-        if not of.is_valid:
-            return tracing.NO_IDS
-        return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"}
-
-    def _context_of(self, traceparent: str) -> Context:
-        return self._propagator.extract({tracing.HEADER: traceparent}, _NO_TRACE)
+    def _first(
+        self,
+        name: str,
+        kind: Kind,
+        attributes: Mapping[str, Value] | None,
+        links: Sequence[trace.Link] = (),
+    ) -> Span:
+        span = self._tracer.start_span(name, _NO_TRACE, _KINDS[kind], attributes, links)
+        return _Made(span) if span.is_recording() else Unsampled(_traceparent(span))
 
 
 class _Made(Span):
-    """A span of a trace; nearly nothing where the trace isn't sampled."""
+    """A span that is sent when it has ended. `context` makes another one its part."""
 
-    __slots__ = ("_span", "_token")
+    __slots__ = ("_span", "_token", "context")
+
+    _token: Token[Span]
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
+        self.context = trace.set_span_in_context(span, _NO_TRACE)
 
     def tell(self, name: str, value: Value) -> None:
         self._span.set_attribute(name, value)
@@ -133,13 +137,13 @@ class _Made(Span):
         return _traceparent(self._span)
 
     def __enter__(self) -> Self:
-        self._token = otel_context.attach(trace.set_span_in_context(self._span))
+        self._token = tracing.current.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        otel_context.detach(self._token)
+        tracing.current.reset(self._token)
         if kind is not None and not issubclass(kind, Refused):  # an expected "no" is an answer
             self.fail(kind.__qualname__)
         self._span.end()
@@ -170,4 +174,12 @@ class _Sender(SpanExporter):
 
 def _traceparent(span: trace.Span) -> str:
     of = span.get_span_context()
-    return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}" if of.is_valid else ""
+    return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"
+
+
+def _read(traceparent: str) -> trace.SpanContext | None:
+    match = tracing.parts(traceparent)
+    if match is None:
+        return None
+    trace_id, span_id, flags = (int(part, 16) for part in match.groups())
+    return trace.SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
