@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 MOST_SENDING = 512
-MOST_CLAIMED = 4000
-CLAIM_ROWS = 500
+MOST_CLAIMED = 6000
+CLAIM_ROWS = 1000
 RECORD_ROWS = 500
 RECORD_GATHER_SECONDS = 0.05
 """How long results gather before they are written together: a statement costs as much as some thirty rows."""

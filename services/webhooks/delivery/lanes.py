@@ -35,8 +35,8 @@ class Limits:
     most_claimed: int
 
 
-LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=1000)
-MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=2000)
+LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=2000)
+MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=3000)
 
 
 class LaneKey(NamedTuple):
