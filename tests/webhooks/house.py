@@ -140,7 +140,10 @@ class House:
     def lanes_due(self, *, since: datetime | None = None) -> list[LaneKey]:
         """Who has something due, as an engine sees it."""
         with self.deps.db.autocommit() as connection:
-            return claims.lanes_due(connection, since=since, now=self.deps.clock.now())
+            now = self.deps.clock.now()
+            if since is not None:
+                return claims.lanes_due_since(connection, since, now=now)
+            return claims.lanes_due_after(connection, claims.BEFORE_ALL, most=1000, now=now).due
 
     def resend(self, invoice_id: UUID) -> operations.Resent:
         return operations.resend_latest(

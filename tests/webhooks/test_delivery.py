@@ -399,6 +399,22 @@ def test_a_look_finds_the_lanes_with_something_due_that_nobody_holds(house: Hous
     assert set(house.lanes_due()) == {key(host) for host in "abcd"}
 
 
+def test_any_number_of_lanes_is_looked_at_some_at_a_time(house: House) -> None:
+    """A merchant may have hundreds of thousands of destinations: one look at all of them would never end in time."""
+    hosts = [f"{letter}.example" for letter in "abcde"]
+    for host in hosts:
+        house.queue(f"https://{host}/")
+    held = LaneKey(house.merchant_id, "b.example:443")
+    assert house.claim(rooms=Rooms(1, {held: 1}, {house.merchant_id: 1}))
+    seen, on_from = [], claims.BEFORE_ALL
+    for _ in range(3):
+        with house.deps.db.autocommit() as connection:
+            look = claims.lanes_due_after(connection, on_from, most=2, now=house.clock.now())
+        seen.append([key.destination[0] for key in look.due])
+        on_from = look.on_from
+    assert (seen, on_from) == ([["a"], ["c", "d"], ["e"]], claims.BEFORE_ALL)
+
+
 def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House) -> None:
     """As PostgreSQL itself counts the rows that it read: who passes over others' backlogs waits for them."""
     house.queue("https://full.example/")
@@ -412,8 +428,9 @@ def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House
         connection, now = tx.connection(), house.clock.now()
         tx.execute(text("ANALYZE events"))
         before = connection.scalar(_ROWS_READ)
-        assert set(claims.lanes_due(connection, since=None, now=now)) == {full, quick}
-        assert claims.lanes_due(connection, since=since, now=now) == [quick]
+        look = claims.lanes_due_after(connection, claims.BEFORE_ALL, most=100, now=now)
+        assert look == claims.Look([full, quick], claims.BEFORE_ALL)
+        assert claims.lanes_due_since(connection, since, now=now) == [quick]
         lease = claims.Lease(token=new_id(), worker="host:1", now=now, until=now + timedelta(seconds=60))
         rooms = Rooms(500, {quick: 500, full: 20}, {house.merchant_id: 500})
         assert Counter(map(lane_of, claims.claim_due(connection, lease, rooms))) == {quick: 1, full: 20}

@@ -47,9 +47,11 @@ POLL_SECONDS = 2.0
 
 LOOK_BACK = timedelta(seconds=0.5)
 """An event may be committed later than it was due, at most so much; what took longer is seen with all."""
-LOOK_AT_ALL_SECONDS = POLL_SECONDS
-LOOK_AT_ALL_REST = 20
-"""So many times what it took passes until everything is looked at again: it costs a look per lane that waits."""
+LOOK_AT_LANES = 10_000
+LOOK_AT_LANES_SECONDS = POLL_SECONDS
+LOOK_AT_LANES_REST = 20
+"""So many lanes are looked at again for whatever is due, then the next ones; in between passes so many times what that
+took: it costs a look per lane that waits, and a merchant may have any number."""
 
 LEAST_SLEEP_SECONDS = 0.05
 STALE_AFTER_SECONDS = 30.0
@@ -146,7 +148,8 @@ class _Run:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
         self._worker = worker_name()
         self._looked_at = parts.clock.now()
-        self._look_at_all_seconds = 0.0
+        self._looked_to = claims.BEFORE_ALL
+        self._look_at_lanes_seconds = 0.0
 
     async def run(self) -> None:
         self._parts.wake.attach()
@@ -195,21 +198,28 @@ class _Run:
         return True
 
     async def _look(self) -> None:
-        """Most looks see only what became due since the one before, some see all (`LOOK_AT_ALL_SECONDS`)."""
+        """Each look sees what became due since the one before, some see all of some lanes (`LOOK_AT_LANES`)."""
         started = monotonic_seconds()
         now = self._parts.clock.now()
-        at_all = started >= self._look_at_all_seconds
-        since = None if at_all else min(now, self._looked_at) - LOOK_BACK
+        since = min(now, self._looked_at) - LOOK_BACK
+        at_lanes = started >= self._look_at_lanes_seconds
 
         def look() -> list[LaneKey]:
             with self._parts.db.autocommit() as connection:
-                return claims.lanes_due(connection, since=since, now=now)
+                due = claims.lanes_due_since(connection, since, now=now)
+                if at_lanes:
+                    seen = claims.lanes_due_after(connection, self._looked_to, most=LOOK_AT_LANES, now=now)
+                    self._looked_to = seen.on_from
+                    due += seen.due
+                return due
 
         self._lanes.note_due(await self._in_thread(look))
         self._looked_at = now
-        if at_all:
+        if at_lanes:
             ended = monotonic_seconds()
-            self._look_at_all_seconds = ended + max(LOOK_AT_ALL_SECONDS, LOOK_AT_ALL_REST * (ended - started))
+            self._look_at_lanes_seconds = ended + max(
+                LOOK_AT_LANES_SECONDS, LOOK_AT_LANES_REST * (ended - started)
+            )
 
     def _claim_batch(self, rooms: Rooms) -> list[Claimed]:
         now = self._parts.clock.now()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -33,13 +33,19 @@ WHERE status = 'pending' AND next_retry_at > :since AND next_retry_at <= :now
   AND (lease_until IS NULL OR lease_until <= :now)
 """)
 
-# All lanes with something due: from the index in order of lanes, hopping from one to the next, so that it costs what
-# there are lanes and not what waits in them.
-_DUE = text("""
+# Lanes in their order, each with whether something is due: from the index in that order, hopping from one to the next,
+# so that it costs what there are lanes and not what waits in them.
+_LANES = text("""
 WITH RECURSIVE lane AS (
-    (SELECT merchant_id, destination FROM events WHERE status = 'pending' ORDER BY merchant_id, destination LIMIT 1)
+    (
+        SELECT merchant_id, destination, 1 AS number
+        FROM events
+        WHERE status = 'pending' AND (merchant_id, destination) > (:merchant_id, :destination)
+        ORDER BY merchant_id, destination
+        LIMIT 1
+    )
     UNION ALL
-    SELECT following.merchant_id, following.destination
+    SELECT following.merchant_id, following.destination, lane.number + 1
     FROM lane CROSS JOIN LATERAL (
         SELECT merchant_id, destination
         FROM events
@@ -47,24 +53,40 @@ WITH RECURSIVE lane AS (
         ORDER BY merchant_id, destination
         LIMIT 1
     ) AS following
+    WHERE lane.number < :most
 )
-SELECT merchant_id, destination
-FROM lane
-WHERE EXISTS (
-    SELECT FROM events
-    WHERE events.merchant_id = lane.merchant_id AND events.destination = lane.destination
+SELECT lane.merchant_id, lane.destination, oldest.id IS NOT NULL AS is_due
+FROM lane LEFT JOIN LATERAL (
+    SELECT id
+    FROM events
+    WHERE merchant_id = lane.merchant_id AND destination = lane.destination
       AND status = 'pending' AND next_retry_at <= :now AND (lease_until IS NULL OR lease_until <= :now)
-)
+    ORDER BY next_retry_at, id
+    LIMIT 1
+) AS oldest ON true
 """)
 
+BEFORE_ALL: Final = LaneKey(UUID(int=0), "")
 
-def lanes_due(connection: Connection, *, since: datetime | None, now: datetime) -> list[LaneKey]:
-    """The lanes with an event that is due and that nobody holds; with `since`, of those due after it only."""
-    if since is None:
-        rows = connection.execute(_DUE, {"now": now})
-    else:
-        rows = connection.execute(_DUE_SINCE, {"since": since, "now": now})
-    return [LaneKey(*row) for row in rows]
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The lanes with an event that is due and that nobody holds; `on_from` is where the next look goes on."""
+
+    due: list[LaneKey]
+    on_from: LaneKey
+
+
+def lanes_due_since(connection: Connection, since: datetime, *, now: datetime) -> list[LaneKey]:
+    """Of events that became due after `since` only."""
+    return [LaneKey(*row) for row in connection.execute(_DUE_SINCE, {"since": since, "now": now})]
+
+
+def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: datetime) -> Look:
+    """Of the next `most` lanes that wait for anything at all, in their order; after the last, from the first again."""
+    seen = connection.execute(_LANES, lane._asdict() | {"most": most, "now": now}).all()
+    due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
+    return Look(due, LaneKey(seen[-1].merchant_id, seen[-1].destination) if len(seen) == most else BEFORE_ALL)
 
 
 # Each lane is read for itself, from its oldest event on, and no further than there is room: others' backlogs cost
