@@ -31,9 +31,9 @@ def list_all(
     output.rows(rows, COLUMNS, as_json=as_json, empty="Nothing is parked")
 
 
-@app.command("retry", epilog="Example: fiatgate parked retry 0197… | fiatgate parked retry --all")
+@app.command("retry", epilog="Example: fiatgate parked retry --all")
 def retry(
-    event_id: Annotated[str | None, typer.Argument(metavar="[EVENT_ID]", show_default=False)] = None,
+    event_id: Annotated[str | None, typer.Argument(metavar="EVENT_ID", show_default=False)] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every parked event of every service.")] = False,
     as_json: Json = False,
