@@ -76,6 +76,14 @@ def customer_rate_limit(
     )
 
 
+def owner_blocked() -> Refused:
+    return denied("OWNER_BLOCKED", "Merchant account owner is blocked")
+
+
+def merchant_blocked() -> Refused:
+    return denied("MERCHANT_BLOCKED", "Merchant account is banned")
+
+
 def no_available_requisites() -> Refused:
     return unavailable("NO_AVAILABLE_REQUISITES", "No account is free to take this payment now, retry later")
 

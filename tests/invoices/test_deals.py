@@ -15,6 +15,7 @@ from sqlalchemy import exc, text
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers
@@ -228,6 +229,25 @@ def test_nothing_new_begins_while_the_system_is_off_but_open_deals_go_on(world: 
     assert refused.reason == "DEALS_SYSTEM_DISABLED"
     mark(world, deal)
     assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").status == "completed"
+
+
+def test_no_deal_begins_for_a_blocked_owner_or_a_banned_merchant_but_open_ones_go_on(world: World) -> None:
+    of_merchant = {"merchant_id": world.merchant.merchant_id}
+    of_owner = {"email": world.merchant.owner_email}
+    deal, new = world.with_deal(), world.create()
+    world.merchants.BanMerchant(merchants_pb2.BanMerchantRequest(**of_merchant))
+    choose = {"invoice_id": str(new.id), "method_code": "card_eur"}
+    try:
+        assert refusal(checkout.select_payment_method, world.deps, **choose).reason == "MERCHANT_BLOCKED"
+        world.merchants.BlockOwner(merchants_pb2.BlockOwnerRequest(**of_owner))
+        assert refusal(checkout.select_payment_method, world.deps, **choose).reason == "OWNER_BLOCKED"
+        mark(world, deal)
+        assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").status == "completed"
+    finally:
+        world.merchants.UnblockOwner(merchants_pb2.UnblockOwnerRequest(**of_owner))
+        world.merchants.UnbanMerchant(merchants_pb2.UnbanMerchantRequest(**of_merchant))
+    checkout.select_payment_method(world.deps, **choose)
+    assert world.newest_deal(new.id).status == "pending"
 
 
 # -- the customer's other steps

@@ -389,7 +389,8 @@ class CheckoutServiceServicer:
         """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
         changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
         Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, PAYMENT_METHOD_NOT_FOUND,
-        NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, the rate and category reasons of CatalogService.GetQuote.
+        NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, OWNER_BLOCKED, MERCHANT_BLOCKED, the rate and category reasons of
+        CatalogService.GetQuote.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

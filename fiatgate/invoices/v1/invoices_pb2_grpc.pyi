@@ -166,7 +166,8 @@ class CheckoutServiceStub:
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
     Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, PAYMENT_METHOD_NOT_FOUND,
-    NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, the rate and category reasons of CatalogService.GetQuote.
+    NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, OWNER_BLOCKED, MERCHANT_BLOCKED, the rate and category reasons of
+    CatalogService.GetQuote.
     """
     MarkPaid: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.MarkPaidRequest, _invoices_pb2.MarkPaidResponse]
     """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
@@ -198,7 +199,8 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
     Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, PAYMENT_METHOD_NOT_FOUND,
-    NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, the rate and category reasons of CatalogService.GetQuote.
+    NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, OWNER_BLOCKED, MERCHANT_BLOCKED, the rate and category reasons of
+    CatalogService.GetQuote.
     """
     MarkPaid: _aio.UnaryUnaryMultiCallable[_invoices_pb2.MarkPaidRequest, _invoices_pb2.MarkPaidResponse]  # type: ignore[assignment]
     """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
@@ -239,7 +241,8 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
         changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
         Reasons: INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, PAYMENT_METHOD_NOT_FOUND,
-        NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, the rate and category reasons of CatalogService.GetQuote.
+        NO_AVAILABLE_REQUISITES, DEALS_SYSTEM_DISABLED, OWNER_BLOCKED, MERCHANT_BLOCKED, the rate and category reasons of
+        CatalogService.GetQuote.
         """
 
     @_abc_1.abstractmethod

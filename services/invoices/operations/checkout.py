@@ -89,11 +89,20 @@ def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> t
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
     # Asked for before the transaction: no call to another service is made while rows are locked.
     merchant = deps.merchants.merchant(view.merchant_id)
+    _check_may_be_paid(merchant)
     quote = deps.catalog.quote(merchant, method_code)
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
         raise errors.method_not_for_invoice(method_code)
     _open_deal(deps, id, quote, now)
     return _with_requisite(deps, id)
+
+
+def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
+    """No new money for who may not create invoices any more; a customer who has an account to pay to goes on."""
+    if merchant.owner_blocked:
+        raise errors.owner_blocked()
+    if merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED:
+        raise errors.merchant_blocked()
 
 
 @retry_conflicts

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1.invoices_pb2 import GetDealRequest
+from fiatgate.merchants.v1 import merchants_pb2
 from gateway.pay.qr import svg_of
 from gateway.pay.view import NOTICES
 from kit.ids import new_id
@@ -250,6 +251,18 @@ def test_a_rate_that_is_gone_meanwhile_is_explained(desk: Desk) -> None:
     assert post(page_of(invoice, "/methods"), {"method_code": method}).headers["Location"] == (
         f"/pay/{invoice['invoice_id']}"
     )
+
+
+def test_no_payment_begins_at_a_shop_that_was_banned(desk: Desk) -> None:
+    currency = desk.currency()
+    method = desk.method(currency)
+    desk.requisite(method)
+    shop = desk.open_shop(currency)
+    invoice = shop.create()
+    desk.merchants.BanMerchant(merchants_pb2.BanMerchantRequest(merchant_id=shop.merchant_id))
+    response = post(page_of(invoice, "/methods"), {"method_code": method})
+    assert response.headers["Location"].endswith("/methods?notice=merchant_blocked")
+    assert NOTICES["MERCHANT_BLOCKED"] in get(shop.url + response.headers["Location"]).text
 
 
 def test_the_code_says_where_to_pay(desk: Desk, shop: Shop, method: str) -> None:
