@@ -46,6 +46,8 @@ _SERVICE_CONFIG: Final = {
 
 _OPTIONS: Final[list[tuple[str, Any]]] = [
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    # Else a new channel takes over the connection that another one of this process failed to make a moment ago.
+    ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),

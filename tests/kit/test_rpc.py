@@ -15,6 +15,7 @@ import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from deploy.local.ports import free_ports
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit import config, errors, log, request_id
 from kit.clock import SystemClock, monotonic_seconds
@@ -181,6 +182,15 @@ def test_an_oversized_request_is_an_internal_error_and_not_called_temporary(
         call(start(), b"x" * (server.MESSAGE_MAX_BYTES + 1))
 
     assert refused.value.reason == "INTERNAL_ERROR"
+
+
+def test_a_new_channel_does_not_take_over_what_another_one_failed_at(
+    start: Start, call: Callable[..., bytes]
+) -> None:
+    [port] = free_ports(1)
+    with pytest.raises(Refused):
+        call(f"127.0.0.1:{port}")  # its channel stays, and waits a second before it tries again
+    assert call(start(port=port), b"now") == b"now"
 
 
 def test_a_restarted_service_is_found_again_within_seconds(start: Start) -> None:
