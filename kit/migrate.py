@@ -8,11 +8,13 @@ A developer writes the next migration from the changed models, against a scratch
 
 import argparse
 import importlib
+import operator
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -30,29 +32,56 @@ from sqlalchemy import (
     make_url,
     text,
 )
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from kit import schema
 from kit.db import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable
+from kit.worker import Outage
 
 SHARED = Path(__file__).parent / "migrations"
 LOCK_TIMEOUT_SECONDS = 10
 """A migration that can't get a table's lock fails and is run again; waiting longer would stop all traffic."""
-OTHERS_MIGRATE_SECONDS = 300
+OTHERS_MIGRATE_SECONDS = 600
+OTHERS_ASK_SECONDS = 0.2
 
 
-def upgrade(service: str | Path, url: str) -> None:
-    """Bring the database to the newest version; safe when several processes start at once.
+class OthersMigrate(Outage):
+    """Somebody else has been migrating this database for too long: look what holds it up, then run it again."""
 
-    Raises `DatabaseUnavailable` when it can't be reached.
+
+def upgrade(service: str | Path, url: str, to: str = "head") -> None:
+    """Bring the database to the newest version, or to an older one; safe when several processes start at once.
+
+    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` when another one takes too long.
     """
     with _connection(url) as connection:
-        # Only one migrates; the others wait here, then find nothing left to do. The lock ends with the
-        # session.
-        connection.execute(text(f"SET lock_timeout = '{OTHERS_MIGRATE_SECONDS}s'"))
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": zlib.crc32(b"kit.migrate")})
-        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'"))
+        _wait_for_others(connection)
+        command.upgrade(_config(service, connection), to)
+
+
+def _wait_for_others(connection: Connection) -> None:
+    """Only one migrates; the others wait here, then find nothing left to do. The lock ends with the session.
+
+    They ask again and again: a statement that waited for the lock would be one that an index made beside the traffic
+    (kit.migrations) waits for.
+    """
+
+    def locked() -> bool:
+        taken = connection.scalar(
+            text("SELECT pg_try_advisory_lock(:key)"), {"key": zlib.crc32(b"kit.migrate")}
+        )
         connection.commit()
-        command.upgrade(_config(service, connection), "head")
+        return bool(taken)
+
+    trying = Retrying(
+        retry=retry_if_result(operator.not_),
+        wait=wait_fixed(OTHERS_ASK_SECONDS),
+        stop=stop_after_delay(OTHERS_MIGRATE_SECONDS),
+    )
+    try:
+        trying(locked)
+    except RetryError:
+        raise OthersMigrate(f"another migration has been running for {OTHERS_MIGRATE_SECONDS} s") from None
 
 
 def is_current(service: str | Path, url: str) -> bool:
@@ -66,8 +95,19 @@ def head(service: str | Path) -> str | None:
     return ScriptDirectory.from_config(_config(service)).get_current_head()
 
 
-def drift(url: str, metadata: MetaData) -> list[str]:
-    """What differs between a migrated database and the models, one line each; empty when they agree.
+class Difference(NamedTuple):
+    """What a database would need to be what the models say.
+
+    kind  `add_…` for what only the models have, `remove_…` for what only the database has, else `modify_…`; of what:
+          table, column, index, constraint, fk, check
+    """
+
+    kind: str
+    text: str
+
+
+def drift(url: str, metadata: MetaData) -> list[Difference]:
+    """What differs between a migrated database and the models; empty when they agree.
 
     Alembic compares tables, columns, types, defaults, indexes, keys and unique constraints; check constraints
     are compared by name here, since Alembic leaves them out.
@@ -76,8 +116,15 @@ def drift(url: str, metadata: MetaData) -> list[str]:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
-        differences = [repr(each) for each in compare_metadata(context, metadata)]
-        return differences + _check_constraint_drift(connection, metadata)
+        # What is to be changed of one column comes together, as a list.
+        found = [
+            each
+            for together in compare_metadata(context, metadata)
+            for each in (together if isinstance(together, list) else [together])
+        ]
+        return [Difference(each[0], repr(each)) for each in found] + _check_constraint_drift(
+            connection, metadata
+        )
 
 
 def new_revision(service: str | Path, url: str, metadata: MetaData, message: str) -> None:
@@ -91,9 +138,9 @@ def _current(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[str]:
+def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[Difference]:
     inspector = inspect(connection)
-    lines = []
+    found = []
     for table in metadata.sorted_tables:
         if not inspector.has_table(table.name):
             continue  # reported as a missing table already
@@ -103,11 +150,15 @@ def _check_constraint_drift(connection: Connection, metadata: MetaData) -> list[
             for each in table.constraints
             if isinstance(each, CheckConstraint)
         }
-        lines += [f"check {name} of {table.name} is in no migration" for name in sorted(modelled - migrated)]
-        lines += [
-            f"check {name} of {table.name} is in no model" for name in sorted(map(str, migrated - modelled))
+        found += [
+            Difference("add_check", f"check {name} of {table.name} is in no migration")
+            for name in sorted(modelled - migrated)
         ]
-    return lines
+        found += [
+            Difference("remove_check", f"check {name} of {table.name} is in no model")
+            for name in sorted(map(str, migrated - modelled))
+        ]
+    return found
 
 
 def _versions(service: str | Path) -> Path:
@@ -168,7 +219,7 @@ def main(arguments: list[str] | None = None) -> None:
         new_revision(given.service, given.url, metadata, given.message)
         return
     differences = drift(given.url, metadata)
-    sys.stdout.write("".join(f"{line}\n" for line in differences))
+    sys.stdout.write("".join(f"{each.text}\n" for each in differences))
     sys.exit(1 if differences else 0)
 
 

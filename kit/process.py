@@ -201,7 +201,8 @@ class _Process:
 
         def usable() -> None:
             deps.db.ping()
-            schema.require(self._service.name, deps.db)
+            if newest := schema.waits_for(self._service.name, deps.db):
+                _log.warning("schema behind", newest=newest)
 
         if not _once_the_database_answers(usable, self._settings, stop):
             return 0 if stop.is_set() else FAILED

@@ -1,11 +1,14 @@
 """Whether a database has what the code needs, by one look at it: Alembic (kit.migrate) takes long to import.
 
-Migrations run first (docs/operations.md, Upgrades). Where new processes are started before that is done, they wait and
-the old ones, which the new schema suits as well, serve on.
+A version serves on its own schema and on the one before (docs/decisions/0025): migrations and processes of an upgrade
+come in any order. On anything older a process waits for `migrate`; the old processes, which any newer schema suits as
+well, serve on.
 """
 
+import importlib
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import psycopg2.errors
 from sqlalchemy import exc, text
@@ -15,28 +18,42 @@ from kit.worker import Outage
 
 
 class SchemaBehind(Outage):
-    """Its migration has not run yet."""
+    """What this version can't do without has not been migrated yet."""
 
 
 def versions(service: str) -> Path | None:
     """The folder of a service's migrations; None when there is no such service."""
-    spec = importlib.util.find_spec(f"services.{service}")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / "migrations" / "versions"
+    migrations = _migrations(service)
+    return None if migrations is None else Path(str(migrations.__file__)).parent / "versions"
 
 
-def require(service: str, db: Database) -> None:
-    """Raises SchemaBehind when the newest migration of this version has not run; a newer one is as good."""
+def needs(service: str) -> str:
+    """The oldest revision that the service runs on."""
+    revision: str = getattr(_migrations(service), "NEEDS", "")
+    return revision
+
+
+def waits_for(service: str, db: Database) -> str:
+    """The newest migration of this version if it has not run yet, though the service can do without; "" if it has.
+
+    Raises SchemaBehind when the service can't do without what is missing. A schema newer than this version is as good.
+    """
     folder = versions(service)
     if folder is None:
-        return
+        return ""
     known = sorted(path.name.partition("_")[0] for path in folder.glob("[0-9]*_*.py"))
     there = _revision(db)
-    if there is None or there in known[:-1]:
+    if there is None or there in known[: known.index(needs(service))]:
         raise SchemaBehind(
-            f"the schema is at {there or 'nothing'}, this version needs {known[-1]}: run migrate"
+            f"the schema is at {there or 'nothing'}, this version needs {needs(service)}: run migrate"
         )
+    return known[-1] if there in known[:-1] else ""
+
+
+def _migrations(service: str) -> ModuleType | None:
+    if importlib.util.find_spec(f"services.{service}") is None:
+        return None
+    return importlib.import_module(f"services.{service}.migrations")
 
 
 def _revision(db: Database) -> str | None:

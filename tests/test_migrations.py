@@ -1,17 +1,23 @@
-"""Migrations let the version before go on: it runs on the new schema until its processes are replaced.
+"""Schemas and versions come in any order (docs/operations.md, Upgrades): the version before runs on the new schema, and
+this version on the schema of the one before. tests/rolling upgrades a running system.
 
 A migration only adds. What takes away, or asks more of rows than the version before gives, is split over two versions:
-first nobody needs it any more, then it goes (docs/operations.md, Upgrades).
+first nobody needs it any more, then it goes. What a version adds its own code does without.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+
+from kit import migrate, schema
+from kit.db import Database
+from tests.support.databases import Databases
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 # The first one of each service makes its tables: there is no version before it.
@@ -41,9 +47,11 @@ def breaks(source: str) -> Iterator[str]:
                 yield f"{name} of what the version before writes"
         elif name.startswith("op.") and name.removeprefix("op.") not in ADDS:
             yield name
+        elif name == "op.create_index" and "unique=True" in ast.unparse(call):
+            yield f"{name} of what the version before may write twice"
         elif name == "op.add_column":
             column = ast.unparse(call.args[1])
-            if "nullable=False" in column and "server_default" not in column:
+            if "unique=True" in column or ("nullable=False" in column and "server_default" not in column):
                 yield f"the version before inserts no {column}"
 
 
@@ -68,8 +76,66 @@ def test_a_migration_takes_nothing_away_from_the_version_before(migration: Path)
         'op.execute("ALTER TABLE invoices RENAME TO bills")',
         'op.add_column("invoices", sa.Column("colour", sa.Text(), nullable=False))',
         'op.create_unique_constraint("uq", "invoices", ["purpose"])',
+        'op.create_index("ux", "invoices", ["purpose"], unique=True)',
         'op.create_check_constraint("ck", "invoices", "char_length(purpose) < 10")',
     ],
 )
 def test_one_that_does_is_noticed(step: str) -> None:
     assert list(breaks(f"def upgrade() -> None:\n    {step}\n"))
+
+
+# -- this version on the schema of the one before
+
+SERVICES: Final = sorted(path.parent.name for path in ROOT.glob("services/*/migrations"))
+
+
+def models_of(service: str) -> Any:
+    return importlib.import_module(f"services.{service}.models").Base.metadata
+
+
+@pytest.fixture(scope="module")
+def before(_databases: Databases) -> Iterator[Callable[[str], str]]:
+    """`before("invoices")` -> the URL of a database with what the service needs and no more."""
+    made: list[str] = []
+
+    def url(service: str) -> str:
+        made.append(_databases.fresh(service, schema.needs(service)))
+        return made[-1]
+
+    yield url
+    for each in made:
+        _databases.drop(each)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_can_do_without_what_its_newest_migration_brings(
+    before: Callable[[str], str], service: str
+) -> None:
+    lacking = migrate.drift(before(service), models_of(service))
+
+    assert [each for each in lacking if each.kind != "add_index"] == [], (
+        "models name only what NEEDS has, until the next version (docs/decisions/0025)"
+    )
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_the_models_say_is_what_the_migrations_make(
+    database_url: Callable[[str], str], service: str
+) -> None:
+    is_ahead = migrate.head(service) != schema.needs(service)
+    differences = migrate.drift(database_url(service), models_of(service))
+
+    assert [each for each in differences if not (is_ahead and each.kind.startswith("remove_"))] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_runs_on_its_schema_and_on_the_one_before(
+    before: Callable[[str], str], database_url: Callable[[str], str], service: str
+) -> None:
+    for url, waits_for in (
+        (before(service), {str(migrate.head(service))} - {schema.needs(service)}),
+        (database_url(service), set[str]()),
+    ):
+        db = Database(url, name="tests", pool_size=1)
+        assert {schema.waits_for(service, db)} - {""} == waits_for
+        db.dispose()

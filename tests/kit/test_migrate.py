@@ -1,15 +1,31 @@
 """kit.migrate: parallel starts, quick warm starts, and models that are what the migrations make."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import psycopg2
+import psycopg2.extensions
 import pytest
 from sqlalchemy import MetaData, text
 
+from deploy.local import databases
 from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
 from kit import migrate
 from kit.db import Database, DatabaseUnavailable
 from tests.kit.tables import Base
+from tests.support.servers import PostgresServer
+
+
+@pytest.fixture
+def fresh_url(postgres: PostgresServer) -> Iterator[str]:
+    """A database without tables, for one test."""
+    databases.ensure_role(postgres.admin_url, "kit", password="kit")
+    databases.create_database(postgres.admin_url, "kit_fresh", owner="kit")
+    yield postgres.url("kit_fresh", user="kit", password="kit")
+    databases.drop_database(postgres.admin_url, "kit_fresh")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +43,42 @@ def test_processes_that_start_at_once_migrate_once(versions: Path, empty_url: st
     assert migrate.is_current(versions, empty_url)
 
 
+def test_an_index_is_made_while_others_write_and_what_an_attempt_left_is_no_obstacle(fresh_url: str) -> None:
+    migrate.upgrade("webhooks", fresh_url, "0002")
+    with (
+        ThreadPoolExecutor(2) as pool,
+        closing(psycopg2.connect(fresh_url)) as writer,
+        closing(psycopg2.connect(fresh_url, options="-c lock_timeout=2s")) as other,
+        writer.cursor() as writing,
+        other.cursor() as writing_too,
+    ):
+        writing_too.execute("CREATE INDEX ix_events_lanes ON events (id)")  # another one by its name
+        other.commit()
+        writing.execute("DELETE FROM events")
+        upgrades = [pool.submit(migrate.upgrade, "webhooks", fresh_url) for _ in range(2)]
+        wait_until(lambda: _waits_for_a_writer(other), "the index to be in the making", timeout_seconds=30)
+        writing_too.execute("DELETE FROM events")  # a plain one would make it wait
+        other.commit()
+        writer.commit()
+        for each in upgrades:
+            each.result()
+        writing.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_events_lanes'")
+        assert "destination" in str(writing.fetchone())
+    assert migrate.is_current("webhooks", fresh_url)
+
+
+def _waits_for_a_writer(connection: psycopg2.extensions.connection) -> bool:
+    with (
+        connection,
+        connection.cursor() as cursor,
+    ):  # each look in a transaction of its own: the view stands still in one
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND query LIKE '%INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() == (1,)
+
+
 def test_what_was_written_from_the_models_is_what_the_models_say(versions: Path, empty_url: str) -> None:
     migrate.upgrade(versions, empty_url)
     assert migrate.drift(empty_url, Base.metadata) == []
@@ -39,7 +91,7 @@ def test_every_kind_of_difference_is_told(versions: Path, empty_url: str) -> Non
         tx.execute(text("ALTER TABLE note DROP CONSTRAINT ck_note_not_empty"))
         tx.execute(text("ALTER TABLE note DROP CONSTRAINT uq_note_text"))
         tx.execute(text("ALTER TABLE note ADD CONSTRAINT ck_note_forgotten CHECK (text <> 'x')"))
-    differences = "\n".join(migrate.drift(empty_url, Base.metadata))
+    differences = "\n".join(each.text for each in migrate.drift(empty_url, Base.metadata))
     assert "add_constraint" in differences
     assert "ck_note_not_empty of note is in no migration" in differences
     assert "ck_note_forgotten of note is in no model" in differences

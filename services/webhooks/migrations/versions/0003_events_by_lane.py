@@ -1,18 +1,19 @@
 """Due events by lane: a claim reads no other lane's backlog"""
 
 import sqlalchemy as sa
-from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+from kit.migrations import index_beside_traffic
+
+revision = "0003"
+down_revision = "0002"
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
-    op.create_index(
+    index_beside_traffic(
         "ix_events_lanes",
         "events",
         ["merchant_id", "destination", "next_retry_at", "id"],
-        postgresql_where=sa.text("status = 'pending'"),
+        where=sa.text("status = 'pending'"),
     )
