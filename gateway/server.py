@@ -23,8 +23,8 @@ from gateway.problems import BodyFault, body_envelope, envelope
 from kit import log, request_id
 from kit.log import get_logger
 
-# Longer than the longest request (a manual resend), so that a stop cuts nothing off.
-GRACEFUL_SECONDS: Final = 30
+# Longer than the longest request (a picture from an old telephone), so that a stop cuts nothing off.
+GRACEFUL_SECONDS: Final = 75
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190

@@ -280,7 +280,9 @@ class _Process:
         stop.on_set(drain)
         code = 0
         try:
-            run_all([*workers, _Readiness(server, workers)], stop)
+            run_all(
+                [*workers, _Readiness(server, workers)], stop, grace_seconds=self._settings.stop_seconds
+            )
         except WorkerDied as died:
             _log.error("worker died", error=str(died), exc_info=died.__cause__)
             code = FAILED

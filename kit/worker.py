@@ -19,7 +19,6 @@ log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 3.0
-GRACE_SECONDS = 10.0
 SIGNAL_CHECK_SECONDS = 0.5
 
 
@@ -217,8 +216,8 @@ def log_failure(worker: str, error: Exception) -> None:
         log.error("worker_step_failed", worker=worker, exc_info=error)
 
 
-def run_all(workers: Sequence[Worker], stop: Stop) -> None:
-    """Run each worker in a thread until `stop`; returns when all ended or 10 s after the stop.
+def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> None:
+    """Run each worker in a thread until `stop`; returns when all ended, or `grace_seconds` after the stop.
 
     Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit
     non-zero.
@@ -244,11 +243,11 @@ def run_all(workers: Sequence[Worker], stop: Stop) -> None:
     # sleep, does not wake it, and Python runs handlers nowhere else. Seen once: a process slept through its SIGTERM.
     while not stop.wait(SIGNAL_CHECK_SECONDS):
         pass
-    give_up_at_seconds = monotonic_seconds() + GRACE_SECONDS
+    give_up_at_seconds = monotonic_seconds() + grace_seconds
     for thread in threads:
         thread.join(max(0.0, give_up_at_seconds - monotonic_seconds()))
         if thread.is_alive():
-            log.warning("worker_did_not_stop", worker=thread.name, grace_seconds=GRACE_SECONDS)
+            log.warning("worker_did_not_stop", worker=thread.name, grace_seconds=grace_seconds)
     if died:
         name, failure = died[0]
         raise WorkerDied(f"worker {name} ended by itself") from failure

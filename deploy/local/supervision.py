@@ -30,7 +30,9 @@ from deploy.local.plan import PREFIX, STOPPING_ORDER, Plan, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_SECONDS = 35
-"""How long a process may take to finish: more than each allows its calls in flight itself."""
+"""How long a process may take to finish: more than each allows its calls in flight itself, but for a picture on its way
+to the gateway.
+"""
 _UNIX_SOCKET_PATH_MAX = 100
 _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
 _EXIT_CODE_OF_SETTINGS = 2  # kit.config

@@ -57,6 +57,7 @@ def engine(deps: Deps) -> Engine:
             wake=deps.wake,
             timeout_seconds=deps.settings.webhook_timeout_seconds,
             lease_seconds=deps.settings.lease_seconds,
+            stop_seconds=deps.settings.stop_seconds,
         )
     )
 

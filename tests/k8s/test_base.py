@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.edge import REQUEST_SECONDS
+from gateway.api.webhooks import RESEND_SECONDS
+from gateway.edge import BODY_SECONDS, PICTURE_BODY_SECONDS, REQUEST_SECONDS
 from gateway.server import GRACEFUL_SECONDS
 from kit.config import ServiceSettings
+from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
-from kit.worker import GRACE_SECONDS
+from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
 from tests.k8s.manifests import (
     BASE,
     CLASSES,
@@ -45,6 +47,9 @@ from tests.k8s.manifests import (
     settings_class,
     shared_settings,
 )
+
+# For connections to be closed and the last spans to be sent, once everything has ended.
+CLOSING_SECONDS = 5
 
 
 def test_every_file_is_part_of_the_kustomization() -> None:
@@ -218,21 +223,38 @@ def test_a_pod_may_start_as_long_as_its_process_waits_for_the_database(deploymen
     assert probe["periodSeconds"] * probe["failureThreshold"] > waits
 
 
+def finishes_seconds(deployment: Manifest) -> float:
+    """How long a process that is told to stop lets what is under way go on; services: calls and loops alike."""
+    fields = settings_class(deployment).model_fields
+    return float(fields["stop_seconds"].default if "stop_seconds" in fields else GRACEFUL_SECONDS)
+
+
+def longest_seconds(deployment: Manifest) -> float:
+    """What may be under way in it takes at most so long."""
+    if process(deployment) == "gateway":
+        return max(RESEND_SECONDS, BODY_SECONDS + REQUEST_SECONDS, PICTURE_BODY_SECONDS + REQUEST_SECONDS)
+    if process(deployment) != "webhooks":
+        return DEADLINE_SECONDS
+    return max(RESEND_SECONDS, settings_class(deployment).model_fields["webhook_timeout_seconds"].default)
+
+
+@on_deployments
+def test_whatever_is_under_way_at_the_stop_may_end(deployment: Manifest) -> None:
+    assert longest_seconds(deployment) <= finishes_seconds(deployment)
+
+
+def test_an_attempt_under_way_at_the_stop_is_waited_for_and_written_down() -> None:
+    """Cut off, it would be made again: the receiver would see it twice at every rollout."""
+    fields = CLASSES["webhooks"].model_fields
+    waits = fields["stop_seconds"].default - END_SECONDS
+    assert waits > fields["webhook_timeout_seconds"].default + RECORD_GATHER_SECONDS
+
+
 @on_deployments
 def test_a_pod_is_not_killed_before_it_had_time_to_finish(deployment: Manifest) -> None:
-    settings = settings_class(deployment)
-    fields = settings.model_fields
-    finishes = (
-        fields["stop_seconds"].default + GRACE_SECONDS if "stop_seconds" in fields else GRACEFUL_SECONDS
-    )
-    command = (
-        container(deployment)
-        .get("lifecycle", {})
-        .get("preStop", {})
-        .get("exec", {})
-        .get("command", ["", "0"])
-    )
-    longest = max(finishes, REQUEST_SECONDS) + int(command[1])
+    before_stop = container(deployment).get("lifecycle", {}).get("preStop")
+    waits = int(before_stop["exec"]["command"][1]) if before_stop else 0
+    longest = waits + finishes_seconds(deployment) + CLOSING_SECONDS
     assert pod(deployment)["terminationGracePeriodSeconds"] > longest
 
 

@@ -252,6 +252,19 @@ def test_a_call_that_does_not_end_is_given_up_at_the_bound(start: Start) -> None
         assert isinstance(stuck.exception(30), Refused)
 
 
+def test_a_worker_that_does_not_end_is_given_up_at_the_bound(start: Start) -> None:
+    running = start("run", stop_seconds="1")
+    running.wait_until_serving()
+    running.do("freeze")
+    wait_until(lambda: running.health() == health_pb2.HealthCheckResponse.NOT_SERVING)
+    started = monotonic_seconds()
+
+    running.stop()
+
+    assert monotonic_seconds() - started < 8
+    assert '"worker": "steps"' in running.log and "worker_did_not_stop" in running.log
+
+
 def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
     running = start("run")
     running.wait_until_serving()

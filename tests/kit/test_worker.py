@@ -109,7 +109,7 @@ def test_an_outage_is_an_illness_only_of_those_who_say_so(outages_count: bool, h
 def test_run_all_ends_when_it_is_told_to() -> None:
     stop = Stop()
     threading.Timer(0.05, stop.set).start()
-    run_all([Loop("idle", lambda: False, every_seconds=3600)], stop)
+    run_all([Loop("idle", lambda: False, every_seconds=3600)], stop, grace_seconds=10)
     assert stop.is_set()
 
 
@@ -117,7 +117,7 @@ def test_run_all_without_workers_waits_for_the_stop() -> None:
     stop = Stop()
     began_seconds = monotonic_seconds()
     threading.Timer(0.05, stop.set).start()
-    run_all([], stop)
+    run_all([], stop, grace_seconds=10)
     assert monotonic_seconds() - began_seconds >= 0.05
 
 
@@ -152,5 +152,5 @@ def _raise_fatal() -> bool:
 def test_a_worker_that_ends_by_itself_takes_the_others_and_the_process_along(dying: Worker) -> None:
     stop = Stop()
     with pytest.raises(WorkerDied, match="ending"):
-        run_all([Loop("innocent", lambda: False, every_seconds=3600), dying], stop)
+        run_all([Loop("innocent", lambda: False, every_seconds=3600), dying], stop, grace_seconds=10)
     assert stop.is_set()

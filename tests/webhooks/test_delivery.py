@@ -507,3 +507,15 @@ def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_writ
     events = [house.event(invoice) for invoice in invoices]
     assert all(event.locked_at is None for event in events)
     assert sum(event.status == "success" for event in events) >= 16
+
+
+@pytest.mark.parametrize(("stop_seconds", "written"), [(20, 1), (1, 0)])
+def test_the_stop_waits_for_a_slow_receiver_for_as_long_as_the_process_may_take(
+    make_house: Callable[..., House], receiver: Receiver, stop_seconds: int, written: int
+) -> None:
+    house = make_house(webhook_timeout_seconds=5, stop_seconds=stop_seconds)
+    receiver.answer_next(Answer(delay_seconds=0.8))
+    invoice_id = house.queue(receiver.url())
+    with house.engine():
+        receiver.wait_for(1)
+    assert len(house.attempts(invoice_id)) == written

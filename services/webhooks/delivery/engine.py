@@ -55,8 +55,8 @@ took: it costs a look per lane that waits, and a merchant may have any number.""
 
 LEAST_SLEEP_SECONDS = 0.05
 STALE_AFTER_SECONDS = 30.0
-DRAIN_SECONDS = 7.0
-"""At the stop, what attempts under way may take; the process gives its workers ten."""
+END_SECONDS = 2.0
+"""At the stop, what is left to the engine of the time that the process gives it once its attempts have ended."""
 
 
 class Wake(Signal):
@@ -105,6 +105,12 @@ class EngineParts:
     wake: Wake
     timeout_seconds: float
     lease_seconds: float
+    stop_seconds: float
+
+    @property
+    def drain_seconds(self) -> float:
+        """How long attempts under way, and writing them down, are waited for at the stop."""
+        return max(self.stop_seconds - END_SECONDS, self.stop_seconds / 2)
 
 
 def worker_name() -> str:
@@ -338,7 +344,7 @@ class _Run:
         """Give back what was not begun, let what is under way end, write what ended."""
         waiting = [shipment.claimed for shipment in self._lanes.drain()]
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(self._parts.drain_seconds):
                 if waiting:
                     await self._in_thread(lambda: self._release(waiting))
                 if self._sending:
