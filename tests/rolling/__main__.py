@@ -72,7 +72,17 @@ def _tell_what_went_wrong(console: Console, figures: Figures) -> None:
 
 def _table(figures: list[Figures]) -> Table:
     table = Table(title="Rolling restarts")
-    counts = ("seed", "restarts", "requests", "a second", "tried again", "failed", "201s", "webhooks")
+    counts = (
+        "seed",
+        "restarts",
+        "before migration",
+        "requests",
+        "a second",
+        "tried again",
+        "failed",
+        "201s",
+        "webhooks",
+    )
     for title in (*counts, "p99, ms", "slowest, ms"):
         table.add_column(title, justify="right")
     table.add_column("verdict")
@@ -83,6 +93,7 @@ def _table(figures: list[Figures]) -> Table:
                 for n in (
                     each.seed,
                     each.restarts,
+                    each.early,
                     each.load.requests,
                     round(each.load.per_second),
                     each.retried,

@@ -26,6 +26,7 @@ from deploy.local.home import Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from kit import migrate, schema
 from kit.clock import SystemClock
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, pod, process, shared_settings
@@ -122,12 +123,11 @@ class Pod:
     def _started(self, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
         python, *arguments = self._main["command"]
         assert python == "python"
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
         with log.open("ab") as out:
             return subprocess.Popen(
                 child.command(sys.executable, *arguments),
                 cwd=manifests.ROOT,
-                env=clean | dict(environment),
+                env=_without_settings(os.environ) | dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -237,7 +237,8 @@ class Cluster:
             opened.enter_context(self.endpoints)
             opened.enter_context(self._rates())
             databases = Databases(self._postgres)
-            self._database_urls = {service: databases.fresh(service) for service in SERVICES}
+            # As the version before has left them: `migrate` comes when it comes.
+            self._database_urls = {each: databases.fresh(each, schema.needs(each)) for each in SERVICES}
             opened.enter_context(self._starter)
             opened.callback(self._stop_pods)
             self._start_pods()
@@ -279,6 +280,14 @@ class Cluster:
         )
         return json.loads(result.stdout) if result.stdout else {"ok": False, "problems": [result.stderr]}
 
+    def unmigrated(self) -> list[str]:
+        """Services whose newest migration has not run."""
+        return [each for each, url in self._database_urls.items() if not migrate.is_current(each, url)]
+
+    def began_before_migration(self) -> int:
+        """Pods that found the schema of the version before at their start."""
+        return sum('"schema behind"' in each.read_text() for each in self.folder.glob("*.log"))
+
     def used(self) -> dict[str, tuple[float, float]]:
         """By Deployment, the most that one of its pods uses: cores since its start, MiB."""
         most: dict[str, tuple[float, float]] = {}
@@ -302,6 +311,29 @@ class Cluster:
                 left.append(leaving.submit(self._leave, deployment, old[number], tell))
         for each in left:
             each.result()
+
+    def migrate(self) -> None:
+        """The Jobs of all services at once. Raises Broken when one fails."""
+        jobs = manifests.of_kind("Job")
+        with ThreadPoolExecutor(len(jobs)) as threads:
+            for _ in threads.map(self._run_job, jobs):
+                pass
+
+    def _run_job(self, job: Manifest) -> None:
+        python, *arguments = container(job)["command"]
+        assert python == "python"
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=manifests.ROOT,
+            env=_without_settings(os.environ) | self._environment(job, "127.0.0.1"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        if ended.returncode != 0:
+            raise Broken(f"{name(job)} ended with {ended.returncode}: {ended.stderr}")
 
     def _start_pods(self) -> None:
         with ThreadPoolExecutor(len(manifests.DEPLOYMENTS)) as threads:
@@ -386,6 +418,10 @@ class Cluster:
         finally:
             rates.terminate()
             rates.wait()
+
+
+def _without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(PREFIX)}
 
 
 def _is_ready(gateway: str) -> bool:

@@ -1,4 +1,6 @@
-"""One round: every pod of every Deployment replaced while the load goes on, and then what the checker says."""
+"""One round, an upgrade: every pod of every Deployment replaced while the load goes on, the schemas migrated somewhere
+in between, and then what the checker says.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,13 @@ SETTLE_SECONDS: Final = 90
 class Figures:
     """What one round came to. `violations` is what matters: empty when every promise was kept.
 
-    used  cores and MiB of a pod at the end of the load, by Deployment
+    early  pods that ran on the schemas of the version before until they were migrated
+    used   cores and MiB of a pod at the end of the load, by Deployment
     """
 
     seed: int
     restarts: int
+    early: int
     load: Seen
     created: int
     webhooks: int
@@ -63,6 +67,7 @@ def run_round(
         found = _under_load(cluster, load, seed=seed, at_once=at_once, of_each=of_each, tell=tell)
         used = cluster.used()
         found += _settle(cluster, shop)
+    found += [f"{each} was not migrated" for each in cluster.unmigrated()]
     clients.close()
     receiver.close()
     seen = checker.evidence(
@@ -80,6 +85,7 @@ def run_round(
     return Figures(
         seed=seed,
         restarts=cluster.restarts - before,
+        early=cluster.began_before_migration(),
         load=load.seen,
         created=sum(each["what"] == "create" and each["http"] == 201 for each in seen.answers),
         webhooks=len(seen.received),
@@ -103,17 +109,24 @@ def _under_load(
     pods = {name(each): chance.sample(range(replicas(each)), of_each or replicas(each)) for each in order}
     over = threading.Event()
 
-    def roll(deployment: Manifest) -> str | None:
+    def take(step: Manifest | None) -> str | None:
         try:
-            cluster.roll(deployment, pods[name(deployment)], tell=tell)
+            if step is None:
+                cluster.migrate()
+                tell("migrated")
+            else:
+                cluster.roll(step, pods[name(step)], tell=tell)
         except Broken as broken:
             return str(broken)
         return None
 
+    steps: list[Manifest | None] = [*order]
+    steps.insert(chance.randrange(1, len(steps)), None)  # the migration
+
     with ThreadPoolExecutor(1) as asking, ThreadPoolExecutor(at_once) as rolling:
         asked = asking.submit(load.run, over.is_set)
         try:
-            broken = [each for each in rolling.map(roll, order) if each]
+            broken = [each for each in rolling.map(take, steps) if each]
         finally:
             over.set()
         asked.result()

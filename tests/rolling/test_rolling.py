@@ -1,4 +1,6 @@
-"""One short round: a pod of every Deployment, told to stop sooner than on a cluster. `make rolling` replaces all."""
+"""One short round, an upgrade: a pod of every Deployment, told to stop sooner than on a cluster. `make rolling` takes
+all.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,10 @@ def test_every_process_can_be_replaced_under_load_and_no_request_is_lost_or_done
 ) -> None:
     assert figures.violations == []
     assert figures.restarts == len(DEPLOYMENTS)
+
+
+def test_pods_served_before_their_migration_and_on_after_it(figures: Figures) -> None:
+    assert figures.early > 0
 
 
 def test_there_was_a_load_and_hardly_a_request_had_to_be_tried_again(figures: Figures) -> None:
