@@ -90,6 +90,10 @@ class Arena:
         elif fault.kind is Kind.HOLD:
             with self.held(fault.target):
                 threading.Event().wait(fault.seconds)
+        elif fault.kind is Kind.UNANSWERED:
+            self._proxies.lose_answers(fault.target)
+            threading.Event().wait(fault.seconds)
+            self._proxies.cut(fault.target)
         elif fault.kind is Kind.AWAY:
             self.stack.stop_program(fault.target)
             threading.Event().wait(fault.seconds)

@@ -36,6 +36,8 @@ class Kind(StrEnum):
     """Every connection through a link is reset."""
     HOLD = "hold"
     """Nothing moves on a link, nothing is closed: what a firewall does that forgot us."""
+    UNANSWERED = "unanswered"
+    """What is asked over a link arrives and is done; what is answered gets lost, then its connections are reset."""
     ROW = "row"
     """PostgreSQL refuses the next row of a table, once."""
 
@@ -52,6 +54,7 @@ WEIGHTS: Final = {
     Kind.AWAY: 6,
     Kind.CUT: 6,
     Kind.HOLD: 4,
+    Kind.UNANSWERED: 6,
     Kind.ROW: 8,
     Kind.LOSE: 1,
 }
@@ -95,5 +98,5 @@ def _fault(chance: random.Random, kind: Kind) -> Fault:
     if kind is Kind.AWAY:
         return Fault(kind, chance.choice(AWAY), wait_seconds, chance.uniform(1.0, 4.0))
     target = chance.choice(PROCESSES if kind in (Kind.KILL, Kind.PAUSE) else LINKS)
-    lasts = kind in (Kind.PAUSE, Kind.HOLD)
-    return Fault(kind, target, wait_seconds, chance.uniform(0.5, 3.0) if lasts else 0.0)
+    seconds = {Kind.PAUSE: (0.5, 3.0), Kind.HOLD: (0.5, 3.0), Kind.UNANSWERED: (0.1, 1.0)}.get(kind)
+    return Fault(kind, target, wait_seconds, chance.uniform(*seconds) if seconds else 0.0)

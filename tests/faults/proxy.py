@@ -1,4 +1,4 @@
-"""TCP connections that can be cut and held.
+"""TCP connections that can be cut, held, and robbed of their answers.
 
 Our own, and small, after a look around: toxiproxy is a Go program and not on PyPI, HAProxy and socat come from a
 distribution that the user's machine need not have, and the proxies on PyPI (pproxy, proxy.py) tunnel and filter but
@@ -28,6 +28,7 @@ class Proxy:
         self._upstream = upstream
         self._flows = asyncio.Event()
         self._flows.set()
+        self._loses_answers = False
         self._open: set[asyncio.StreamWriter] = set()
 
     async def listen(self) -> asyncio.Server:
@@ -35,6 +36,7 @@ class Proxy:
 
     def cut(self) -> None:
         """Reset every connection; new ones are welcome."""
+        self._loses_answers = False
         for writer in self._open:
             writer.transport.abort()
 
@@ -45,6 +47,10 @@ class Proxy:
     def flow(self) -> None:
         self._flows.set()
 
+    def lose_answers(self) -> None:
+        """Carry on what is asked and nothing of what is answered, until `cut`: done, and nobody learns of it."""
+        self._loses_answers = True
+
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
         try:
@@ -54,14 +60,18 @@ class Proxy:
             self._close(writer)
             return
         self._open.add(far_writer)
-        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer, answers=True))
         self._close(writer)
         self._close(far_writer)
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False
+    ) -> None:
         with suppress(OSError):
             while data := await reader.read(CHUNK_BYTES):
                 await self._flows.wait()
+                if answers and self._loses_answers:
+                    continue
                 writer.write(data)
                 await writer.drain()
         with suppress(OSError, RuntimeError):
@@ -104,6 +114,9 @@ class Proxies:
 
     def flow(self, name: str) -> None:
         self._loop.call_soon_threadsafe(self._proxies[name].flow)
+
+    def lose_answers(self, name: str) -> None:
+        self._loop.call_soon_threadsafe(self._proxies[name].lose_answers)
 
     async def _end(self) -> None:
         for server in self._servers:

@@ -1,10 +1,11 @@
-"""The harness itself: its plan, and the connections that it cuts and holds."""
+"""The harness itself: its plan, and what its proxies do to connections."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -71,3 +72,33 @@ def test_a_link_carries_holds_and_is_cut(echo: int) -> None:
         with socket.create_connection(("127.0.0.1", proxies.port("echo")), timeout=10) as client:
             client.sendall(b"three")
             assert client.recv(10) == b"three"
+
+
+def test_what_is_asked_arrives_while_answers_are_lost() -> None:
+    heard: list[bytes] = []
+    arrived = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        for _ in range(2):
+            connection, _ = listener.accept()
+            with connection, suppress(ConnectionResetError):
+                heard.append(connection.recv(1024))
+                connection.sendall(b"done")
+                arrived.set()
+                connection.recv(1024)  # until it is cut
+
+    threading.Thread(target=answer, daemon=True).start()
+    with listener, Proxies({"link": lambda: int(listener.getsockname()[1])}) as proxies:
+        proxies.lose_answers("link")
+        with socket.create_connection(("127.0.0.1", proxies.port("link")), timeout=10) as client:
+            client.sendall(b"do it")
+            assert arrived.wait(10)
+            client.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                client.recv(10)
+            proxies.cut("link")
+        with socket.create_connection(("127.0.0.1", proxies.port("link")), timeout=10) as client:
+            client.sendall(b"again")
+            assert client.recv(10) == b"done"
+    assert heard == [b"do it", b"again"]

@@ -25,11 +25,13 @@ def merchants(database_url: Callable[[str], str]) -> Iterator[MerchantsHouse]:
 def make_house(
     database_url: Callable[[str], str], merchants: MerchantsHouse
 ) -> Iterator[Callable[..., House]]:
-    """`make_house(clock=…, webhook_timeout_seconds=1)`: further processes of the service on one database."""
+    """`make_house(clock=…, webhook_timeout_seconds=1)`: further processes of the service on one database, each by its
+    own way to it if it has one (`database=`, a URL).
+    """
     made: list[House] = []
 
-    def make(**options: Any) -> House:
-        house = House(database_url("webhooks"), merchants, **options)
+    def make(*, database: str | None = None, **options: Any) -> House:
+        house = House(database or database_url("webhooks"), merchants, **options)
         if not made:
             empty(house.deps)
         made.append(house)

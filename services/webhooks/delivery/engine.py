@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -324,11 +325,12 @@ class _Run:
 
     async def _recorded(self, batch: list[Outcome]) -> list[Recorded]:
         """Until it is written: a request that was made must not be made again for a database that was away."""
-        backoff = Backoff()
+        backoff, again = Backoff(), False
         while True:
             try:
-                return await self._in_thread(lambda: self._parts.recorder.record(batch))
+                return await self._in_thread(partial(self._parts.recorder.record, batch, again=again))
             except Outage as error:
+                again = True
                 log_failure(Engine.name, error)
             except Exception as error:
                 log.error("webhook_record_broke", outcomes=len(batch), exc_info=error)

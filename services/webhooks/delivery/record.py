@@ -55,25 +55,31 @@ class Recorder:
     clock: Clock
     retry_delays_seconds: tuple[int, ...]
 
-    def record(self, outcomes: Sequence[Outcome]) -> list[Recorded]:
+    def record(self, outcomes: Sequence[Outcome], *, again: bool = False) -> list[Recorded]:
         """One statement for all; an outcome whose lease is another's by now is dropped, logged, and not in the answer.
 
-        Raises `DatabaseUnavailable`; nothing is written then, and the same outcomes may be recorded again.
+        Raises `DatabaseUnavailable`. Nothing is written then, or all of it and only the answer was lost: recorded
+        once more, with `again`, what was written is found.
         """
         judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
-        recorded = self._write(judged)
-        written = {(each.event_id, each.lease_token) for each in recorded}
+        recorded = {each.claim: each for each in self._write(judged)}
+        if again and len(recorded) < len(outcomes):
+            missing = [outcome for outcome in outcomes if outcome.claimed.claim not in recorded]
+            recorded |= {each.claim: each for each in self._written_before(missing)}
         with in_one_write():
             bound = log.bind()  # once: a logger costs as much as its line
             for outcome, verdict in judged:
-                claim = (outcome.claimed.event_id, outcome.claimed.lease_token)
-                _tell(bound, outcome, verdict, fenced=claim not in written)
-        return recorded
+                _tell(bound, outcome, verdict, fenced=outcome.claimed.claim not in recorded)
+        return list(recorded.values())
 
     @retry_conflicts
     def _write(self, judged: Sequence[tuple[Outcome, Verdict]]) -> list[Recorded]:
         with self.db.autocommit() as connection:
             return claims.record(connection, judged, now=self.clock.now())
+
+    def _written_before(self, outcomes: Sequence[Outcome]) -> list[Recorded]:
+        with self.db.autocommit() as connection:
+            return claims.recorded_before(connection, outcomes)
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         if outcome.claimed.trigger is Trigger.MANUAL:

@@ -7,6 +7,9 @@ from uuid import UUID
 
 from services.webhooks.domain import EventStatus, Trigger, is_success
 
+Claim = tuple[int, UUID]
+"""An event and the token of its lease: a token is a whole batch's."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
@@ -28,6 +31,10 @@ class Claimed:
     # Of the request that it goes back to; empty when that is not known.
     request_id: str = ""
     traceparent: str = ""
+
+    @property
+    def claim(self) -> Claim:
+        return self.event_id, self.lease_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +84,7 @@ class Recorded:
     lease_token: UUID
     attempt_id: int
     next_retry_at: datetime | None
+
+    @property
+    def claim(self) -> Claim:
+        return self.event_id, self.lease_token

@@ -243,6 +243,33 @@ def record(
     return [Recorded(**row._asdict()) for row in written]
 
 
+# Nobody else made an attempt of the event at that moment: there is one lease at a time.
+_RECORDED = text("""
+SELECT outcome.event_id, outcome.lease_token, attempts.id AS attempt_id, events.next_retry_at
+FROM json_to_recordset(:outcomes) AS outcome (
+    event_id bigint, lease_token uuid, trigger text, started_at timestamptz
+)
+JOIN attempts ON attempts.event_id = outcome.event_id AND attempts.trigger = outcome.trigger
+    AND attempts.created_at = outcome.started_at
+JOIN events ON events.id = outcome.event_id
+""")
+
+
+def recorded_before(connection: Connection, outcomes: Sequence[Outcome]) -> list[Recorded]:
+    """Those of them that were written by a `record` whose answer was lost."""
+    rows = [
+        {
+            "event_id": each.claimed.event_id,
+            "lease_token": str(each.claimed.lease_token),
+            "trigger": each.claimed.trigger,
+            "started_at": each.started_at.isoformat(),
+        }
+        for each in outcomes
+    ]
+    found = connection.execute(_RECORDED, {"outcomes": json.dumps(rows)})
+    return [Recorded(**row._asdict()) for row in found]
+
+
 def _outcome_row(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
     claimed, answer = outcome.claimed, outcome.answer
     status, next_retry_at = _state_after(claimed, verdict)
