@@ -275,3 +275,31 @@ def test_what_is_given_back_is_due_again() -> None:
     assert lanes.finish(slow, _outcome(slow, answered=False, duration_ms=15_000)).given_back
     _end(lanes, others, answered=False, duration_ms=15_000)
     assert lanes.rooms(500).lanes == {A: LANE.fewest}
+
+
+class _CountedKey(LaneKey):
+    """Counts how often a lane is looked up."""
+
+    lookups = 0
+
+    def __hash__(self) -> int:
+        _CountedKey.lookups += 1
+        return super().__hash__()
+
+
+def test_a_claim_looks_at_no_lanes_of_a_merchant_that_has_no_room_and_at_few_of_one_that_has() -> None:
+    lanes = _lanes()
+    lanes.note_due(_CountedKey(MERCHANT_ID, str(number)) for number in range(5000))
+    before = _CountedKey.lookups
+    assert len(lanes.rooms(1000).lanes) == MERCHANT.first
+    lanes.add(_shipment(str(number)) for number in range(MERCHANT.first))
+    lanes.note_due([B])
+    assert lanes.rooms(1000).lanes == {B: LANE.first}
+    assert _CountedKey.lookups - before < 10 * MERCHANT.first
+
+
+def test_a_merchant_of_many_destinations_leaves_room_in_a_claim_for_others() -> None:
+    lanes = _lanes()
+    lanes.note_due(LaneKey(MERCHANT_ID, str(number)) for number in range(5000))
+    lanes.note_due([B])
+    assert B in lanes.rooms(1000).lanes

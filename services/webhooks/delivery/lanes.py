@@ -144,8 +144,8 @@ class Lanes:
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
         self._merchants: OrderedDict[UUID, Merchant] = OrderedDict()
         self._turns: deque[Merchant] = deque()
-        # Lanes that have something due, as far as is known: an ordered set, the next to claim first.
-        self._due: OrderedDict[LaneKey, None] = OrderedDict()
+        # Lanes that have something due, as far as is known, by merchant: ordered sets, the next to claim first.
+        self._due: OrderedDict[UUID, OrderedDict[LaneKey, None]] = OrderedDict()
         self.sending = 0
         self.claimed = 0
 
@@ -157,42 +157,53 @@ class Lanes:
     def note_due(self, keys: Iterable[LaneKey]) -> None:
         """Somebody saw that these have something due."""
         for key in keys:
-            self._due.setdefault(key)
+            self._due.setdefault(key.merchant_id, OrderedDict()).setdefault(key)
 
     def note_claimed(self, rooms: Rooms, claimed: Sequence[Claimed]) -> None:
         """A claim is over: who left room unused has nothing more due; who used it waits for the next turn."""
         of_lane = Counter(lane_of(each) for each in claimed)
         of_merchant = Counter(each.merchant_id for each in claimed)
-        for key, room in rooms.lanes.items():
-            was_asked = (
-                len(claimed) < rooms.total and of_merchant[key.merchant_id] < rooms.merchants[key.merchant_id]
-            )
-            if was_asked and of_lane[key] < room:
-                self._due.pop(key, None)
-            elif of_lane[key] and key in self._due:
-                self._due.move_to_end(key)
+        for id, lanes in rooms.by_merchant().items():
+            due = self._due[id]
+            was_asked = len(claimed) < rooms.total and of_merchant[id] < rooms.merchants[id]
+            for key, room in lanes.items():
+                if was_asked and of_lane[key] < room:
+                    due.pop(key, None)
+                elif of_lane[key]:
+                    due.move_to_end(key)
+            if not due:
+                del self._due[id]
+            elif of_merchant[id]:
+                self._due.move_to_end(id)
 
     def rooms(self, most: int) -> Rooms:
         """For the claim: who has something due and room for it; those that waited longest come first.
 
-        Silent lanes share half of all slots.
+        Silent lanes share half of all slots. No more lanes are looked at than can be claimed from, and those that have
+        something in hand: a merchant may have any number.
         """
         silent_left = self._most_sending // 2 - sum(
             lane.claimed for lane in self._lanes.values() if lane.is_silent
         )
         rooms = Rooms(min(most, self.room), {}, {})
-        for key in self._due:
-            if len(rooms.lanes) >= rooms.total:  # each has something due, so that is enough of them
-                break
-            lane, merchant = self._lanes.get(key), self._merchants.get(key.merchant_id)
-            room = lane.room if lane else LANE.first
-            if lane is not None and lane.is_silent:
-                room = max(0, min(room, silent_left))
-                silent_left -= room
+        for id, due in self._due.items():
+            merchant = self._merchants.get(id)
             of_merchant = merchant.room if merchant else MERCHANT.first
-            if room and of_merchant:
-                rooms.lanes[key] = room
-                rooms.merchants[key.merchant_id] = of_merchant
+            # Each has something due, so that is enough of them.
+            enough = min(rooms.total, len(rooms.lanes) + of_merchant)
+            for key in due:
+                if len(rooms.lanes) >= enough:
+                    break
+                lane = self._lanes.get(key)
+                room = lane.room if lane else LANE.first
+                if lane is not None and lane.is_silent:
+                    room = max(0, min(room, silent_left))
+                    silent_left -= room
+                if room:
+                    rooms.lanes[key] = room
+                    rooms.merchants[id] = of_merchant
+            if len(rooms.lanes) >= rooms.total:
+                break
         return rooms
 
     def add(self, shipments: Iterable[Shipment]) -> None:
