@@ -12,11 +12,14 @@ from kit.egress.client import Egress, EgressError
 MAX_BYTES: Final = 1024 * 1024
 SECONDS: Final = 10
 
-Logo = Annotated[
+MerchantLogo = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|URL", help='Shown to customers: WebP, PNG or JPEG, at most 6 KiB; "": none.'),
+]
+MethodLogo = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|URL",
-        help='Picture for the customer\'s page: PNG, JPEG or WebP, at most 32 KiB and 512 x 512; "": none.',
+        metavar="FILE|URL", help='Shown to customers: WebP, PNG or JPEG, at most 2.5 KiB; "": none.'
     ),
 ]
 

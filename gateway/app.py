@@ -17,8 +17,9 @@ from gateway.edge import Edge
 from gateway.exchange import Request
 from gateway.health import AliveResource, IndexResource, ReadyResource
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
+from gateway.pay.files import BrandResource, ModalResource, StaticResource
 from gateway.pay.logos import LogoResource
-from gateway.pay.page import BrandResource, ModalResource, PageResource, StaticResource
+from gateway.pay.page import PageResource
 from gateway.refusals import Refusals
 from gateway.spans import traced
 from gateway.wiring import Deps, wired

@@ -20,6 +20,12 @@ class GatewaySettings(Settings):
     gateway_workers: int = Field(
         default=2, ge=1, le=64, description="processes of the gateway, about one per core"
     )
+    gateway_start_seconds: int = Field(
+        default=60,
+        ge=0,
+        le=600,
+        description="how long each of them waits for the services at start before it takes connections without them",
+    )
     gateway_keepalive_seconds: int = Field(
         default=75,
         ge=0,
@@ -36,7 +42,8 @@ class GatewaySettings(Settings):
         default=240,
         ge=0,
         le=1_000_000,
-        description="requests to the pages of one payment per minute and process; 0: no limit",
+        description="requests to the pages of one payment, and of a client for logos not remembered, per minute "
+        "and process; 0: no limit",
     )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"

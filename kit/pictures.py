@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class NoPicture(ValueError):
-    """Not JPEG, PNG or WebP, or a broken one, or one with too many pixels; the text is half a sentence for people."""
+    """Not JPEG, PNG or WebP, or broken, or too large in bytes or pixels; the text is half a sentence for people."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,11 @@ class Picture:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def cleaned(content: bytes, *, most_pixels: int) -> Picture:
-    """The picture without its secrets. Raises NoPicture."""
+def cleaned(content: bytes, *, most_bytes: int, most_pixels: int) -> Picture:
+    """The picture without its secrets. Raises NoPicture.
+
+    most_bytes  of what is left: what is dropped, often more than the picture itself, is nobody's burden
+    """
     try:
         if content.startswith(b"\xff\xd8\xff"):
             picture = _jpeg(content)
@@ -54,7 +57,9 @@ def cleaned(content: bytes, *, most_pixels: int) -> Picture:
     except (IndexError, OverflowError, struct.error):
         raise NoPicture("the picture is not complete") from None
     if not 0 < picture.width * picture.height <= most_pixels:
-        raise NoPicture(f"expected at most {most_pixels:,} pixels")
+        raise NoPicture(f"expected at most {most_pixels:,} pixels, it has {picture.width} x {picture.height}")
+    if len(picture.content) > most_bytes:
+        raise NoPicture(f"expected at most {most_bytes:,} bytes, it has {len(picture.content):,}")
     return picture
 
 

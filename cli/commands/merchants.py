@@ -46,7 +46,7 @@ def create(
     currencies: Codes = None,
     methods: Codes = None,
     colour: Colour = None,
-    logo: logos.Logo = None,
+    logo: logos.MerchantLogo = None,
     frame_origins: Origins = None,
     active: Annotated[bool, typer.Option("--active", help="Activate at once.")] = False,
     as_json: Json = False,
@@ -108,7 +108,7 @@ def configure(
     currencies: Codes = None,
     methods: Codes = None,
     colour: Colour = None,
-    logo: logos.Logo = None,
+    logo: logos.MerchantLogo = None,
     frame_origins: Origins = None,
     as_json: Json = False,
 ) -> None:

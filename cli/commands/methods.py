@@ -25,7 +25,7 @@ def set_one(
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
     minutes: Annotated[int, typer.Option(metavar="M", help="Time a customer has to pay.")],
     commission: Annotated[str, typer.Option(metavar="0..1", help="Added to the category's.")] = "0",
-    logo: logos.Logo = None,
+    logo: logos.MethodLogo = None,
     logo_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="What merchants are told in place of the logo's own address."),

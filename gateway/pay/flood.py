@@ -1,4 +1,4 @@
-"""How often one payment's pages may be asked for: far more often than any customer would, and no more.
+"""How often one payment's pages may be asked for: far more often than any customer would, and no more. Logos likewise.
 
 Each worker counts for itself: the bound is there for the services behind us, which one loop of a script should not keep
 busy, and for that a few times the limit is as good as the limit.
@@ -12,7 +12,7 @@ from typing import Final
 from kit.clock import monotonic_seconds
 from kit.errors import exhausted
 
-PAYMENTS_MAX: Final = 20_000  # the longest unasked are forgotten, which forgives them
+REMEMBERED_MAX: Final = 20_000  # the longest unasked are forgotten, which forgives them
 WINDOW_SECONDS: Final = 60
 
 
@@ -32,22 +32,22 @@ class Flood:
         self._now_seconds = now_seconds
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def check(self, payment: str) -> None:
-        """Counts a request of this payment's pages. Raises RATE_LIMITED."""
+    def check(self, whose: str) -> None:
+        """Counts a request of this payment's pages, or of this client. Raises RATE_LIMITED."""
         if not self._limit:
             return
         now_seconds = self._now_seconds()
-        bucket = self._buckets.pop(payment, None) or _Bucket(self._limit, now_seconds)
+        bucket = self._buckets.pop(whose, None) or _Bucket(self._limit, now_seconds)
         refilled = (now_seconds - bucket.at_seconds) * self._limit / WINDOW_SECONDS
         bucket.left = min(bucket.left + refilled, self._limit)
         bucket.at_seconds = now_seconds
-        self._buckets[payment] = bucket
-        if len(self._buckets) > PAYMENTS_MAX:
+        self._buckets[whose] = bucket
+        if len(self._buckets) > REMEMBERED_MAX:
             self._buckets.popitem(last=False)
         if bucket.left < 1:
             raise exhausted(
                 "RATE_LIMITED",
-                "This payment page was asked for too often",
+                "This was asked for too often",
                 retry_after_seconds=str(-int(-WINDOW_SECONDS // self._limit)),
             )
         bucket.left -= 1

@@ -10,16 +10,23 @@ import falcon.asgi
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.exchange import Request
+from gateway.pay.files import keep_for_ever
+from gateway.pay.flood import Flood
 from gateway.wiring import Deps
 from kit.errors import not_found
 
-REMEMBERED: Final = 256  # of at most 32 KiB each, per worker
+REMEMBERED: Final = 1024  # of a few KiB each, per worker
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 class LogoResource:
-    """GET /pay-logo/{owner}/{logo}: the name says the content, so it's kept for ever, here and in browsers."""
+    """GET /pay-logo/{owner}/{logo}: the name says the content, so it's kept for ever, here and in browsers.
+
+    What isn't remembered costs a query, and there are more names than anybody can remember: a client may ask for as
+    many of those as for pages of one payment. Behind a proxy that hides its clients they all are one client. What is
+    remembered is never refused.
+    """
 
     def __init__(self, deps: Deps) -> None:
         self._ask: dict[str, Callable[[str], Awaitable[Any]]] = {
@@ -27,22 +34,21 @@ class LogoResource:
             "methods": lambda logo: deps.catalog.GetLogo(catalog_pb2.GetLogoRequest(logo=logo)),
         }
         self._known: OrderedDict[tuple[str, str], tuple[str, bytes]] = OrderedDict()
+        self._flood = Flood(deps.settings.page_requests_per_minute)
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, owner: str, logo: str) -> None:
         if owner not in self._ask or not _DIGEST(logo):
             raise not_found("NOT_FOUND", "No such file")
+        resp.content_type, resp.data = await self._content(owner, logo, client=req.remote_addr)
+        keep_for_ever(resp)
+        resp.set_header("Content-Security-Policy", "default-src 'none'")
+
+    async def _content(self, owner: str, logo: str, *, client: str) -> tuple[str, bytes]:
         known = self._known.get((owner, logo))
         if known is None:
+            self._flood.check(client)
             answer = await self._ask[owner](logo)
-            known = answer.content_type, answer.content
-            self._known[owner, logo] = known
+            known = self._known[owner, logo] = answer.content_type, answer.content
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        resp.content_type, resp.data = known
-        resp.set_headers(
-            {
-                "Cache-Control": "public, max-age=31536000, immutable",
-                "X-Content-Type-Options": "nosniff",
-                "Content-Security-Policy": "default-src 'none'",
-            }
-        )
+        return known

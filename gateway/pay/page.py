@@ -10,13 +10,12 @@ import falcon.asgi
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
-from gateway.pay.brand import stylesheet
 from gateway.pay.flood import Flood
 from gateway.pay.forms import PICTURE_FIELD, PICTURE_MAX_BYTES, Form, form_of, sent_by_our_page
 from gateway.pay.languages import N_
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
-from gateway.pay.rendering import answer_page, language_of, static_files
+from gateway.pay.rendering import answer_page, language_of
 from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, View, view_of
 from gateway.query import Query
 from gateway.wiring import Deps
@@ -172,6 +171,9 @@ class PageResource:
     ) -> None:
         language = language_of(req)
         asked = Query(req.query_string).text("notice") or ""
+        notice = notice or NOTICES.get(asked.upper(), "")
+        if notice == view.nothing_to_choose:  # the page says it itself
+            notice = ""
         answer_page(
             req,
             resp,
@@ -185,7 +187,7 @@ class PageResource:
             else None,
             page=self._links.page(_known_form(invoice_id)),
             view=view,
-            notice=language.text(notice or NOTICES.get(asked.upper(), "")),
+            notice=language.text(notice),
             note=note,
             note_max_characters=NOTE_MAX_CHARACTERS,
             picture_max_bytes=PICTURE_MAX_BYTES,
@@ -237,41 +239,6 @@ class PageResource:
         resp.status = falcon.HTTP_303
         resp.location = target
         resp.set_header("Cache-Control", "no-store")
-
-
-class StaticResource:
-    """GET /pay-static/{version}/{name}: what the page loads; the version says the content, so it's kept for ever."""
-
-    async def on_get(self, req: Request, resp: falcon.asgi.Response, version: str, name: str) -> None:
-        known, files = static_files()
-        if version != known or name not in files:
-            raise not_found("NOT_FOUND", "No such file")
-        resp.content_type, resp.data = files[name]
-        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
-        resp.set_header("X-Content-Type-Options", "nosniff")
-
-
-class BrandResource:
-    """GET /pay-brand/{name}: the stylesheet of a colour, which its name says."""
-
-    async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
-        content = stylesheet(name)
-        if content is None:
-            raise not_found("NOT_FOUND", "No such file")
-        resp.content_type, resp.data = "text/css; charset=utf-8", content
-        resp.set_header("Cache-Control", "public, max-age=31536000, immutable")
-        resp.set_header("X-Content-Type-Options", "nosniff")
-
-
-class ModalResource:
-    """GET /pay-modal.js: what a merchant includes to show the page above its own; see the file."""
-
-    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        resp.content_type, resp.data = static_files()[1]["modal.js"]
-        resp.set_header("Cache-Control", "public, max-age=3600")
-        resp.set_header("X-Content-Type-Options", "nosniff")
-        resp.set_header("Cross-Origin-Resource-Policy", "cross-origin")
-        resp.set_header("Access-Control-Allow-Origin", "*")
 
 
 class _PictureRefused(Exception):

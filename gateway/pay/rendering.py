@@ -1,7 +1,6 @@
 """Templates, what they load, and the headers that keep the page to itself (DESIGN section 9)."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +13,14 @@ from markupsafe import Markup
 
 from gateway.exchange import Request
 from gateway.pay import languages
+from gateway.pay.compression import answer_text
+from gateway.pay.files import static_files
 from gateway.pay.languages import Language
 
 _HERE: Final = Path(__file__).parent
-STATIC: Final = _HERE / "static"
+
+_ISOLATE: Final = "\N{FIRST STRONG ISOLATE}"
+_END_OF_ISOLATE: Final = "\N{POP DIRECTIONAL ISOLATE}"
 
 LANGUAGE_COOKIE: Final = "fiatgate_language"
 LANGUAGE_SECONDS: Final = 365 * 86_400
@@ -33,11 +36,6 @@ _PAGE_HEADERS: Final = (
     ("Referrer-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
-_MEDIA_TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 
 
 class _InOneLanguage(jinja2.Environment):
@@ -53,7 +51,7 @@ class _InOneLanguage(jinja2.Environment):
             lstrip_blocks=True,
         )
         self._language = language
-        self.filters["theirs"] = _theirs
+        self.filters.update(theirs=_theirs, titled=_titled)
         self.globals.update(_=self.sentence, language=language, languages=languages.NAMES)
 
     def sentence(self, sentence: str, **values: object) -> Markup:
@@ -68,6 +66,12 @@ class _InOneLanguage(jinja2.Environment):
 def _theirs(text: str) -> Markup:
     """What others have written, in whichever direction it is read: the rest of the line stays in ours."""
     return Markup("<bdi>{}</bdi>").format(text)
+
+
+def _titled(html: str) -> str:
+    """As the title of a window, which knows no elements: characters hold what others have written apart."""
+    isolated = str(html).replace("<bdi>", _ISOLATE).replace("</bdi>", _END_OF_ISOLATE)
+    return Markup(isolated).striptags()  # noqa: S704  escaped where it comes from
 
 
 class _Translator(NodeTransformer):
@@ -90,24 +94,6 @@ class _Translator(NodeTransformer):
 def templates(language: Language) -> jinja2.Environment:
     """The templates in that language, each compiled when it's first asked for."""
     return _InOneLanguage(language)
-
-
-@cache
-def static_files() -> tuple[str, Mapping[str, tuple[str, bytes]]]:
-    """A version that changes when any of them does, and media type and content by name.
-
-    The version is a folder of their addresses, so that modules can import each other by name and all of it may be kept
-    for ever.
-    """
-    files = {
-        path.name: (_MEDIA_TYPES[path.suffix], path.read_bytes())
-        for path in sorted(STATIC.iterdir())
-        if path.suffix in _MEDIA_TYPES
-    }
-    digest = hashlib.sha256()
-    for name, (_, content) in files.items():
-        digest.update(f"{name} {len(content)} ".encode() + content)
-    return digest.hexdigest()[:12], files
 
 
 def render(template: str, language: Language, *, prefix: str, **values: Any) -> str:
@@ -147,7 +133,7 @@ def answer_page(
     language = language or language_of(req)
     resp.status = status
     resp.content_type = falcon.MEDIA_HTML
-    resp.text = render(template, language, prefix=prefix, **values)
+    answer_text(req, resp, render(template, language, prefix=prefix, **values).encode())
     resp.set_headers(_PAGE_HEADERS)
     resp.set_header("Content-Security-Policy", _POLICY + (" ".join(frame_origins) or "'none'"))
     if not frame_origins:  # it knows no list

@@ -20,6 +20,8 @@ from kit.proto import datetime_from, optional, optional_datetime
 PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8
 RETURN_SECONDS: Final = 6
+# Further ones have their initial: a first load stays under 60 KB, however many methods there are.
+METHOD_LOGOS_MAX: Final = 12
 
 
 class Screen(Enum):
@@ -237,7 +239,10 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         amount=amount,
         currency=invoice.currency_code,
         purpose=optional(invoice, "purpose"),
-        methods=[_method(each, invoice, open_deal, links) for each in checkout.methods],
+        methods=[
+            _method(each, invoice, open_deal, links, has_logo=number < METHOD_LOGOS_MAX)
+            for number, each in enumerate(checkout.methods)
+        ],
         nothing_to_choose=_nothing_to_choose(checkout),
         deal_id=open_deal.deal_id if open_deal else None,
         method_name=open_deal.payment_method_name if open_deal else None,
@@ -284,13 +289,18 @@ def web_url(text: str | None) -> str | None:
 
 
 def _method(
-    choice: pb.CheckoutMethod, invoice: pb.Invoice, open_deal: pb.Deal | None, links: Links
+    choice: pb.CheckoutMethod,
+    invoice: pb.Invoice,
+    open_deal: pb.Deal | None,
+    links: Links,
+    *,
+    has_logo: bool,
 ) -> Method:
     method = choice.offer.method
     return Method(
         code=method.method_code,
         name=method.name,
-        logo=links.method_logo(method.logo) if method.logo else None,
+        logo=links.method_logo(method.logo) if method.logo and has_logo else None,
         minutes=method.payment_minutes,
         amount=choice.amount_fiat,
         fee=_fee(choice.amount_fiat, invoice.amount),

@@ -12,7 +12,9 @@ from enum import StrEnum
 
 from kit.money import PERCENT_PLACES, RATE_PLACES, round_down
 
-LOGO_MAX_BYTES = 32 * 1024  # every customer who may choose the method loads it, on whatever network
+# Every customer who may choose the method loads it with a dozen others, on whatever network: together with the rest of
+# the page they are to stay under 60 KB. It is shown 40 pixels high.
+LOGO_MAX_BYTES = 2560
 LOGO_MAX_PIXELS = 512 * 512
 
 RATE_WHOLE_DIGITS = 12

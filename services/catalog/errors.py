@@ -8,7 +8,8 @@ def field_invalid(field: str, message: str) -> Refused:
 
 
 def logo_invalid(message: str) -> Refused:
-    return field_invalid("logo", f"logo: {message}")
+    advice = "a WebP of 96 x 96 pixels will do, for customers see it in 40 x 40"
+    return field_invalid("logo", f"logo: {message}; {advice}")
 
 
 def logo_not_found() -> Refused:

@@ -61,6 +61,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
             self._deps,
             merchant=merchant_from_message(request.merchant),
             currency_code=optional(request, "currency_code"),
+            payable_now=request.payable_now,
         )
         return pb.ListMethodOffersResponse(offers=[offer_to_message(offer) for offer in offers])
 

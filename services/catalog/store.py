@@ -120,6 +120,11 @@ def enabled_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
     return [_rated_currency(row) for row in db.execute(query)]
 
 
+def enabled_currency_with_rates(db: Reader, code: str) -> RatedCurrency | None:
+    row = db.execute(_RATED_CURRENCIES.where(_currencies.c.enabled, _currencies.c.code == code)).one_or_none()
+    return None if row is None else _rated_currency(row)
+
+
 def all_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
     """By code, the held rates included."""
     query = (

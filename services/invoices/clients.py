@@ -120,8 +120,13 @@ class CatalogClient:
     def offers(
         self, merchant: merchants_pb2.Merchant, currency_code: str
     ) -> Sequence[catalog_pb2.MethodOffer]:
-        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers."""
-        request = catalog_pb2.ListMethodOffersRequest(merchant=merchant, currency_code=currency_code)
+        """Those that a deal could be made with now.
+
+        Raises `Refused` with the reasons of CatalogService.ListMethodOffers, the rate's included.
+        """
+        request = catalog_pb2.ListMethodOffersRequest(
+            merchant=merchant, currency_code=currency_code, payable_now=True
+        )
         return self._stub.ListMethodOffers(request).offers
 
     def _reload(self) -> bool:

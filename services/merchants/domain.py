@@ -21,7 +21,9 @@ EMAIL_CHARACTERS: Final = 254
 FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20
-LOGO_MAX_BYTES: Final = 32 * 1024  # every customer of the shop loads it, on whatever network
+# Every customer of the shop loads it, on whatever network, and the whole page is to stay under 60 KB. It is shown in at
+# most 160 x 48 pixels.
+LOGO_MAX_BYTES: Final = 6 * 1024
 LOGO_MAX_PIXELS: Final = 512 * 512
 
 NO_SHARE: Final = Decimal(0)  # the merchant pays the whole commission

@@ -43,7 +43,8 @@ def logo_not_found() -> Refused:
 
 
 def logo_invalid(message: str) -> Refused:
-    return invalid("VALIDATION_ERROR", f"logo: {message}", field="logo")
+    advice = "a WebP of 320 x 96 pixels will do, for customers see it in at most 160 x 48"
+    return invalid("VALIDATION_ERROR", f"logo: {message}; {advice}", field="logo")
 
 
 def out_of_bounds(field: str, most: int) -> Refused:

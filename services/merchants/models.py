@@ -8,7 +8,6 @@ from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, Small
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit import db
-from services.merchants.domain import LOGO_MAX_BYTES
 
 FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
 NO_CODES = text("'{}'")
@@ -78,7 +77,8 @@ class Logo(Base):
     __tablename__ = "logos"
     __table_args__ = (
         CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
-        CheckConstraint(f"octet_length(content) BETWEEN 1 AND {LOGO_MAX_BYTES}", name="content"),
+        # What the first release took; the rule of today is the domain's.
+        CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
     )
 
     digest: Mapped[str] = mapped_column(primary_key=True)

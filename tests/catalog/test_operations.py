@@ -14,8 +14,9 @@ from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from services.catalog import store
+from services.catalog.domain import LOGO_MAX_BYTES
 from tests.catalog.running import Catalog, merchant, reason
-from tests.support.pictures import PLACE, PNG, photo, png
+from tests.support.pictures import PLACE, PNG, noise, photo, png
 
 # -- endpoint 6: currencies with rates
 
@@ -316,6 +317,7 @@ def test_a_method_that_can_not_be_used_is_payment_method_not_found(catalog: Cata
 
 
 def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog: Catalog) -> None:
+    """And what customers are shown fails with it; a merchant's list doesn't say whether it can be paid just now."""
     other, code = catalog.currency(), catalog.currency()
     method = catalog.method(code)
     catalog.set_rate(other, "2")
@@ -323,12 +325,21 @@ def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog:
     def fault() -> str:
         with pytest.raises(Refused) as refused:
             catalog.quote(merchant(), method)
+        with pytest.raises(Refused) as not_offered:
+            offered(payable_now=True)
+        assert reason(not_offered) == reason(refused)
+        assert offered(payable_now=False) == [method]
         return reason(refused)
+
+    def offered(*, payable_now: bool) -> list[str]:
+        request = pb.ListMethodOffersRequest(merchant=merchant(), currency_code=code, payable_now=payable_now)
+        return [offer.method.method_code for offer in catalog.stub.ListMethodOffers(request).offers]
 
     assert fault() == "RATE_NOT_FOUND"
     catalog.set_rate(code, "0.001")
     assert fault() == "RATE_INVALID"
     catalog.set_rate(code, "2")
+    assert offered(payable_now=True) == [method]
     catalog.clock.advance(seconds=601)
     assert fault() == "RATES_UNAVAILABLE"
     catalog.insert_rate(code, "2", document={"quotes": 1})
@@ -568,7 +579,7 @@ def test_a_methods_logo_stays_until_another_is_given(catalog: Catalog) -> None:
     assert set_logo(b"") == ""
 
 
-@pytest.mark.parametrize("logo", [b"<svg/>", PNG[:-1], png(513, 512), png() + bytes(32 * 1024)])
+@pytest.mark.parametrize("logo", [b"<svg/>", PNG[:-1], png(513, 512), noise(LOGO_MAX_BYTES + 1)])
 def test_what_is_no_logo_is_refused(catalog: Catalog, logo: bytes) -> None:
     method = pb.PaymentMethod(
         method_code="unmade",
@@ -582,6 +593,7 @@ def test_what_is_no_logo_is_refused(catalog: Catalog, logo: bytes) -> None:
     with pytest.raises(Refused) as refused:
         catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method, logo=logo))
     assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", "logo")
+    assert "a WebP of 96 x 96 pixels will do" in refused.value.message
     methods = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
     assert "unmade" not in [each.method_code for each in methods]
 

@@ -18,8 +18,8 @@ PNG_PHOTO = png(
 PHOTOS = {"jpeg": photo(), "big endian": photo(order=">"), "png": PNG_PHOTO, "webp": webp_photo()}
 
 
-def clean(content: bytes, most_pixels: int = 1_000_000) -> Picture:
-    return cleaned(content, most_pixels=most_pixels)
+def clean(content: bytes, most_pixels: int = 1_000_000, most_bytes: int = 1_000_000) -> Picture:
+    return cleaned(content, most_bytes=most_bytes, most_pixels=most_pixels)
 
 
 @pytest.mark.parametrize("content", [JPEG, PNG, WEBP])
@@ -112,6 +112,15 @@ def test_pixels_are_bounded_by_what_the_picture_says(content: bytes) -> None:
     assert clean(content, most_pixels=8)
     with pytest.raises(NoPicture, match="at most 7 pixels"):
         clean(content, most_pixels=7)
+
+
+@pytest.mark.parametrize("content", [*PHOTOS.values(), JPEG[:-2]], ids=[*PHOTOS, "cut off"])
+def test_bytes_are_bounded_as_they_are_kept(content: bytes) -> None:
+    """What was dropped doesn't count, and what was added does."""
+    kept = len(clean(content).content)
+    assert clean(content, most_bytes=kept)
+    with pytest.raises(NoPicture, match=f"at most {kept - 1} bytes, it has {kept}"):
+        clean(content, most_bytes=kept - 1)
 
 
 def test_a_picture_of_countless_empty_parts_is_refused() -> None:

@@ -12,7 +12,7 @@ from services.merchants.domain import LOGO_MAX_BYTES
 from services.merchants.operations import MerchantOptions
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
-from tests.support.pictures import PLACE, PNG, photo, png
+from tests.support.pictures import PLACE, PNG, noise, photo, png
 
 
 @pytest.mark.parametrize("colour", ["red", "#fff", "1d5bb8", "#1d5bb8;", "#1d5bbg", ""])
@@ -66,7 +66,7 @@ def test_a_logo_is_kept_by_its_content_and_without_its_secrets(deps: Deps, shop:
 
 @pytest.mark.parametrize(
     "content",
-    [b"<svg onload='alert(1)'/>", PNG[:-1], png(513, 512), png(8, 8, (b"tEXt", bytes(LOGO_MAX_BYTES)))],
+    [b"<svg onload='alert(1)'/>", PNG[:-1], png(513, 512), noise(LOGO_MAX_BYTES + 1)],
     ids=["svg", "broken", "too many pixels", "too large"],
 )
 def test_what_is_no_logo_is_refused_and_nothing_is_changed(deps: Deps, shop: Shop, content: bytes) -> None:
@@ -74,7 +74,17 @@ def test_what_is_no_logo_is_refused_and_nothing_is_changed(deps: Deps, shop: Sho
     with pytest.raises(Refused) as refused:
         set_logo(deps, shop, content)
     assert (refused.value.reason, refused.value.metadata) == ("VALIDATION_ERROR", {"field": "logo"})
+    assert "a WebP of 320 x 96 pixels will do" in refused.value.message
     assert set_logo(deps, shop, None) == before
+
+
+def test_a_logo_may_be_as_large_as_it_is_shown_and_what_is_dropped_does_not_count(
+    deps: Deps, shop: Shop
+) -> None:
+    """Drawing programs write more about a picture than the picture is large."""
+    whole = noise(LOGO_MAX_BYTES)
+    assert set_logo(deps, shop, whole) == hashlib.sha256(whole).hexdigest()
+    assert set_logo(deps, shop, png(4, 2, (b"tEXt", bytes(100_000)))) == hashlib.sha256(PNG).hexdigest()
 
 
 @pytest.mark.parametrize("logo", ["", "0" * 64, "\0", "../x"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import random
 import struct
 import zlib
 
@@ -20,10 +21,11 @@ PLACE = b"52.5200N 13.4050E"
 SIDEWAYS = 6  # EXIF: to be turned a quarter to the right
 
 
-def png(width: int = 4, height: int = 2, *chunks: tuple[bytes, bytes]) -> bytes:
-    """Black, with these chunks before its pixels."""
+def png(width: int = 4, height: int = 2, *chunks: tuple[bytes, bytes], line: bytes = b"") -> bytes:
+    """Black, with these chunks before its pixels; or, one pixel high, the greys of this line, which stay as large."""
+    width, height = (len(line), 1) if line else (width, height)
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    pixels = zlib.compress(bytes(height * (1 + width)), 9)
+    pixels = zlib.compress(b"\0" + line, 0) if line else zlib.compress(bytes(height * (1 + width)), 9)
     parts = [(b"IHDR", head), *chunks, (b"IDAT", pixels), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I4s", len(body), kind) + body + struct.pack(">I", zlib.crc32(kind + body))
@@ -32,6 +34,11 @@ def png(width: int = 4, height: int = 2, *chunks: tuple[bytes, bytes]) -> bytes:
 
 
 PNG = png()
+
+
+def noise(size: int) -> bytes:
+    """A PNG of exactly so many bytes, of which no two are alike, and that nothing makes smaller."""
+    return png(line=random.randbytes(size - len(png(line=b".")) + 1))
 
 
 def exif(orientation: int = SIDEWAYS, *, order: str = "<") -> bytes:

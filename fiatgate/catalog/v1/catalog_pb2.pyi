@@ -362,8 +362,11 @@ class ListMethodOffersRequest(_message.Message):
 
     MERCHANT_FIELD_NUMBER: _builtins.int
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    PAYABLE_NOW_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
     """Any letter case. Null: all currencies."""
+    payable_now: _builtins.bool
+    """Only with a currency_code: refuse with GetQuote's rate reasons when no deal could be made in it now."""
     @_builtins.property
     def merchant(self) -> _merchants_pb2.Merchant: ...
     def __init__(
@@ -371,10 +374,11 @@ class ListMethodOffersRequest(_message.Message):
         *,
         merchant: _merchants_pb2.Merchant | None = ...,
         currency_code: _builtins.str | None = ...,
+        payable_now: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code", "currency_code", b"currency_code", "merchant", b"merchant"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code", "currency_code", b"currency_code", "merchant", b"merchant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code", "currency_code", b"currency_code", "merchant", b"merchant", "payable_now", b"payable_now"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__currency_code: _TypeAlias = _typing.Literal["currency_code"]  # noqa: Y015
     _WhichOneofArgType__currency_code: _TypeAlias = _typing.Literal["_currency_code", b"_currency_code"]  # noqa: Y015
@@ -535,7 +539,9 @@ class SetPaymentMethodRequest(_message.Message):
     METHOD_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
     logo: _builtins.bytes
-    """JPEG, PNG or WebP, at most 32 KiB and 512 x 512 pixels. Null: the one that the method has. Empty: none."""
+    """JPEG, PNG or WebP, without its metadata at most 2560 bytes, and 512 x 512 pixels. Null: the one that the method has.
+    Empty: none.
+    """
     @_builtins.property
     def method(self) -> Global___PaymentMethod: ...
     def __init__(

@@ -112,7 +112,8 @@ class CatalogServiceServicer:
 
     def ListMethodOffers(self, request, context):
         """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID.
+        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+        reasons above.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

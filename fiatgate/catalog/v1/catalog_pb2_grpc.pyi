@@ -43,7 +43,8 @@ class CatalogServiceStub:
     """
     ListMethodOffers: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListMethodOffersRequest, _catalog_pb2.ListMethodOffersResponse]
     """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID.
+    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+    reasons above.
     """
     GetQuote: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]
     """One method with its commission split and the rate of now, for locking into a deal. Reasons:
@@ -86,7 +87,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """
     ListMethodOffers: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListMethodOffersRequest, _catalog_pb2.ListMethodOffersResponse]  # type: ignore[assignment]
     """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID.
+    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+    reasons above.
     """
     GetQuote: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]  # type: ignore[assignment]
     """One method with its commission split and the rate of now, for locking into a deal. Reasons:
@@ -138,7 +140,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListMethodOffersResponse, _abc.Awaitable[_catalog_pb2.ListMethodOffersResponse]]:
         """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID.
+        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+        reasons above.
         """
 
     @_abc_1.abstractmethod

@@ -565,7 +565,7 @@ class ConfigureMerchantRequest(_message.Message):
     logo_url: _builtins.str
     """Of no effect any more: see logo."""
     logo: _builtins.bytes
-    """JPEG, PNG or WebP, at most 32 KiB and 512 x 512 pixels. Empty: none."""
+    """JPEG, PNG or WebP, without its metadata at most 6 KiB, and 512 x 512 pixels. Empty: none."""
     @_builtins.property
     def allowed_currencies(self) -> Global___AllowedCodes: ...
     @_builtins.property

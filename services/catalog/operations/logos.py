@@ -12,10 +12,8 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
     """The digest of the picture, which is kept from now on; None for an empty one. Raises VALIDATION_ERROR."""
     if not content:
         return None
-    if len(content) > LOGO_MAX_BYTES:
-        raise errors.logo_invalid(f"expected at most {LOGO_MAX_BYTES // 1024} KiB")
     try:
-        logo = cleaned(content, most_pixels=LOGO_MAX_PIXELS)
+        logo = cleaned(content, most_bytes=LOGO_MAX_BYTES, most_pixels=LOGO_MAX_PIXELS)
     except NoPicture as fault:
         raise errors.logo_invalid(str(fault)) from None
     with deps.db.transaction() as tx:

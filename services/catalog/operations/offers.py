@@ -68,11 +68,14 @@ def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[Currency
     return offers
 
 
-def list_method_offers(deps: Deps, *, merchant: Merchant, currency_code: str | None) -> list[MethodOffer]:
+def list_method_offers(
+    deps: Deps, *, merchant: Merchant, currency_code: str | None, payable_now: bool = False
+) -> list[MethodOffer]:
     """SPEC endpoint 7, by currency and name: the active methods the merchant may use, of one currency or all.
 
     Raises CURRENCY_NOT_FOUND for a code (any case) that is unknown, disabled or not allowed to the merchant, then
-    the category reasons; a known currency without such methods gives an empty list.
+    the category reasons; a known currency without such methods gives an empty list. `payable_now`: refuses with the
+    rate reasons of `get_quote` as well, when it would.
     """
     code = None if currency_code is None else currency_code.upper()
     if code is not None and not (CURRENCY_CODE.fullmatch(code) and merchant.may_use(code)):
@@ -82,6 +85,8 @@ def list_method_offers(deps: Deps, *, merchant: Merchant, currency_code: str | N
     if code is not None and not found:
         raise errors.currency_not_found(code)
     category = _category_commission(merchant)
+    if payable_now and code is not None:
+        _require_rate(deps, code)
     return [
         MethodOffer(method, each.currency, _commission(category, method, merchant))
         for each in found
@@ -107,6 +112,16 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
     if isinstance(rate, RateFault):
         raise _REFUSALS[rate](currency.code)
     return MethodQuote(MethodOffer(found.method, currency, commission), rate)
+
+
+def _require_rate(deps: Deps, code: str) -> None:
+    with deps.db.autocommit() as connection:
+        rated = store.enabled_currency_with_rates(connection, code)
+    if rated is None:
+        raise errors.currency_not_found(code)
+    rate = _price(deps, rated, deps.clock.now())
+    if isinstance(rate, RateFault):
+        raise _REFUSALS[rate](code)
 
 
 def _price(deps: Deps, rated: RatedCurrency, now: datetime) -> Decimal | RateFault:

@@ -77,7 +77,7 @@ def picture_from(content: bytes | None) -> Picture | None:
     if len(content) > PICTURE_MAX_BYTES:
         raise errors.field_invalid("picture", f"A picture has at most {PICTURE_MAX_BYTES // 1024**2} MiB")
     try:
-        return cleaned(content, most_pixels=PICTURE_MAX_PIXELS)
+        return cleaned(content, most_bytes=PICTURE_MAX_BYTES, most_pixels=PICTURE_MAX_PIXELS)
     except NoPicture as fault:
         raise errors.field_invalid("picture", f"picture: {fault}") from None
 

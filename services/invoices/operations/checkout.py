@@ -63,6 +63,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     refused = None
     if _may_choose(view, now):
         try:
+            _check_may_be_paid(storefront.merchant)
             offers = _offers(storefront, view)
             refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
         except Refused as refusal:  # the page says so and goes on showing the rest

@@ -25,7 +25,7 @@ from gateway.pay.brand import (
     readable,
     stylesheet,
 )
-from gateway.pay.rendering import STATIC
+from gateway.pay.files import STATIC
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.pay.conftest import Open
 from tests.gateway.pay.test_looks import complaints

@@ -53,6 +53,7 @@ def test_every_text_is_read_in_its_own_direction(
         seen: set[str] = set()
         for invoice in invoices:
             page.goto(invoice["payment_link"])
+            assert page.title().endswith(f" · \u2068{merchant}\u2069")
             for text, reads_to_the_right in page.evaluate(PLACES, texts):
                 assert reads_to_the_right is is_western, f"{text} in {language}: {page.title()}"
                 seen.add(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 import requests
@@ -12,7 +13,9 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.pay.conftest import Open
+from tests.gateway.process import gateway_process
 from tests.support.pictures import JPEG, PNG
+from tests.support.stack import Stack
 
 ELSEWHERE = "https://cdn.example/logo.png"
 SHOWN = "(images) => images.map((image) => image.complete && image.naturalWidth)"
@@ -87,3 +90,21 @@ def test_merchants_are_told_where_a_logo_is(pictured: Shop) -> None:
 )
 def test_an_unknown_logo_is_not_found(pictured: Shop, path: str) -> None:
     assert requests.get(f"{pictured.url}/pay-logo/{path}", timeout=HTTP_SECONDS).status_code == 404
+
+
+def test_a_flood_of_unknown_logos_is_stopped_and_known_ones_are_still_shown(
+    pictured: Shop, stack: Stack, tmp_path: Path
+) -> None:
+    """Each unknown one costs a query."""
+    known = f"/pay-logo/methods/{hashlib.sha256(PNG).hexdigest()}"
+    settings = {"FIATGATE_PAGE_REQUESTS_PER_MINUTE": "10"}
+    with gateway_process(stack.addresses, tmp_path / "gateway.log", **settings) as url:
+
+        def status(path: str) -> int:
+            return requests.get(url + path, timeout=HTTP_SECONDS).status_code
+
+        assert status(known) == 200
+        assert [status(f"/pay-logo/methods/{number:064x}") for number in range(9)] == [404] * 9
+        flooded = requests.get(f"{url}/pay-logo/merchants/{'0' * 64}", timeout=HTTP_SECONDS)
+        assert (flooded.status_code, flooded.headers["Retry-After"]) == (429, "6")
+        assert status(known) == 200

@@ -15,7 +15,6 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.hints import Hints
 from gateway.pay.flood import Flood
 from gateway.pay.live import STREAMS_PER_PAYMENT, Live
-from gateway.pay.rendering import static_files
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.ids import new_id
@@ -23,8 +22,6 @@ from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.process import STOP_SECONDS, gateway_process
 from tests.support.pictures import JPEG, PNG, WEBP
 from tests.support.stack import Stack
-
-FIRST_LOAD_MAX_BYTES = 60_000
 
 
 def send(url: str, note: str, picture: bytes | None, name: str = "receipt.png") -> requests.Response:
@@ -136,16 +133,6 @@ def test_where_no_money_can_be_late_there_is_no_case(desk: Desk, shop: Shop, met
     page = requests.get(invoice["payment_link"], timeout=HTTP_SECONDS).text
     assert 'class="case"' not in page
     assert "I have already paid" not in page
-
-
-# -- what a first visit costs
-
-
-def test_a_first_load_is_small(shop: Shop) -> None:
-    """Everything that the page may ask for, not compressed."""
-    page = requests.get(shop.create()["payment_link"], timeout=HTTP_SECONDS)
-    static = sum(len(content) for _, content in static_files()[1].values())
-    assert len(page.content) + static < FIRST_LOAD_MAX_BYTES
 
 
 # -- streams
