@@ -83,11 +83,17 @@ def add_history(bench: Bench, attempts: int) -> list[str]:
                 "events": attempts // 8,
             },
         )
-    with bench.deps.db.transaction() as tx:
-        tx.execute(text("SET LOCAL statement_timeout = '60s'"))
-        tx.execute(text("ANALYZE events, attempts"))
-        some = tx.execute(text("SELECT invoice_id FROM events ORDER BY random() LIMIT 1000"))
+    with bench.deps.db.autocommit() as connection:
+        connection.execute(text("SET statement_timeout = '120s'"))
+        connection.execute(text("VACUUM ANALYZE events, attempts"))  # as it would be after a year
+        some = connection.execute(text("SELECT invoice_id FROM events ORDER BY random() LIMIT 1000")).all()
+        connection.execute(text("RESET statement_timeout"))
         return [str(id) for (id,) in some]
+
+
+def old_attempts(bench: Bench) -> int:
+    """How many are left of the history."""
+    return int(_number(bench, "SELECT count(*) FROM attempts WHERE created_at < now() - interval '90 days'"))
 
 
 def drained_per_second(bench: Bench, count: int, *, processes: int) -> float:

@@ -1,5 +1,6 @@
 """What the service does: one public function per RPC and per consumed fact."""
 
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,8 +12,10 @@ from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from kit import request_id, tracing
+from kit.clock import monotonic_seconds
 from kit.db import retry_conflicts, wake_after_commit
 from kit.ids import new_id, parse_id
+from kit.rpc import deadline
 from kit.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
@@ -32,8 +35,11 @@ STUCK_DEFAULT_EVENTS = 100
 STUCK_DEFAULT_SECONDS = 60
 RECORD_SECONDS = 5.0
 """How long a resend waits for a database that went away after the request: a restart takes less."""
-PRUNE_ROWS = 1000
-PRUNE_BATCHES_PER_CALL = 20
+PRUNE_ROWS = 100
+PRUNE_REST = 19
+"""So many times what a batch took passes before the next: one delivery in twenty meets one, and it is small."""
+PRUNE_SECONDS = 2.0
+"""Longest that one call prunes and rests."""
 PRUNE_MOST_DAYS = 36_500
 
 
@@ -175,12 +181,15 @@ def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
         reraise=True,
     )
     try:
-        return trying(deps.recorder.record, [outcome])
+        for attempt in trying:
+            with attempt:
+                recorded = deps.recorder.record([outcome], again=attempt.retry_state.attempt_number > 1)
     except Outage:
         log.error(
             "webhook_resend_unrecorded", event_id=outcome.claimed.event_id, http_status=outcome.http_status
         )
         raise
+    return recorded
 
 
 def _release(deps: Deps, claimed: Claimed) -> None:
@@ -230,26 +239,33 @@ def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
 # -- retention
 
 
-def prune_batch(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
-    """Delete the attempts of finished events that are older, among the `PRUNE_ROWS` oldest behind number `after`."""
-    before = deps.clock.now() - timedelta(days=older_than_days)
-    with deps.db.autocommit() as connection:
-        return retention.prune_attempts(connection, before=before, after=after, limit=PRUNE_ROWS)
-
-
 def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
-    """Some batches of it, as many as one call may take; `more` tells to come again with the `last_id` given back."""
+    """Delete attempts of finished events that are older, in small batches with rests between them, from the oldest
+    behind number `after` on, for at most `PRUNE_SECONDS`; `more` tells to come again with the `last_id` given back.
+    """
     if not 1 <= older_than_days <= PRUNE_MOST_DAYS:
         raise errors.field_invalid("older_than_days", f"Expected 1 to {PRUNE_MOST_DAYS}")
     if after < 0:
         raise errors.field_invalid("after_attempt_id", "Expected 0 or more")
-    deleted = 0
-    for _ in range(PRUNE_BATCHES_PER_CALL):
-        pruned = prune_batch(deps, older_than_days=older_than_days, after=after)
+    before = deps.clock.now() - timedelta(days=older_than_days)
+    left_seconds = deadline.remaining_seconds()
+    until = monotonic_seconds() + min(
+        PRUNE_SECONDS, PRUNE_SECONDS if left_seconds is None else left_seconds / 2
+    )
+    deleted, rest = 0, threading.Event()
+    while True:
+        started = monotonic_seconds()
+        with deps.db.transaction() as tx:
+            pruned = retention.prune_attempts(tx, before=before, after=after, limit=PRUNE_ROWS)
         deleted, after = deleted + pruned.deleted, pruned.last_id
         if not pruned.more:
             break
-    log.info("webhook_attempts_pruned", deleted=deleted, older_than_days=older_than_days)
+        ended = monotonic_seconds()
+        rest.wait(min(PRUNE_REST * (ended - started), until - ended))
+        if monotonic_seconds() >= until:
+            break
+    if deleted:
+        log.info("webhook_attempts_pruned", deleted=deleted, older_than_days=older_than_days)
     return Pruned(deleted, after, pruned.more)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
@@ -16,8 +15,6 @@ from services.webhooks.delivery.engine import Engine, EngineParts
 from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.wiring import Deps
-
-log = structlog.get_logger(__name__)
 
 CONSUMER = "webhooks-invoices-finished"
 """The durable consumer's name on the stream: it must not change."""
@@ -63,12 +60,11 @@ def engine(deps: Deps) -> Engine:
 
 
 class _Retention:
-    """Deletes old attempts at an even pace, one small batch a second, so that delivery doesn't feel it."""
+    """Deletes old attempts as gently as `operations.prune_attempts` does, then rests."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
         self._after = 0
-        self._deleted = 0
         self._rests_until: datetime | None = None
 
     def step(self) -> bool:
@@ -76,14 +72,11 @@ class _Retention:
         days = self._deps.settings.webhook_retention_days
         if days == 0 or (self._rests_until is not None and now < self._rests_until):
             return False
-        pruned = operations.prune_batch(self._deps, older_than_days=days, after=self._after)
-        self._after, self._deleted = pruned.last_id, self._deleted + pruned.deleted
+        pruned = operations.prune_attempts(self._deps, older_than_days=days, after=self._after)
+        self._after = pruned.last_id
         if not pruned.more:
-            if self._deleted:
-                log.info("webhook_attempts_pruned", deleted=self._deleted, older_than_days=days)
-            self._after, self._deleted = 0, 0
-            self._rests_until = now + RETENTION_REST
-        return False
+            self._after, self._rests_until = 0, now + RETENTION_REST
+        return pruned.more
 
 
 def retention(deps: Deps) -> Loop:

@@ -1,6 +1,6 @@
 """Old attempts go, at an even pace; events and whatever is still to be sent stay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.errors import Refused
+from kit.rpc import deadline
 from kit.worker import Loop
 from services.webhooks import operations, workers
 from services.webhooks.domain import EventStatus
@@ -71,14 +72,22 @@ def test_attempts_of_finished_events_go_when_they_are_old_and_nothing_else(house
     assert [house.event(each).auto_attempts for each in old] == [3, 3]
 
 
-def test_a_step_takes_a_bounded_batch_and_the_worker_rests_after_the_last_one(house: House) -> None:
-    _event(house, EventStatus.SUCCESS, attempts=2500, days_ago=DAYS + 1)
+@pytest.fixture
+def batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes ten attempts and ends."""
+    monkeypatch.setattr(operations, "PRUNE_ROWS", 10)
+    monkeypatch.setattr(operations, "PRUNE_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("batch_by_batch")
+def test_the_worker_goes_on_where_it_stopped_and_rests_after_the_last_batch(house: House) -> None:
+    _event(house, EventStatus.SUCCESS, attempts=25, days_ago=DAYS + 1)
     worker = workers.retention(house.deps)
     left = []
     for _ in range(3):
         _run_down(house, worker, 1)
         left.append(house.attempt_count())
-    assert left == [1500, 500, 0]
+    assert left == [15, 5, 0]
     late = _event(house, EventStatus.SUCCESS, attempts=1, days_ago=DAYS + 1)
     _run_down(house, worker, 1)
     assert len(house.attempts(late)) == 1
@@ -87,12 +96,13 @@ def test_a_step_takes_a_bounded_batch_and_the_worker_rests_after_the_last_one(ho
     assert house.attempts(late) == []
 
 
+@pytest.mark.usefixtures("batch_by_batch")
 def test_old_attempts_behind_those_of_events_that_wait_are_reached(house: House) -> None:
-    _event(house, EventStatus.PENDING, attempts=1500, days_ago=DAYS + 2)
-    behind = _event(house, EventStatus.SUCCESS, attempts=10, days_ago=DAYS + 1)
+    _event(house, EventStatus.PENDING, attempts=15, days_ago=DAYS + 2)
+    behind = _event(house, EventStatus.SUCCESS, attempts=5, days_ago=DAYS + 1)
     _run_down(house, workers.retention(house.deps), 2)
     assert house.attempts(behind) == []
-    assert house.attempt_count() == 1500
+    assert house.attempt_count() == 15
 
 
 def test_zero_days_keep_everything(make_house: Callable[..., House]) -> None:
@@ -102,19 +112,54 @@ def test_zero_days_keep_everything(make_house: Callable[..., House]) -> None:
     assert len(house.attempts(invoice_id)) == 3
 
 
-def test_a_call_prunes_so_many_batches_and_tells_where_to_go_on(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operations, "PRUNE_ROWS", 10)
-    monkeypatch.setattr(operations, "PRUNE_BATCHES_PER_CALL", 2)
-    _event(house, EventStatus.SUCCESS, attempts=25, days_ago=31)
+@pytest.mark.usefixtures("batch_by_batch")
+def test_a_call_tells_where_to_go_on(house: House) -> None:
+    _event(house, EventStatus.SUCCESS, attempts=15, days_ago=31)
     servicer = WebhooksServicer(house.deps)
     request = pb.PruneAttemptsRequest(older_than_days=30)
     first = servicer.PruneAttempts(request, context=None)  # type: ignore[arg-type]
-    assert (first.deleted, first.more) == (20, True)
+    assert (first.deleted, first.more) == (10, True)
     request.after_attempt_id = first.last_attempt_id
     second = servicer.PruneAttempts(request, context=None)  # type: ignore[arg-type]
     assert (second.deleted, second.more) == (5, False)
+
+
+@pytest.fixture
+def slow_deletes(house: House) -> Iterator[None]:
+    """A batch takes 20 ms at least."""
+    with house.deps.db.transaction() as tx:
+        tx.execute(
+            text("""
+            CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM pg_sleep(0.02); RETURN NULL; END $$;
+            CREATE TRIGGER dawdle AFTER DELETE ON attempts FOR EACH STATEMENT EXECUTE FUNCTION dawdle()
+            """)
+        )
+    yield
+    with house.deps.db.transaction() as tx:
+        tx.execute(text("DROP FUNCTION dawdle CASCADE"))
+
+
+@pytest.mark.usefixtures("slow_deletes")
+def test_between_two_batches_passes_many_times_what_one_took(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "PRUNE_ROWS", 10)
+    monkeypatch.setattr(operations, "PRUNE_SECONDS", 0.5)
+    _event(house, EventStatus.SUCCESS, attempts=500, days_ago=DAYS + 1)
+    pruned = operations.prune_attempts(house.deps, older_than_days=DAYS, after=0)
+    assert pruned.more
+    assert 10 <= pruned.deleted <= 20, "two batches with a rest of 0.4 s, where 20 would fit"
+
+
+@pytest.mark.usefixtures("slow_deletes")
+def test_a_call_ends_before_its_caller_gives_up(house: House) -> None:
+    _event(house, EventStatus.SUCCESS, attempts=1000, days_ago=DAYS + 1)
+    with deadline.within(0.4):
+        assert operations.prune_attempts(house.deps, older_than_days=DAYS, after=0).more
+        remaining_seconds = deadline.remaining_seconds()
+    assert remaining_seconds is not None
+    assert remaining_seconds > 0
 
 
 @pytest.mark.parametrize(("days", "after"), [(0, 0), (-1, 0), (36_501, 0), (1, -1)])
