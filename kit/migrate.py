@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg2.errors
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -52,11 +53,17 @@ class OthersMigrate(Outage):
 def upgrade(service: str | Path, url: str, to: str = "head") -> None:
     """Bring the database to the newest version, or to an older one; safe when several processes start at once.
 
-    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` when another one takes too long.
+    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` and `TableInUse` when somebody is in the way.
+    Steps done by then stay done; the next try goes on from there.
     """
     with _connection(url) as connection:
         _wait_for_others(connection)
-        command.upgrade(_config(service, connection), to)
+        try:
+            command.upgrade(_config(service, connection), to)
+        except exc.OperationalError as error:
+            if isinstance(error.orig, psycopg2.errors.LockNotAvailable):
+                raise TableInUse(f"{str(error.orig).partition(chr(10))[0]}: who holds it?") from error
+            raise
 
 
 def _wait_for_others(connection: Connection) -> None:
@@ -93,6 +100,10 @@ def is_current(service: str | Path, url: str) -> bool:
 def head(service: str | Path) -> str | None:
     """The newest revision in the service's folder; None when it has none."""
     return ScriptDirectory.from_config(_config(service)).get_current_head()
+
+
+class TableInUse(Outage):
+    """A transaction held a table for too long: that step has changed nothing."""
 
 
 class Difference(NamedTuple):
@@ -189,7 +200,7 @@ def _connection(url: str) -> Iterator[Connection]:
         connect_args={
             "application_name": "migrate",
             "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-            "options": f"-c lock_timeout={LOCK_TIMEOUT_SECONDS}s -c timezone=UTC",
+            "options": f"-c lock_timeout={int(1000 * LOCK_TIMEOUT_SECONDS)}ms -c timezone=UTC",
         },
     )
     try:

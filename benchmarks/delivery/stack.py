@@ -28,7 +28,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit import log, migrate
 from kit.ids import new_id
-from kit.process import settle_memory
+from kit.process.running import settle_memory
 from kit.proto import timestamp_from
 from kit.rpc.client import channel
 from kit.worker import Stop, Worker

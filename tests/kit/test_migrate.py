@@ -67,6 +67,19 @@ def test_an_index_is_made_while_others_write_and_what_an_attempt_left_is_no_obst
     assert migrate.is_current("webhooks", fresh_url)
 
 
+def test_a_table_that_somebody_holds_is_told_of_and_the_next_try_goes_on(
+    fresh_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate, "LOCK_TIMEOUT_SECONDS", 0.2)
+    migrate.upgrade("webhooks", fresh_url, "0001")
+    with closing(psycopg2.connect(fresh_url)) as holder, holder.cursor() as holding:
+        holding.execute("LOCK TABLE events")
+        with pytest.raises(migrate.TableInUse, match="lock timeout"):
+            migrate.upgrade("webhooks", fresh_url, "0002")
+    migrate.upgrade("webhooks", fresh_url)
+    assert migrate.is_current("webhooks", fresh_url)
+
+
 def _waits_for_a_writer(connection: psycopg2.extensions.connection) -> bool:
     with (
         connection,

@@ -1,0 +1,190 @@
+"""One process: parts put together, started, watched, stopped."""
+
+import gc
+import threading
+from collections.abc import Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Final
+
+from kit import config, log, metrics, tracing
+from kit.clock import SystemClock, monotonic_seconds
+from kit.process.service import Service
+from kit.process.several import Orphaned
+from kit.process.stopping import CUT_AFTER_SECONDS, FAILED, KILL_AFTER_SECONDS, stop_on_signals
+from kit.process.waiting import once_the_database_answers
+from kit.rpc import status, tls
+from kit.rpc.server import Options, RpcServer
+from kit.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
+
+if TYPE_CHECKING:  # costly to import, and the service brings it if it uses it
+    from kit.bus import Bus
+
+READINESS_SECONDS: Final = 0.5
+
+GARBAGE_OBJECTS: Final = 20_000
+"""So many new ones before the collector looks at them. Nearly all go by themselves; 700 is Python's own for programs
+that have less than this under way."""
+
+_log = log.get_logger()
+
+
+def settle_memory() -> None:
+    """Take what start-up made out of the garbage collector's sight: it lives as long as the process.
+
+    Walking over those half a million objects again and again was a fifth of the delivery engine's time; over what is
+    only just under way, another fifteenth, of which rarer rounds spare most.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
+
+
+class Process:
+    """One process of a service: `run`, `serve` or `work`, alone or, with a `parent`, one of several."""
+
+    def __init__(
+        self,
+        service: Service[Any, Any],
+        settings: config.ServiceSettings,
+        *,
+        mode: str,
+        processes: int,
+        parent: int,
+    ) -> None:
+        self._service = service
+        self._settings = settings
+        self._mode = mode
+        self._processes = processes
+        self._parent = parent
+        self._started_at = SystemClock().now()
+
+    def run(self) -> int:
+        """Until it is told to stop, or something it can't do without ends; returns the exit code."""
+        stop = Stop()
+        stop_on_signals(stop)
+        tracing.start(self._service.name, self._settings)
+        deps = self._service.wire(self._settings)
+        from kit import schema  # noqa: PLC0415  brings SQLAlchemy, which the service has brought by now
+
+        def usable() -> None:
+            deps.db.ping()
+            if newest := schema.waits_for(self._service.name, deps.db):
+                _log.warning("schema behind", newest=newest)
+
+        if not once_the_database_answers(usable, self._settings, stop):
+            return 0 if stop.is_set() else FAILED
+        bus: Bus | None = getattr(deps, "bus", None)
+        workers = self._workers(deps, bus)
+        told = self._told(deps, bus, workers)
+        server = self._server(deps, told)
+        try:
+            server.listen(self._settings.bind)
+            if self._settings.health_bind:
+                server.listen_for_probes(self._settings.health_bind)
+        except RuntimeError as error:
+            _log.error("cannot listen", bind=self._settings.bind, error=str(error))
+            return FAILED
+        if bus is not None:
+            bus.start()
+        server.start()
+        tls.show_expiry(self._settings.identity)
+        own = (metrics.Build(self._service.name), status.StatusCollector(told))
+        metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
+        settle_memory()
+        _log.info("started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers])
+        return self._until_stopped(stop, server, workers, deps, bus)
+
+    def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:
+        workers = list(self._service.companions(deps))
+        if self._mode != "serve":
+            workers += self._service.workers(deps)
+        if bus is not None and bus not in workers:
+            workers.append(bus)  # ends the process when the connection is given up for good
+        if self._parent:
+            workers.append(Orphaned(self._parent))
+        return workers
+
+    def _told(self, deps: Any, bus: "Bus | None", workers: Sequence[Worker]) -> status.Process:
+        return status.Process(
+            service=self._service.name,
+            version=metadata.version("fiatgate"),
+            started_at=self._started_at,
+            workers=workers,
+            database=deps.db.ping,
+            nats=lambda: bus is None or bus.connected,
+            gauges=lambda: self._service.gauges(deps),
+            pool=deps.db.pool_use,
+        )
+
+    def _server(self, deps: Any, told: status.Process) -> RpcServer:
+        settings = self._settings
+        server = RpcServer(
+            Options(
+                threads=settings.threads,
+                max_concurrent_calls=settings.max_concurrent_calls,
+                call_seconds=settings.call_seconds,
+                reuse_port=bool(self._parent),
+                identity=settings.identity,
+                callers=self._service.callers,
+            )
+        )
+        if self._mode != "work":
+            self._service.add_to(server, deps)
+        status.add_to(server, told)
+        return server
+
+    def _until_stopped(
+        self, stop: Stop, server: RpcServer, workers: Sequence[Worker], deps: Any, bus: "Bus | None"
+    ) -> int:
+        draining, drained, give_up_at = threading.Event(), threading.Event(), 0.0
+
+        def drain() -> None:
+            nonlocal drained, give_up_at
+            give_up_at = monotonic_seconds() + self._settings.stop_seconds
+            drained = server.stop(self._settings.stop_seconds + CUT_AFTER_SECONDS)
+            draining.set()
+
+        stop.on_set(drain)
+        code = 0
+        try:
+            run_all([*workers, _Readiness(server, workers)], stop, grace_seconds=self._settings.stop_seconds)
+        except WorkerDied as died:
+            _log.error("worker died", error=str(died), exc_info=died.__cause__)
+            code = FAILED
+        # The stop has come, but the thread that brought it may not have got to `drain` yet.
+        draining.wait(KILL_AFTER_SECONDS)
+        if not drained.wait(max(0.0, give_up_at - monotonic_seconds())):
+            _log.error("calls did not end in time", stop_seconds=self._settings.stop_seconds)
+            code = FAILED
+        if bus is not None:
+            bus.close()
+        deps.db.dispose()
+        tracing.stop()
+        _log.info("stopped", code=code)
+        return code
+
+
+class _Readiness:
+    """Health follows the workers: NOT_SERVING while one of them has stopped doing its work."""
+
+    name = "readiness"
+
+    def __init__(self, server: RpcServer, workers: Sequence[Worker]) -> None:
+        self._server = server
+        self._workers = workers
+        self._ill: list[str] = []
+
+    def run(self, stop: Stop) -> None:
+        while not stop.wait(READINESS_SECONDS):
+            ill = [health for worker in self._workers if not (health := worker.health()).healthy]
+            names = [health.name for health in ill]
+            if names != self._ill:
+                self._ill = names
+                self._server.set_serving(not ill)
+                if ill:
+                    _log.warning("not ready", workers={health.name: health.detail for health in ill})
+                else:
+                    _log.info("ready again")
+
+    def health(self) -> WorkerHealth:
+        return WorkerHealth(self.name, healthy=True, last_run_at=None)

@@ -1,0 +1,31 @@
+"""How a process ends: when it is told to, how long it may take, with which code."""
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Final
+
+from kit.worker import Stop
+
+FAILED: Final = 1
+# What a process may take beyond `stop_seconds` before its parent kills it.
+KILL_AFTER_SECONDS: Final = 15
+# Longer than the process lives after giving up; without it gRPC would call a cut-off call finished.
+CUT_AFTER_SECONDS: Final = 60
+
+
+def stop_on_signals(stop: Stop) -> None:
+    """Sets `stop` at the first SIGTERM or SIGINT; the second one ends the process at once."""
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        # Not here: the handler may have interrupted this very thread while it held the event's lock.
+        threading.Thread(target=stop.set, name="stop", daemon=True).start()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)

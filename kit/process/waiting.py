@@ -1,0 +1,30 @@
+"""A database that comes late is waited for."""
+
+from collections.abc import Callable
+from typing import Final
+
+from kit import config, log
+from kit.clock import monotonic_seconds
+from kit.worker import Outage, Stop
+
+RETRY_SECONDS: Final = 0.25
+
+_log = log.get_logger()
+
+
+def once_the_database_answers(do: Callable[[], None], settings: config.ServiceSettings, stop: Stop) -> bool:
+    """Does it, waiting for the database `start_seconds` at most; false when that, or the stop, came first."""
+    give_up_at = monotonic_seconds() + settings.start_seconds
+    told = ""
+    while not stop.is_set():
+        try:
+            do()
+            return True
+        except Outage as outage:
+            if monotonic_seconds() >= give_up_at:
+                _log.error("database does not answer, giving up", error=str(outage))
+                return False
+            if told != (told := str(outage)):
+                _log.warning("waiting for the database", error=told, at_most_seconds=settings.start_seconds)
+        stop.wait(RETRY_SECONDS)
+    return False
