@@ -20,6 +20,7 @@ from gateway.config import GatewaySettings
 from gateway.counting import count_broken
 from gateway.edge import Edge
 from gateway.problems import BodyFault, body_envelope, envelope
+from gateway.reach import can_reach_all
 from kit import log, request_id
 from kit.log import get_logger
 
@@ -28,6 +29,8 @@ GRACEFUL_SECONDS: Final = 75
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
+# Between two looks for the services.
+LOOK_EVERY_SECONDS: Final = 0.25
 
 _log = get_logger()
 
@@ -99,6 +102,24 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         self.connections: set[EnvelopeProtocol] = set()
         super().init_process()
 
+    async def _serve(self) -> None:
+        await self._until_the_services_are_there()
+        await super()._serve()  # from here on it takes connections
+
+    async def _until_the_services_are_there(self) -> None:
+        """See `gateway.reach`. A service that stays away is waited for no longer than `start_seconds`: most of the API
+        works without it.
+        """
+        settings: GatewaySettings = self.app.settings
+        give_up_at = self.loop.time() + settings.gateway_start_seconds
+        told = False
+        while self.alive and self.loop.time() < give_up_at and not await can_reach_all(settings):
+            self.notify()  # or gunicorn would take it for one that hangs
+            if not told:
+                _log.warning("waiting for the services", at_most_seconds=settings.gateway_start_seconds)
+                told = True
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+
     async def _shutdown(self) -> None:
         # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
         # would hold each stop up for all of GRACEFUL_SECONDS. Those that work on a request close after it.
@@ -124,16 +145,16 @@ class Server(BaseApplication):  # type: ignore[misc]
     """`load` runs in each worker."""
 
     def __init__(self, settings: GatewaySettings, load: Callable[[], Any]) -> None:
-        self._settings = settings
+        self.settings = settings
         self._load = load
         super().__init__()
 
     def load_config(self) -> None:
-        for name, value in options(self._settings).items():
+        for name, value in options(self.settings).items():
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        log.configure(self._settings.service, self._settings)
+        log.configure(self.settings.service, self.settings)
         return self._load()
 
 

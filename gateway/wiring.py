@@ -51,22 +51,26 @@ class Deps:
     rate_limit: RateLimit | None
 
 
-@asynccontextmanager
-async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
-    """The collaborators of one worker process, inside its running loop: channels don't survive a fork."""
-    addresses = {
+def addresses(settings: GatewaySettings) -> Mapping[str, str]:
+    """Of each service."""
+    return {
         "merchants": settings.merchants_address,
         "catalog": settings.catalog_address,
         "invoices": settings.invoices_address,
         "withdrawals": settings.withdrawals_address,
         "webhooks": settings.webhooks_address,
     }
+
+
+@asynccontextmanager
+async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
+    """The collaborators of one worker process, inside its running loop: channels don't survive a fork."""
     async with AsyncExitStack() as opened:
         channels = {
             name: await opened.enter_async_context(
                 aio_channel(address, name=name, identity=settings.identity)
             )
-            for name, address in addresses.items()
+            for name, address in addresses(settings).items()
         }
         hints = await opened.enter_async_context(
             Hints(settings.nats_url, name="gateway", ca=settings.nats_ca)

@@ -170,16 +170,23 @@ def refused_from_status(status: status_pb2.Status) -> Refused | None:
     return None
 
 
-def refused_from_rpc_error(error: grpc.RpcError) -> Refused:
-    """What a failed call means to the caller: the peer's own Refused; DB_UNAVAILABLE when the peer is away,
-    overloaded or past the deadline; INTERNAL_ERROR (with an `error_id` to log) for anything else.
-    """
+def refused_by_peer(error: grpc.RpcError) -> Refused | None:
+    """What a service of ours said itself; None when the call failed otherwise."""
     pairs: Any = error.trailing_metadata() or ()
     for key, value in pairs:
         if key == STATUS_DETAILS_KEY:
             refused = refused_from_status(status_pb2.Status.FromString(value))
             if refused is not None:
                 return refused
+    return None
+
+
+def refused_from_rpc_error(error: grpc.RpcError) -> Refused:
+    """What a failed call means to the caller: the peer's own Refused; DB_UNAVAILABLE when the peer is away,
+    overloaded or past the deadline; INTERNAL_ERROR (with an `error_id` to log) for anything else.
+    """
+    if (refused := refused_by_peer(error)) is not None:
+        return refused
     if error.code() in _AWAY or (error.details() or "").startswith(_OVERLOADED_DETAILS):
         return database_unavailable()
     return unexpected()

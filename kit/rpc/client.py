@@ -22,6 +22,7 @@ from grpc import aio
 
 from kit import errors, log, request_id, tracing
 from kit.rpc import deadline, tls
+from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.spans import CallSpans, answered
 from kit.tls import Identity
@@ -78,13 +79,14 @@ def channel(address: str, *, name: str, identity: Identity | None = None) -> grp
     With an `identity` over TLS, both ends proving theirs: the peer must be `name`.
     """
     target = _target(address)
-    if identity is None:
-        return _Channel(grpc.insecure_channel(target, _OPTIONS), name)
-    options = [*_OPTIONS, tls.expecting(name)]
-    return _Channel(
-        tls.secure_channel(identity, lambda credentials: grpc.secure_channel(target, credentials, options)),
-        name,
-    )
+
+    def open() -> grpc.Channel:
+        if identity is None:
+            return grpc.insecure_channel(target, _OPTIONS)
+        credentials = tls.channel_credentials(identity.current())
+        return grpc.secure_channel(target, credentials, [*_OPTIONS, tls.expecting(name)])
+
+    return _Channel(Renewed(open, close_later, _version(identity)), name)
 
 
 def aio_channel(address: str, *, name: str, identity: Identity | None = None) -> aio.Channel:
@@ -92,15 +94,18 @@ def aio_channel(address: str, *, name: str, identity: Identity | None = None) ->
     the end.
     """
     target = _target(address)
-    if identity is None:
-        return _AioChannel(aio.insecure_channel(target, _OPTIONS), name)
-    options = [*_OPTIONS, tls.expecting(name)]
-    return _AioChannel(
-        tls.aio_secure_channel(
-            identity, lambda credentials: aio.secure_channel(target, credentials, options)
-        ),
-        name,
-    )
+
+    def open() -> aio.Channel:
+        if identity is None:
+            return aio.insecure_channel(target, _OPTIONS)
+        credentials = tls.channel_credentials(identity.current())
+        return aio.secure_channel(target, credentials, [*_OPTIONS, tls.expecting(name)])
+
+    return _AioChannel(Renewed(open, close_later_in_the_loop, _version(identity)), name)
+
+
+def _version(identity: Identity | None) -> Callable[[], object]:
+    return (lambda: None) if identity is None else identity.current
 
 
 def _target(address: str) -> str:
@@ -127,9 +132,14 @@ def _metadata(given: Any) -> Any:
     return given
 
 
-def _refused(error: grpc.RpcError, service: str, method: str) -> errors.Refused:
+def _refused(error: grpc.RpcError, channel: Renewed[Any], service: str, method: str) -> errors.Refused:
     """The Refused to raise; what the peer didn't say itself is logged here, where its origin is known."""
-    refused = errors.refused_from_rpc_error(error)
+    told = errors.refused_by_peer(error)
+    if told is not None:
+        channel.heard()
+    elif error.code() is grpc.StatusCode.UNAVAILABLE:
+        channel.not_heard()
+    refused = told or errors.refused_from_rpc_error(error)
     if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
         _log.warning(
             "call failed",
@@ -144,7 +154,8 @@ def _refused(error: grpc.RpcError, service: str, method: str) -> errors.Refused:
 
 
 class _Unary(_UnaryBase):
-    def __init__(self, inner: grpc.UnaryUnaryMultiCallable[Any, Any], service: str, method: str) -> None:
+    def __init__(self, channel: Renewed[grpc.Channel], inner: Call, service: str, method: str) -> None:
+        self._channel = channel
         self._inner = inner
         self._service = service
         self._method = method
@@ -155,11 +166,13 @@ class _Unary(_UnaryBase):
     ) -> Any:
         with self._spans.of_client() as span:
             try:
-                return self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+                answer = self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
             except grpc.RpcError as error:
-                refused = _refused(error, self._service, self._method)
+                refused = _refused(error, self._channel, self._service, self._method)
                 answered(span, error.code(), refused.reason)
                 raise refused from error
+            self._channel.heard()
+            return answer
 
     def with_call(
         self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
@@ -173,12 +186,12 @@ class _Unary(_UnaryBase):
 
 
 class _Channel(grpc.Channel):
-    def __init__(self, inner: grpc.Channel, service: str) -> None:
+    def __init__(self, inner: Renewed[grpc.Channel], service: str) -> None:
         self._inner = inner
         self._service = service
 
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _Unary(self._inner.unary_unary(method, *args, **kwargs), self._service, method)
+        return _Unary(self._inner, self._inner.unary_unary(method, *args, **kwargs), self._service, method)
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return self._inner.unary_stream(method, *args, **kwargs)
@@ -210,7 +223,8 @@ class _Channel(grpc.Channel):
 
 
 class _AioUnary(_AioUnaryBase):
-    def __init__(self, inner: aio.UnaryUnaryMultiCallable[Any, Any], service: str, method: str) -> None:
+    def __init__(self, channel: Renewed[aio.Channel], inner: Call, service: str, method: str) -> None:
+        self._channel = channel
         self._inner = inner
         self._service = service
         self._method = method
@@ -226,20 +240,22 @@ class _AioUnary(_AioUnaryBase):
         with self._spans.of_client() as span:
             options["metadata"] = _metadata(options.get("metadata"))
             try:
-                return await self._inner(request, **options)
+                answer = await self._inner(request, **options)
             except grpc.RpcError as error:
-                refused = _refused(error, self._service, self._method)
+                refused = _refused(error, self._channel, self._service, self._method)
                 answered(span, error.code(), refused.reason)
                 raise refused from error
+            self._channel.heard()
+            return answer
 
 
 class _AioChannel(aio.Channel):
-    def __init__(self, inner: aio.Channel, service: str) -> None:
+    def __init__(self, inner: Renewed[aio.Channel], service: str) -> None:
         self._inner = inner
         self._service = service
 
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _AioUnary(self._inner.unary_unary(method, *args, **kwargs), self._service, method)
+        return _AioUnary(self._inner, self._inner.unary_unary(method, *args, **kwargs), self._service, method)
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return self._inner.unary_stream(method, *args, **kwargs)
@@ -254,7 +270,8 @@ class _AioChannel(aio.Channel):
         await self._inner.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        return self._inner.get_state(try_to_connect)
+        state: grpc.ChannelConnectivity = self._inner.get_state(try_to_connect)
+        return state
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         await self._inner.wait_for_state_change(last_observed_state)

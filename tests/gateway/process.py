@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 30
 STOP_SECONDS = 20
 
+SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
 # Where nobody listens: port 1 of loopback.
 NOWHERE = "127.0.0.1:1"
 
@@ -29,11 +31,12 @@ def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) ->
     port = free_ports(1)[0]
     url = f"http://127.0.0.1:{port}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    for service in ("merchants", "catalog", "invoices", "withdrawals", "webhooks"):
+    for service in SERVICES:
         environment[f"FIATGATE_{service.upper()}_ADDRESS"] = addresses.get(service, NOWHERE)
     environment |= {
         "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
         "FIATGATE_GATEWAY_WORKERS": "1",
+        "FIATGATE_GATEWAY_START_SECONDS": "60" if len(addresses) == len(SERVICES) else "0",
         "FIATGATE_PUBLIC_URL": url,
         **settings,
     }

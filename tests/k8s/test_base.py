@@ -235,7 +235,7 @@ def longest_seconds(deployment: Manifest) -> float:
         return max(RESEND_SECONDS, BODY_SECONDS + REQUEST_SECONDS, PICTURE_BODY_SECONDS + REQUEST_SECONDS)
     if process(deployment) != "webhooks":
         return DEADLINE_SECONDS
-    return max(RESEND_SECONDS, settings_class(deployment).model_fields["webhook_timeout_seconds"].default)
+    return max(RESEND_SECONDS, float(CLASSES["webhooks"].model_fields["webhook_timeout_seconds"].default))
 
 
 @on_deployments

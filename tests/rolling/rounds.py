@@ -17,8 +17,9 @@ from tests.faults import checker
 from tests.faults.journal import Journal, NotingReceiver
 from tests.faults.rounds import duplicates
 from tests.k8s.manifests import DEPLOYMENTS, Manifest, name
-from tests.rolling.cluster import Broken, Cluster, replicas
+from tests.rolling.cluster import Cluster, replicas
 from tests.rolling.load import Load, Seen
+from tests.rolling.pods import Broken
 
 SETTLE_SECONDS: Final = 90
 

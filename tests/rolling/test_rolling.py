@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.k8s.manifests import DEPLOYMENTS
-from tests.rolling.cluster import Cluster, Pace
+from tests.rolling.cluster import Cluster
+from tests.rolling.pods import Pace
 from tests.rolling.rounds import Figures, run_round
 
 pytestmark = pytest.mark.timeout(400)

@@ -1,0 +1,121 @@
+"""A channel that is replaced by a new one while it is used: when its credentials have changed, which a client of gRPC
+in Python can't take otherwise (grpc/grpc#41779), and when nobody has answered on it for seconds.
+
+The latter is for names. A channel that does not find its peer's asks again after one second, then after ever longer
+pauses of up to two minutes, which can't be shortened; a new one asks at once. In a cluster a name is gone while no pod
+of a service is ready.
+"""
+
+from __future__ import annotations  # grpc's classes are generic in their stubs only
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import grpc
+from grpc import aio
+
+from kit.clock import monotonic_seconds
+
+# Longer than any call: what began on a replaced channel ends by itself.
+REPLACED_CLOSES_SECONDS: Final = 60.0
+# Longer than a peer takes that is only being restarted: gRPC looks for that one every second by itself.
+SILENT_SECONDS: Final = 5.0
+
+C = TypeVar("C")  # a channel of either kind
+
+
+class Renewed(Generic[C]):
+    """Stands for the channel in use, whichever that is by now.
+
+    open     a new one
+    retire   ends one that was replaced, once the calls on it have ended
+    version  what it's opened with; another one opens another channel
+    """
+
+    def __init__(
+        self, open: Callable[[], C], retire: Callable[[C], None], version: Callable[[], object] = lambda: None
+    ) -> None:
+        self._open = open
+        self._retire = retire
+        self._version = version
+        self._replacing = threading.Lock()
+        self._opened_with = version()
+        self._heard_seconds = monotonic_seconds()
+        self._channel = open()
+
+    def current(self) -> C:
+        if self._version() is not self._opened_with:
+            with self._replacing:
+                if self._version() is not self._opened_with:
+                    self._replace()
+        return self._channel
+
+    def heard(self) -> None:
+        """Somebody has answered."""
+        self._heard_seconds = monotonic_seconds()
+
+    def not_heard(self) -> None:
+        """A call has found nobody."""
+        with self._replacing:
+            if monotonic_seconds() - self._heard_seconds > SILENT_SECONDS:
+                self._replace()
+
+    def _replace(self) -> None:
+        self._opened_with = self._version()
+        replaced, self._channel = self._channel, self._open()
+        self._heard_seconds = monotonic_seconds()
+        self._retire(replaced)
+
+    def unary_unary(self, *args: Any, **kwargs: Any) -> Call:
+        return Call(self, lambda channel: channel.unary_unary(*args, **kwargs))
+
+    def unary_stream(self, *args: Any, **kwargs: Any) -> Call:
+        return Call(self, lambda channel: channel.unary_stream(*args, **kwargs))
+
+    def stream_unary(self, *args: Any, **kwargs: Any) -> Call:
+        return Call(self, lambda channel: channel.stream_unary(*args, **kwargs))
+
+    def stream_stream(self, *args: Any, **kwargs: Any) -> Call:
+        return Call(self, lambda channel: channel.stream_stream(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.current(), name)
+
+
+class Call:
+    """One method, on that channel."""
+
+    def __init__(self, channels: Renewed[Any], make: Callable[[Any], Any]) -> None:
+        self._channels = channels
+        self._make = make
+        channel = channels.current()
+        self._made = (channel, make(channel))  # one attribute, so that threads see both or neither
+
+    def _current(self) -> Any:
+        channel, made = self._channels.current(), self._made
+        if made[0] is not channel:
+            made = self._made = (channel, self._make(channel))
+        return made[1]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._current()(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._current(), name)  # `future` and `with_call` of the synchronous kind
+
+
+def close_later(channel: grpc.Channel) -> None:
+    timer = threading.Timer(REPLACED_CLOSES_SECONDS, channel.close)
+    timer.daemon = True
+    timer.start()
+
+
+_closing: Final[set[asyncio.Task[None]]] = set()  # the loop holds tasks weakly
+
+
+def close_later_in_the_loop(channel: aio.Channel) -> None:
+    task = asyncio.get_running_loop().create_task(channel.close(REPLACED_CLOSES_SECONDS))
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
