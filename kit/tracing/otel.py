@@ -39,6 +39,9 @@ SENT: Final = metrics.counter("trace_spans_sent", "Spans that the collector took
 NOT_SENT: Final = metrics.counter(
     "trace_spans_not_sent", "Spans that the collector did not take, and are lost"
 )
+DROPPED: Final = metrics.counter(
+    "trace_spans_dropped", "Spans that are lost because the queue to the collector was full"
+)
 
 _KINDS: Final[Mapping[Kind, trace.SpanKind]] = {
     "server": trace.SpanKind.SERVER,
@@ -70,7 +73,7 @@ class Spans:
             ),
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(BatchSpanProcessor(_Sender(settings.traces_endpoint)))
+        self._provider.add_span_processor(_Queue(_Sender(settings.traces_endpoint)))
         self._tracer = self._provider.get_tracer("fiatgate", metadata.version("fiatgate"))
 
     def close(self) -> None:
@@ -147,6 +150,28 @@ class _Made(Span):
         if kind is not None and not issubclass(kind, Refused):  # an expected "no" is an answer
             self.fail(kind.__qualname__)
         self._span.end()
+
+
+class _Queue(BatchSpanProcessor):
+    """What waits to be sent. The SDK drops the oldest when there is no more room and tells nobody: here it's counted,
+    and said once until there is room again.
+    """
+
+    def __init__(self, sender: SpanExporter) -> None:
+        super().__init__(sender)
+        self._is_full = False
+
+    def on_end(self, span: ReadableSpan) -> None:
+        waiting = (
+            self._batch_processor._queue
+        )  # the SDK's metrics of it need a meter provider, and are an experiment
+        is_full = len(waiting) == waiting.maxlen
+        if is_full:
+            DROPPED.inc()
+            if not self._is_full:
+                _log.warning("traces dropped", waiting=len(waiting))
+        self._is_full = is_full or (self._is_full and bool(waiting))
+        super().on_end(span)
 
 
 class _Sender(SpanExporter):

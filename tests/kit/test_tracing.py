@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from deploy.local.databases import SERVICES
 from kit import config, log, tracing
 from kit.clock import monotonic_seconds
 from kit.errors import not_found
-from kit.tracing.otel import CLOSE_SECONDS
+from kit.tracing.otel import CLOSE_SECONDS, DROPPED
 from tests.support.collector import Collected, Collector
 
 ROOT = Path(__file__).parents[2]
+MADE = 10_000
+QUEUE_HOLDS, BATCH_HOLDS = 2048, 512  # as OpenTelemetry has it
 THEIRS = f"00-{'ab' * 16}-{'cd' * 8}-01"
 
 Start = Callable[..., None]
@@ -216,19 +219,24 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_a_collector_that_hangs_holds_up_neither_work_nor_the_stop(
+def test_a_collector_that_hangs_holds_up_neither_work_nor_the_stop_and_what_is_dropped_is_counted(
     start: Start, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
-    start(silent)
-    started = monotonic_seconds()
-    for _ in range(10_000):  # several times what the queue holds
-        with tracing.begun("request", "server"):
-            pass
-    worked = monotonic_seconds()
+    before = DROPPED._value.get()
+    with capture_logs() as lines:
+        start(silent)
+        started = monotonic_seconds()
+        for _ in range(MADE):
+            with tracing.begun("request", "server"):
+                pass
+        worked = monotonic_seconds()
     tracing.stop()
     assert worked - started < 5
     assert monotonic_seconds() - worked < CLOSE_SECONDS + 1
+    dropped = DROPPED._value.get() - before
+    assert MADE - QUEUE_HOLDS - BATCH_HOLDS <= dropped <= MADE - QUEUE_HOLDS
+    assert [each["event"] for each in lines] == ["traces dropped"]
 
 
 def test_a_collector_that_is_away_is_told_once_and_so_is_its_return(
