@@ -1,4 +1,4 @@
-"""`FIATGATE_PROMETHEUS=prometheus make run`, where one is installed (Debian: `apt install prometheus`).
+"""`FIATGATE_PROMETHEUS=prometheus make run`, where one is installed.
 
 It takes our rules, finds every process, and answers every query of the dashboard.
 """
@@ -25,7 +25,9 @@ EMPTY_ON_A_GOOD_DAY: Final = frozenset({"Away or stopped"})
 SCRAPES_SECONDS: Final = 60
 
 needs = {
-    program: pytest.mark.skipif(shutil.which(program) is None, reason=f"no {program} here")
+    program: pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"needs {program}: apt-get install prometheus"
+    )
     for program in ("prometheus", "promtool")
 }
 

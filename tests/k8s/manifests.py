@@ -95,5 +95,6 @@ DEPLOYMENTS: Final = of_kind("Deployment")
 on_workloads: Final = pytest.mark.parametrize("workload", WORKLOADS, ids=name)
 on_deployments: Final = pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name)
 needs_kubectl: Final = pytest.mark.skipif(
-    shutil.which("kubectl") is None, reason="no kubectl here: only the files were checked"
+    shutil.which("kubectl") is None,
+    reason="only the files were checked; to render them get kubectl: https://kubernetes.io/docs/tasks/tools/#kubectl",
 )

@@ -118,20 +118,20 @@ def java(folder: Path) -> list[str]:
     return ["java", "Run"]
 
 
-LANGUAGES: Final[Mapping[str, tuple[str, Callable[[Path], list[str]]]]] = {
-    "Python": ("python3", python),
-    "Node": ("node", node),
-    "PHP": ("php", php),
-    "Go": ("go", go),
-    "Java": ("javac", java),
+LANGUAGES: Final[Mapping[str, tuple[str, str, Callable[[Path], list[str]]]]] = {
+    "Python": ("python3", "python3", python),
+    "Node": ("node", "nodejs", node),
+    "PHP": ("php", "php-cli", php),
+    "Go": ("go", "golang-go", go),
+    "Java": ("javac", "default-jdk-headless", java),
 }
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_recipe_tells_genuine_webhooks_from_others(language: str, tmp_path: Path) -> None:
-    program, prepare = LANGUAGES[language]
+    program, package, prepare = LANGUAGES[language]
     if shutil.which(program) is None:
-        pytest.skip(f"{program} is not on this machine: the {language} recipe was not run")
+        pytest.skip(f"the {language} recipe was not run, it needs {program}: apt-get install {package}")
     shutil.copy(FOLDER / RECIPES[language], tmp_path)
     lines = "".join(f"{case.line()}\n" for case, _ in CASES.values())
     command = prepare(tmp_path)
