@@ -1,0 +1,84 @@
+"""`fiatgate status`: what runs, what waits, and for how long, on one screen that renews itself."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+from deploy.local.waiting import wait_until
+from kit.clock import monotonic_seconds
+from tests.cli.command_line import Fiatgate, run
+
+SETTLE_SECONDS = 30
+ROWS, COLUMNS = 30, 120
+LOOPS = {"relay", "withdrawals-invoices-finished", "webhooks-invoices-finished", "delivery", "retention"}
+GAUGES = {
+    "invoices": {"outbox_unpublished", "outbox_oldest_seconds"},
+    "withdrawals": {"parked"},
+    "webhooks": {"webhooks_due", "oldest_undelivered_seconds", "parked"},
+}
+
+
+def _wait_until_well() -> None:
+    wait_until(
+        lambda: run("status", "--json").exit_code == 0,
+        "everything to be well",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+
+
+def _loops_that_went_round(shown: str) -> set[str]:
+    """Those that are shown with the time since."""
+    return {name for name in LOOPS if re.search(rf"\b{name}\s+\d+(s|min|h|d)\b", shown)}
+
+
+def test_it_shows_what_waits_and_when_each_loop_last_went_round(fiatgate: Fiatgate) -> None:
+    _wait_until_well()
+    services = {each["service"]: each for each in fiatgate("status")}
+    shown = fiatgate.shown("status")
+    for service, names in GAUGES.items():
+        assert {gauge["name"] for gauge in services[service]["gauges"]} >= names
+        assert all(f"{name}=" in shown for name in names)
+    wait_until(
+        lambda: _loops_that_went_round(fiatgate.shown("status")) >= LOOPS,
+        "every loop's age",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+
+
+def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatgate: Fiatgate) -> None:
+    _wait_until_well()
+    terminal, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "cli", "status", "--watch"],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        env=os.environ | {"TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(inside)
+    seen, until = b"", monotonic_seconds() + SETTLE_SECONDS
+    try:
+        while len(set(re.findall(rb"\d\d:\d\d:\d\d UTC", seen))) < 2 and monotonic_seconds() < until:
+            if select.select([terminal], [], [], 1)[0]:
+                seen += os.read(terminal, 65536)
+        watching.send_signal(signal.SIGINT)
+        exit_code = watching.wait(SETTLE_SECONDS)
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(terminal)
+    times = re.findall(rb"\d\d:\d\d:\d\d UTC", seen)
+    assert len(set(times)) >= 2, seen.decode()
+    assert all(name in seen for name in (b"gateway", b"merchants", b"oldest_undelivered_seconds"))
+    assert exit_code == 0
