@@ -19,7 +19,7 @@ from babel import Locale
 from babel.dates import format_date, format_time, format_timedelta
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_currency
+from babel.numbers import format_currency, get_currency_precision
 from markupsafe import Markup, escape
 
 LOCALES: Final = Path(__file__).parent / "locales"
@@ -77,12 +77,14 @@ class Language:
         return self.words.gettext(message) if message else ""
 
     def money(self, amount: str, currency: str) -> Markup:
-        """Digits, with two decimals as everywhere, in the language's form.
+        """Digits, with as many decimals as are paid in that currency, in the language's form.
 
         What is there for the eye alone carries `class="unit"`: copied by hand, an amount is a number that a bank's form
         takes.
         """
-        text = format_currency(Decimal(amount), currency, locale=self.locale, currency_digits=False)
+        value = Decimal(amount)
+        in_its_digits = _in_digits_of(currency, value) == value
+        text = format_currency(value, currency, locale=self.locale, currency_digits=in_its_digits)
         found = _NUMBER.search(text)
         if found is None:
             return Markup("<bdi>{}</bdi>").format(text)
@@ -104,12 +106,23 @@ class Language:
             locale=self.locale,
         )
 
-    def moment(self, at: datetime, now: datetime) -> str:
-        """The time of day in UTC, with the date when it isn't today's."""
+    def moment(self, at: datetime, now: datetime | None = None) -> str:
+        """The time of day in UTC, with the date unless it is today's, of the time `now`."""
         time = f"{format_time(at, 'short', tzinfo=UTC, locale=self.locale)} UTC"
-        if at.astimezone(UTC).date() == now.astimezone(UTC).date():
+        if now is not None and at.astimezone(UTC).date() == now.astimezone(UTC).date():
             return time
         return f"{format_date(at.astimezone(UTC), 'medium', locale=self.locale)}, {time}"
+
+
+def as_paid(amount: str, currency: str) -> str:
+    """A number for a bank's form: with as many decimals as are paid in that currency, and never fewer than it has."""
+    value = _in_digits_of(currency, Decimal(amount))
+    return str(value) if value == Decimal(amount) else amount
+
+
+def _in_digits_of(currency: str, amount: Decimal) -> Decimal:
+    """As CLDR has it: none of the yen, three of the Kuwaiti dinar, two of what it doesn't know."""
+    return amount.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
 
 
 def _unit(text: str) -> str:

@@ -170,8 +170,8 @@ class PageResource:
         note: str = "",
     ) -> None:
         language = language_of(req)
-        asked = Query(req.query_string).text("notice") or ""
-        notice = notice or NOTICES.get(asked.upper(), "")
+        query = Query(req.query_string)
+        notice = notice or NOTICES.get((query.text("notice") or "").upper(), "")
         if notice == view.nothing_to_choose:  # the page says it itself
             notice = ""
         answer_page(
@@ -188,6 +188,7 @@ class PageResource:
             page=self._links.page(_known_form(invoice_id)),
             view=view,
             notice=language.text(notice),
+            stays=query.text("stay") == "yes",
             note=note,
             note_max_characters=NOTE_MAX_CHARACTERS,
             picture_max_bytes=PICTURE_MAX_BYTES,

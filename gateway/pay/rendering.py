@@ -52,7 +52,9 @@ class _InOneLanguage(jinja2.Environment):
         )
         self._language = language
         self.filters.update(theirs=_theirs, titled=_titled)
-        self.globals.update(_=self.sentence, language=language, languages=languages.NAMES)
+        self.globals.update(
+            _=self.sentence, language=language, languages=languages.NAMES, as_paid=languages.as_paid
+        )
 
     def sentence(self, sentence: str, **values: object) -> Markup:
         """The translation, with the values filled in; they are escaped, it may hold HTML such as <strong>."""

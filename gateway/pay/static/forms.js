@@ -1,4 +1,6 @@
 // A second tap sends nothing again, and a picture that is too large is told of before it travels.
+const AGAIN_MILLISECONDS = 15000; // by then somebody has stopped the browser, and may try once more
+
 export function startForms(root) {
   for (const form of root.querySelectorAll("form")) {
     form.addEventListener("submit", (event) => {
@@ -7,7 +9,12 @@ export function startForms(root) {
         return;
       }
       form.dataset.sent = "yes";
-      for (const button of form.querySelectorAll("button")) button.setAttribute("aria-busy", "true");
+      const buttons = form.querySelectorAll("button");
+      for (const button of buttons) button.setAttribute("aria-busy", "true");
+      setTimeout(() => {
+        delete form.dataset.sent;
+        for (const button of buttons) button.removeAttribute("aria-busy");
+      }, AGAIN_MILLISECONDS);
     });
   }
   for (const input of root.querySelectorAll("input[data-most-bytes]")) {

@@ -1,11 +1,15 @@
-// Times of day where the customer is: the server knows UTC only.
+// Times of day where the customer is: the server knows UTC only. A receipt's are whole: with the date, and the zone.
 export function localTimes(root) {
-  const language = document.documentElement.lang;
+  const { lang } = document.documentElement;
+  const language = navigator.languages.find((each) => each.split("-")[0] === lang) ?? lang; // with its region
   const today = new Date().toDateString();
   for (const place of root.querySelectorAll("time[datetime]")) {
     const at = new Date(place.dateTime);
-    const date = at.toDateString() === today && !place.hasAttribute("data-date") ? undefined : "medium";
-    place.textContent = new Intl.DateTimeFormat(language, { dateStyle: date, timeStyle: "short" }).format(at);
+    const whole = place.hasAttribute("data-whole");
+    const line = place.parentElement;
+    line.style.minHeight = `${line.offsetHeight}px`; // what stands below stays where it is
+    const dateStyle = whole || at.toDateString() !== today ? "medium" : undefined;
+    place.textContent = new Intl.DateTimeFormat(language, { dateStyle, timeStyle: whole ? "long" : "short" }).format(at);
   }
   for (const button of root.querySelectorAll("[data-print]")) button.hidden = false;
 }

@@ -69,6 +69,7 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         brand=None,
         view=view_of(checkout, LINKS),
         notice=notice,
+        stays=False,
         note="",
         note_max_characters=2000,
         picture_max_bytes=PICTURE_MAX_BYTES,

@@ -12,7 +12,7 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.pay import languages
-from gateway.pay.languages import DEFAULT, NAMES, Language, best_of, language
+from gateway.pay.languages import DEFAULT, NAMES, Language, as_paid, best_of, language
 from gateway.pay.view import NOTICES
 from tests.gateway.desk import Shop
 from tests.gateway.pay.states import ALL_STATES, shown
@@ -189,7 +189,9 @@ def plain(text: str) -> str:
         ("hi", "1250000.00", "INR", "₹12,50,000.00"),
         ("ar", "1250.00", "AED", "1,250.00 د.إ."),
         ("kk", "1250.00", "KZT", "1 250,00 ₸"),
-        ("zh", "1000.00", "JPY", "JP¥1,000.00"),
+        ("zh", "1000.00", "JPY", "JP¥1,000"),
+        ("en", "12.50", "KRW", "₩12.50"),
+        ("en", "12.50", "KWD", "KWD 12.500"),
         ("ru", "999.99", "XAB", "999,99 XAB"),
     ],
 )
@@ -203,9 +205,24 @@ def test_an_amount_that_is_copied_by_hand_is_a_number() -> None:
     assert plain(re.sub(r'<span class="unit">[^<]*</span>', "", marked)) == "1250000,00"
 
 
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        ("15300.00", "JPY", "15300"),
+        ("15300.50", "JPY", "15300.50"),
+        ("1537.50", "EUR", "1537.50"),
+        ("2.50", "KWD", "2.500"),
+        ("10.00", "XAB", "10.00"),
+    ],
+)
+def test_an_amount_is_copied_as_a_bank_takes_it(amount: str, currency: str, text: str) -> None:
+    assert as_paid(amount, currency) == text
+
+
 def test_times_have_a_date_when_it_is_not_today() -> None:
     assert language("de").moment(NOW + timedelta(minutes=5), NOW) == "23:55 UTC"
     assert language("de").moment(NOW + timedelta(minutes=15), NOW) == "16.01.2026, 00:05 UTC"
+    assert language("de").moment(NOW) == "15.01.2026, 23:50 UTC"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
@@ -160,7 +161,7 @@ def test_a_desktop_shows_the_code_at_once(open_page: Open, desk: Desk, shop: Sho
         expect(page.get_by_alt_text("QR code of the account")).to_be_visible(visible=shown)
 
 
-def test_times_are_the_customers_own(open_page: Open, shop: Shop) -> None:
+def test_times_are_the_customers_own(open_page: Open, desk: Desk, shop: Shop, method: str) -> None:
     page = open_page(timezone_id="Asia/Almaty", locale="de-DE")
     page.goto(shop.create()["payment_link"])
     shown = page.locator("time").first
@@ -170,6 +171,11 @@ def test_times_are_the_customers_own(open_page: Open, shop: Shop) -> None:
         shown.get_attribute("datetime"),
     )
     expect(shown).to_contain_text(moment)
+    receipt = shop.create()
+    desk.confirm(receipt["invoice_id"], method)
+    page = open_page(timezone_id="Asia/Almaty", locale="en-GB")
+    page.goto(receipt["payment_link"])
+    expect(page.locator(".receipt time")).to_have_text(re.compile(r"^\d+ \w+ \d{4}, \d\d:\d\d:\d\d GMT\+5$"))
 
 
 def test_the_customer_may_stay_with_the_receipt(page: Page, desk: Desk, shop: Shop, method: str) -> None:
@@ -282,6 +288,52 @@ def test_the_page_does_not_wait_for_its_scripts(page: Page, shop: Shop) -> None:
     assert held
     for route in held:
         route.fulfill(body="", content_type="text/javascript")
+
+
+STILL = """async () => {
+    let shifted = 0;
+    const seen = new PerformanceObserver((list) => list.getEntries().forEach((each) => shifted += each.value));
+    seen.observe({ type: "layout-shift", buffered: true });
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    return shifted;
+}"""
+
+
+def test_nothing_moves_when_the_scripts_arrive(open_page: Open, desk: Desk, shop: Shop, method: str) -> None:
+    """They come after the first paint, and by then a finger may be on its way to a button."""
+    choosing, paying, waiting, done = (shop.create() for _ in range(4))
+    desk.choose(paying["invoice_id"], method)
+    desk.mark_paid(waiting["invoice_id"], method)
+    desk.confirm(done["invoice_id"], method)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    for width, language in ((320, "de"), (390, "en"), (1280, "ru")):
+        page = open_page(viewport={"width": width, "height": 800}, locale=language)
+        page.route("**/page.js", hold)
+        for invoice in (choosing, paying, waiting, done):
+            with page.expect_request("**/page.js"):
+                page.goto(invoice["payment_link"], wait_until="commit")
+            page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
+            held.pop().continue_()
+            expect(page.locator("html")).to_have_class("scripted")
+            assert page.evaluate(STILL) < 0.02, f"{page.title()} at {width}"
+
+
+def test_a_step_that_was_stopped_on_its_way_can_be_taken_again(page: Page, shop: Shop) -> None:
+    """A second tap at once is one too many; a while after, somebody has stopped the browser."""
+    page.clock.install()
+    invoice = shop.create()
+    page.goto(invoice["payment_link"])
+    page.evaluate("document.addEventListener('submit', (event) => event.preventDefault(), { once: true })")
+    press(page, "Card to card")
+    press(page, "Card to card")
+    heading(page, "Choose how to pay")
+    page.clock.run_for(16_000)
+    press(page, "Card to card")
+    heading(page, "Pay with Card to card")
 
 
 def test_the_way_back_leads_to_the_state_as_it_is(page: Page, shop: Shop) -> None:

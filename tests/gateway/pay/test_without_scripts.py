@@ -5,6 +5,7 @@ Screenshots of each state go to tests/screenshots, which git ignores.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_the_customer_is_sent_back_to_the_shop(page: Page, desk: Desk, shop: Sho
     page.goto(invoice["payment_link"])
     heading(page, "Payment canceled")
     page.wait_for_url(elsewhere, timeout=15_000)
+
+
+def test_the_customer_may_stay(page: Page, desk: Desk, shop: Shop, method: str) -> None:
+    """Who reads slowly, or wants to print the receipt, has all the time."""
+    invoice = shop.create()
+    desk.confirm(invoice["invoice_id"], method)
+    page.goto(invoice["payment_link"])
+    follow(page, "Stay here")
+    expect(page.get_by_role("link", name="Stay here")).to_have_count(0)
+    assert 'http-equiv="refresh"' not in page.content()
+    expect(page.get_by_role("link", name="Return to Lamp shop")).to_be_visible()
+    expect(page.locator(".receipt time")).to_have_text(re.compile(r"^\w+ \d+, \d{4}, .* UTC$"))
 
 
 def test_a_customer_chooses_another_method(page: Page, desk: Desk, shop: Shop) -> None:
