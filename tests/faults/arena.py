@@ -83,7 +83,7 @@ class Arena:
         if fault.kind is Kind.KILL:
             self._kill(fault.target)
         elif fault.kind is Kind.PAUSE:
-            with self._paused(fault.target):
+            with self.paused(fault.target):
                 threading.Event().wait(fault.seconds)
         elif fault.kind is Kind.CUT:
             self._proxies.cut(fault.target)
@@ -127,7 +127,8 @@ class Arena:
             processes[0].kill()
 
     @contextmanager
-    def _paused(self, target: str) -> Iterator[None]:
+    def paused(self, target: str) -> Iterator[None]:
+        """Inside the block it is stopped as by SIGSTOP."""
         with suppress(psutil.NoSuchProcess):
             processes = self._processes(target)
             try:
