@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Final, NamedTuple
 
+import falcon
 import falcon.asgi
 from prometheus_client import Counter, Histogram
 
@@ -28,6 +29,10 @@ NOT_HTTP: Final = "not_http"
 """As routes: an address nobody answers at, and what could not be read as a request. Neither path nor method of those
 is told: whoever sends them could make as many series as they like.
 """
+OTHER_METHOD: Final = "other"
+"""One that HTTP doesn't have, for the same reason."""
+
+_METHODS: Final = frozenset(falcon.HTTP_METHODS)
 
 
 class Routes:
@@ -53,6 +58,8 @@ def _series(route: str, method: str, status: int, code: str) -> _Series:
 
 def count(method: str, exchange: Exchange, *, seconds: float) -> None:
     """One request that was answered."""
+    if method not in _METHODS:
+        method = OTHER_METHOD
     series = _series(exchange.route, method if exchange.route else "", exchange.status, exchange.code)
     series.answered.inc()
     series.seconds.observe(seconds)

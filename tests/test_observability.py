@@ -75,10 +75,12 @@ def selectors(query: str) -> list[promql_parser.VectorSelector]:
 
 @dataclass(frozen=True)
 class Scrape:
-    """Of all processes: sample name -> its label names (empty while it has no series), and the families."""
+    """Of all processes: sample name -> its label names (empty while it has no series), and what each of our families
+    says it means.
+    """
 
     labels: Mapping[str, set[str]]
-    families: set[str]
+    meanings: Mapping[str, str]
     values: Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
     def total(self, name: str, **labels: str) -> float:
@@ -97,18 +99,19 @@ SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
 def scraped(stack: Stack) -> Scrape:
     labels: dict[str, set[str]] = {}
     values: dict[tuple[str, frozenset[tuple[str, str]]], float] = defaultdict(lambda: 0)
-    families = set()
+    meanings = {}
     for addresses in stack.home.running_stack()["metrics"].values():
         for address in addresses:
             text = requests.get(f"http://{address}/metrics", timeout=10).text
             for family in text_string_to_metric_families(text):
-                families.add(family.name)
+                if family.name.startswith("fiatgate_"):
+                    meanings[family.name] = family.documentation
                 for suffix in SUFFIXES[family.type]:
                     labels.setdefault(family.name + suffix, set())
                 for sample in family.samples:
                     labels[sample.name] |= sample.labels.keys()
                     values[sample.name, frozenset(sample.labels.items())] += sample.value
-    return Scrape(labels, families, values)
+    return Scrape(labels, meanings, values)
 
 
 def test_every_process_answers_scrapes(stack: Stack) -> None:
@@ -142,6 +145,14 @@ def test_requests_are_counted_by_route_and_code_and_calls_by_reason(stack: Stack
     assert grew("fiatgate_http_requests_total", route="not_http", status="400") == 1
     authenticate = "/fiatgate.merchants.v1.MerchantsService/Authenticate"
     assert grew("fiatgate_rpc_calls_total", method=authenticate, reason="API_KEY_INVALID") == 1
+
+
+def test_a_client_can_not_make_series(stack: Stack) -> None:
+    """Every value of a label is one of ours: neither a path nor a method that somebody made up."""
+    for path in ("/healthz", "/api/v1/invoices", "/pay/nobody-s", "/made/up"):
+        stack.request("BREW", path, api_key="fg_nobody")
+    told = {value for _, labels in scraped(stack).values for name, value in labels if name == "method"}
+    assert not {each for each in told if "BREW" in each}
 
 
 def test_a_purchase_is_seen_on_its_whole_way(stack: Stack) -> None:
@@ -209,7 +220,7 @@ def test_a_query_names_its_metrics() -> None:
 
 
 def test_every_metric_is_explained(stack: Stack) -> None:
-    ours = {each for each in scraped(stack).families if each.startswith("fiatgate_")}
+    ours = scraped(stack).meanings
     assert len(ours) > 25
     unknown = {
         each
@@ -217,6 +228,13 @@ def test_every_metric_is_explained(stack: Stack) -> None:
         if f"`{each}`" not in OPERATIONS and f"`{each[len('fiatgate_') :]}`" not in OPERATIONS
     }
     assert not unknown, "in no table of docs/operations.md"
+
+
+def test_every_metric_says_what_it_is(stack: Stack) -> None:
+    """In a scrape itself, where whoever meets a name for the first time reads it."""
+    meanings = scraped(stack).meanings
+    assert len(meanings) > 25
+    assert not {name for name, meaning in meanings.items() if len(meaning) < 10 or name in meaning}
 
 
 @pytest.mark.parametrize("name", alerts())
@@ -230,6 +248,14 @@ def test_an_alert_tells_how_bad_it_is_and_what_to_do(name: str) -> None:
 def test_every_alert_has_its_paragraph_and_every_paragraph_its_alert() -> None:
     sections = re.findall(r"^### (Fiatgate\w+)\n\n(.+)", OPERATIONS, re.MULTILINE)
     assert [name for name, _ in sections] and {name for name, _ in sections} == set(alerts())
+
+
+def test_every_panel_has_a_title_a_unit_and_says_where_its_figures_come_from() -> None:
+    for panel in panels():
+        assert panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        for what in (panel, *panel["targets"]):
+            assert what["datasource"] == {"type": "prometheus", "uid": "${datasource}"}, panel["title"]
 
 
 def test_the_dashboard_has_no_panel_over_another() -> None:

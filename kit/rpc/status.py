@@ -35,7 +35,11 @@ class Gauge:
 
     name: str
     value: float
-    unit: Literal["count", "seconds"] = "count"
+    meaning: str
+
+    @property
+    def unit(self) -> Literal["count", "seconds"]:
+        return "seconds" if self.name.endswith("_seconds") else "count"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +132,7 @@ class StatusCollector(Collector):
         pool = process.pool()
         yield self._family("db_pool_connections", "Database connections of this process", pool, label="state")
         for gauge in self._numbers() if database_up else ():
-            yield self._family(gauge.name, f"{gauge.name} of `fiatgate status`", {"": gauge.value})
+            yield self._family(gauge.name, gauge.meaning, {"": gauge.value})
 
     def _family(self, name: str, meaning: str, values: Mapping[str, float], *, label: str = "") -> Metric:
         """One series per value of `label`; without a label the one value stands under ""."""

@@ -35,6 +35,14 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     in_force = [each.rates.in_force(now, max_age) for each in rated if each.currency.enabled]
     fresh = sum(rate is not None and rate.is_fresh(now, max_age) for rate in in_force)
     return (
-        Gauge("rates_held", sum(each.held is not None for each in rated)),
-        Gauge("currencies_without_fresh_rate", len(in_force) - fresh),
+        Gauge(
+            "rates_held",
+            sum(each.held is not None for each in rated),
+            "Rates that moved too far and wait for somebody to accept them",
+        ),
+        Gauge(
+            "currencies_without_fresh_rate",
+            len(in_force) - fresh,
+            "Enabled currencies that can't be paid with for want of a fresh rate",
+        ),
     )

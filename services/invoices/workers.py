@@ -49,14 +49,26 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         deals = store.open_deals(connection, now)
         open_cases = store.open_case_count(connection)
     return [
-        Gauge("outbox_unpublished", waiting),
-        Gauge("outbox_oldest_seconds", oldest_seconds, "seconds"),
-        Gauge("deals_pending", deals.pending),
-        Gauge("deals_awaiting_confirmation", deals.awaiting_confirmation),
-        Gauge("deals_in_appeal", deals.appeal),
-        Gauge("oldest_confirmation_seconds", deals.oldest_confirmation.total_seconds(), "seconds"),
-        Gauge("oldest_appeal_seconds", deals.oldest_appeal.total_seconds(), "seconds"),
-        Gauge("cases_open", open_cases),
+        Gauge("outbox_unpublished", waiting, "Facts that wait to be announced"),
+        Gauge("outbox_oldest_seconds", oldest_seconds, "How long the oldest fact has waited to be announced"),
+        Gauge("deals_pending", deals.pending, "Open deals"),
+        Gauge(
+            "deals_awaiting_confirmation",
+            deals.awaiting_confirmation,
+            "Open deals that are marked paid and wait for the operator",
+        ),
+        Gauge("deals_in_appeal", deals.appeal, "Deals in appeal, which the operator has to decide"),
+        Gauge(
+            "oldest_confirmation_seconds",
+            deals.oldest_confirmation.total_seconds(),
+            "How long the oldest deal that is marked paid has waited for the operator",
+        ),
+        Gauge(
+            "oldest_appeal_seconds",
+            deals.oldest_appeal.total_seconds(),
+            "How long the oldest deal in appeal has waited for the operator",
+        ),
+        Gauge("cases_open", open_cases, "Cases of money that came for an invoice that was over"),
     ]
 
 

@@ -91,9 +91,17 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     """What `fiatgate status` shows of the queue."""
     backlog = operations.backlog(deps)
     return [
-        Gauge("webhooks_due", backlog.due),
-        Gauge("oldest_due_seconds", backlog.oldest_due.total_seconds(), "seconds"),
-        Gauge("oldest_undelivered_seconds", backlog.oldest_undelivered.total_seconds(), "seconds"),
-        Gauge("inflight", backlog.in_flight),
-        Gauge("parked", backlog.parked),
+        Gauge("webhooks_due", backlog.due, "Webhooks of which an attempt is due"),
+        Gauge(
+            "oldest_due_seconds",
+            backlog.oldest_due.total_seconds(),
+            "How long the attempt that has waited longest has been due",
+        ),
+        Gauge(
+            "oldest_undelivered_seconds",
+            backlog.oldest_undelivered.total_seconds(),
+            "Age of the oldest webhook that is still to be delivered",
+        ),
+        Gauge("inflight", backlog.in_flight, "Attempts to deliver a webhook that are under way"),
+        Gauge("parked", backlog.parked, "Events that could not take effect and were set aside"),
     ]

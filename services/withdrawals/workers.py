@@ -83,7 +83,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     """What `fiatgate status` shows of what waits for people."""
     backlog = operations.backlog(deps)
     return [
-        Gauge("withdrawals_pending", backlog.pending),
-        Gauge("withdrawals_processing", backlog.processing),
-        Gauge("parked", backlog.parked),
+        Gauge("withdrawals_pending", backlog.pending, "Withdrawals that nobody has begun to send"),
+        Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),
+        Gauge("parked", backlog.parked, "Events that could not take effect and were set aside"),
     ]

@@ -83,7 +83,7 @@ def companions(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    return [Gauge("sleeping", len(deps.sleeping))]
+    return [Gauge("sleeping", len(deps.sleeping), "Calls that sleep")]
 
 
 SERVICE = process.Service(

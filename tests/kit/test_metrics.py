@@ -101,7 +101,7 @@ def told(**different: Any) -> dict[str, float]:
         "workers": [],
         "database": lambda: None,
         "nats": lambda: True,
-        "gauges": lambda: [status.Gauge("parked", 3)],
+        "gauges": lambda: [status.Gauge("parked", 3, "Events that were set aside")],
         "pool": lambda: {"in_use": 2},
     }
     collector = status.StatusCollector(status.Process(**(well | different)))

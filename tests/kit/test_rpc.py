@@ -548,7 +548,7 @@ def test_the_status_tells_everything() -> None:
     answer = _status_of(
         workers=[loop, _health("expiry", healthy=False, detail="stuck")],
         nats=lambda: False,
-        gauges=lambda: [status.Gauge("parked", 3), status.Gauge("oldest_due_seconds", 1.5, "seconds")],
+        gauges=lambda: [status.Gauge("parked", 3, "Events"), status.Gauge("oldest_due_seconds", 1.5, "Age")],
     )
 
     assert (answer.service, answer.version) == ("orders", "1.2")
