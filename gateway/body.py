@@ -32,8 +32,10 @@ WHOLE_DIGITS_MAX: Final = 30
 DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to see that there are too many
 
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
-# No URL holds these raw; browsers and libraries disagree on what to do with them.
-_NEVER_IN_A_URL: Final = re.compile(r'[\x00-\x20\x7f<>"\\]').search
+# No URL holds these raw: what libraries disagree about, spaces and controls of any script, and the marks that turn the
+# direction of what is read.
+_NOT_IN_A_URL: Final = r"""\s\x00-\x20\x7f-\xa0<>"\\\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"""
+_NEVER_IN_A_URL: Final = re.compile(f"[{_NOT_IN_A_URL}]").search
 
 _NUMBER: Final = object()
 
@@ -168,7 +170,10 @@ def _addressable(text: str) -> str:
 _WITHOUT_NUL: Final = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
 _NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
 _URL_FORM: Final = Field(
-    json_schema_extra={"format": "uri", "pattern": r"""^https?://[^\s@/?#<>"\\]+([/?#][^\s<>"\\]*)?$"""}
+    json_schema_extra={
+        "format": "iri",
+        "pattern": f"^https?://[^@/?#{_NOT_IN_A_URL}]+([/?#][^{_NOT_IN_A_URL}]*)?$",
+    }
 )
 
 Text128 = Annotated[

@@ -43,6 +43,7 @@ def _later(message: str) -> Problem:
     return Problem(503, message, retry_after_seconds=RETRY_SECONDS)
 
 
+_WAITING: Final[Mapping[str, Convert]] = {"invoice_id": str, "payment_link": str}
 _EXISTING: Final[Mapping[str, Convert]] = {"invoice_id": str, "status": str, "payment_link": str}
 _STATE: Final[Mapping[str, Convert]] = {"status": str, "sub_status": str, "substatus": str}
 
@@ -58,7 +59,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "MERCHANT_NOT_ACTIVE": Problem(403, "The merchant account is not yet activated"),
     # -- create-invoice
     "DUPLICATE_EXTERNAL_ID": Problem(409, "An invoice with this external_id exists", _EXISTING),
-    "PENDING_INVOICE_EXISTS": Problem(409, "The customer already has a pending invoice", _EXISTING),
+    "PENDING_INVOICE_EXISTS": Problem(409, "The customer already has a pending invoice", _WAITING),
     "CUSTOMER_RATE_LIMIT": Problem(
         403,
         "Too many unpaid invoices for this customer",

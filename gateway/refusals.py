@@ -99,7 +99,7 @@ class Refusals:
         field = refused.metadata.get("field", "")
         if req.is_customers:
             self._answer(req, resp, refused)
-        elif refused.metadata.get("shape") == "query" or req.method == "GET":
+        elif refused.metadata.get("shape") == "query" or (field and req.method == "GET"):
             await self.on_invalid_fields(req, resp, InvalidFields(FieldFault(field, refused.message)), {})
         else:
             loc = ("body", field) if field else ("body",)

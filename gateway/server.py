@@ -29,6 +29,8 @@ GRACEFUL_SECONDS: Final = 75
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
+# How long a connection whose other half is closed waits for a next request: what was sent is read by then.
+NOTHING_MORE_COMES_SECONDS: Final = 0.001
 # Between two looks for the services.
 LOOK_EVERY_SECONDS: Final = 0.25
 
@@ -43,6 +45,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     is noticed.
     """
 
+    _answered: Any = None  # the body receiver of the request whose answer has begun
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.worker.connections.add(self)
         super().connection_made(transport)
@@ -52,6 +56,21 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.worker.connections.discard(self)
+
+    def eof_received(self) -> bool:
+        """A client may end what it sends and still wait for the answer, as `nc -N` does: it gets that, then the end.
+
+        Who leaves in the middle of a request, or of an answer (a page that follows its payment), has gone.
+        """
+        receiver = self._body_receiver
+        waits = receiver is not None and receiver._complete and receiver is not self._answered
+        if waits:
+            self._keepalive = NOTHING_MORE_COMES_SECONDS
+        return waits
+
+    def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
+        self._answered = self._body_receiver
+        super()._send_response_start(*args, **kwargs)
 
     def close_if_idle(self) -> None:
         """Hang up on a client that keeps its connection for a next request, as its timeout would."""

@@ -1,6 +1,7 @@
 """SPEC endpoints 8 and 9: list and get withdrawals."""
 
 from typing import Any, Final
+from urllib.parse import unquote
 
 import falcon
 import falcon.asgi
@@ -32,7 +33,7 @@ class WithdrawalResource:
         self._withdrawals = deps.withdrawals
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, withdraw_uuid: str) -> None:
-        known_form = parse_id(withdraw_uuid)
+        known_form = parse_id(unquote(withdraw_uuid))
         if known_form is None:
             raise not_found("WITHDRAWAL_NOT_FOUND", "Withdrawal not found")
         answer = await self._withdrawals.GetWithdrawal(

@@ -189,7 +189,7 @@ WEBHOOK_ATTEMPT: Final = record(
             }
         ),
         "response_body": nullable(text("The beginning of the body you answered.", "ok")),
-        "error_message": nullable(text("Why it failed, when nothing came.", ""), example=None),
+        "error_message": nullable(text("Why it failed; null when it did not.", ""), example=None),
         "duration_ms": nullable(whole("How long it took, milliseconds.", 48, minimum=0)),
         "created_at": nullable(moment("When it began.", _FINISHED_AT)),
     },

@@ -23,7 +23,8 @@ def moment(description: str, example: str) -> Json:
 
 
 def url(description: str, example: str) -> Json:
-    return text(description, example, format="uri")
+    """As it was given: in any script."""
+    return text(description, example, format="iri")
 
 
 def fiat(description: str, example: str) -> Json:

@@ -285,6 +285,9 @@ def test_null_is_absent(shop: Shop, name: str) -> None:
         "https://shop.example\\@evil.example/",
         'https://shop.example/"><script>',
         " https://shop.example/",
+        "https://shop.example/\u2028",
+        "https://shop.example/\u00a0",
+        "https://shop.example/\u202emoc.elpmaxe",
         "https://shop.example/" + "a" * 2048,
     ],
     ids=lambda url: url[:32],
@@ -297,6 +300,11 @@ def test_a_url_of_the_wrong_form_is_refused(shop: Shop, name: str, url: str) -> 
 def test_a_url_may_have_2048_characters(shop: Shop) -> None:
     url = "https://shop.example/".ljust(2048, "a")
     assert shop.create(callback_url=url, success_url=url, fail_url=url)["callback_url"] == url
+
+
+def test_a_url_may_be_in_any_script(shop: Shop) -> None:
+    url = "https://пример.example/سپاس\u200cگزار?für=日本"
+    assert shop.create(success_url=url)["success_url"] == url
 
 
 # -- large bodies
@@ -407,7 +415,16 @@ def test_spaces_around_the_key_are_not_part_of_it(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/nowhere", "/api/v1", "/api/v2/invoices", "/api/v1/invoices/a/b", "/api/v1//invoices", "/%2e%2e/"],
+    [
+        "/nowhere",
+        "/api/v1",
+        "/api/v2/invoices",
+        "/api/v1/invoices/a/b",
+        "/api/v1//invoices",
+        "//api/v1/invoices",
+        "///api/v1/openapi.json",
+        "/%2e%2e/",
+    ],
 )
 def test_an_unknown_address_is_told_in_the_envelope(shop: Shop, path: str) -> None:
     response = shop.get(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -135,6 +137,14 @@ def test_a_withdrawal_is_read_by_its_id(rich: Shop) -> None:
         assert datetime.fromisoformat(listed[name]).utcoffset() is not None
     again = rich.get(f"/api/v1/withdrawals/{listed['withdraw_uuid'].upper()}/")
     assert again.json()["data"] == listed
+
+
+def test_a_withdrawal_is_found_by_its_id_percent_encoded(rich: Shop) -> None:
+    """With urllib, for requests takes such an encoding off again."""
+    id = rich.get("/api/v1/withdrawals").json()["data"][0]["withdraw_uuid"]
+    url = f"{rich.url}/api/v1/withdrawals/{id.replace('-', '%2D')}"
+    with urlopen(Request(url, headers={"X-Api-Key": rich.api_key}), timeout=5) as response:
+        assert json.load(response)["data"]["withdraw_uuid"] == id
 
 
 def test_anothers_withdrawal_is_not_found(rich: Shop, shop: Shop) -> None:

@@ -131,6 +131,19 @@ def test_every_example_of_an_error_is_what_its_schema_says() -> None:
         assert not list(validator(schema).iter_errors(example["value"])), name
 
 
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [
+        ("DuplicateExternalId", ["invoice_id", "status", "payment_link"]),
+        ("PendingInvoiceExists", ["invoice_id", "payment_link"]),
+    ],
+)
+def test_an_example_has_the_details_that_are_answered(code: str, details: list[str]) -> None:
+    """As test_error_codes finds them in answers."""
+    example = documented()["components"]["examples"][code]["value"]
+    assert list(example["error"]["details"]) == details
+
+
 @pytest.mark.parametrize("name", [*answers.COMPONENTS, "CreateInvoice"])
 def test_the_example_of_an_object_is_valid(name: str) -> None:
     schemas = documented()["components"]["schemas"]
@@ -181,6 +194,9 @@ GOOD_BODY = {"amount": "1", "currency_code": "EUR", "customer_id": "c", "externa
         ({"success_url": "ftp://shop.example/"}, False),
         ({"success_url": "https://user:password@shop.example/"}, False),
         ({"success_url": "https://shop.example/a b"}, False),
+        ({"success_url": "https://пример.example/ü?q=日本"}, True),
+        ({"success_url": "https://shop.example/\u2028"}, False),
+        ({"success_url": "https://shop.example/\u202e"}, False),
         ({"success_url": "https://"}, False),
         ({"success_url": "/thanks"}, False),
         ({"success_url": "https://shop.example/" + "a" * 2048}, False),

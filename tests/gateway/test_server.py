@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,16 +15,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import falcon.asgi
 import pytest
 import requests
+from falcon.testing import create_scope
 
 from gateway import edge
 from gateway.config import GatewaySettings
 from gateway.edge import Edge
-from gateway.exchange import SCOPE_KEY
+from gateway.exchange import SCOPE_KEY, Exchange, Request
+from gateway.links import Links
+from gateway.refusals import Refusals
 from gateway.server import FIRST_HEAD_SECONDS, options
 from kit.clock import monotonic_seconds
-from kit.errors import Refused
+from kit.errors import Refused, invalid
 from tests.gateway.desk import Shop, code_of
 from tests.gateway.process import NOWHERE, ROOT, gateway_process
 from tests.support.stack import Stack
@@ -126,6 +131,40 @@ def test_the_absolute_form_is_understood(stack: Stack, shop: Shop) -> None:
     assert status == 200
 
 
+def closing_after(stack: Stack, request: bytes) -> bytes:
+    """What comes to a client that ends its own half of the connection behind the request, until the other half ends."""
+    place = urlsplit(stack.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=5) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_a_client_that_sends_no_more_gets_its_answers_all_the_same(stack: Stack, shop: Shop) -> None:
+    order = shop.body()
+    body = json.dumps(order).encode()
+    head = f"POST /api/v1/create-invoice HTTP/1.1\r\nHost: x\r\nX-Api-Key: {shop.api_key}\r\n"
+    create = f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    read = f"GET /api/v1/invoices/{order['external_id']} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {shop.api_key}\r\n\r\n"
+    answered = closing_after(stack, create + read.encode())
+    assert re.findall(rb"HTTP/1.1 (\d+)", answered) == [b"201", b"200"]
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_request_is_gone(stack: Stack) -> None:
+    assert closing_after(stack, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{") == b""
+
+
+def test_a_closed_page_ends_its_stream(stack: Stack, shop: Shop) -> None:
+    place = urlsplit(stack.url)
+    path = f"/pay/{shop.create()['invoice_id']}/events"
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=5) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+        assert b" 200 " in connection.recv(65536)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):  # TimeoutError if it went on
+            pass
+
+
 # -- the edge, without a server: a client's time is not the test's
 
 
@@ -174,6 +213,22 @@ def test_a_body_that_never_arrives_is_told_so(monkeypatch: pytest.MonkeyPatch) -
     refused = asyncio.run(_served(pieces, [(b"content-length", b"10")]))
     assert refused is not None
     assert refused.reason == "VALIDATION_ERROR"
+
+
+def test_a_body_that_never_arrives_is_no_bad_query_value() -> None:
+    """Also where none is asked for: the shape of bad query values is one that most endpoints don't document."""
+
+    async def answered() -> falcon.asgi.Response:
+        exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event())
+        scope = create_scope(path="/api/v1/currencies") | {SCOPE_KEY: exchange}
+        request, response = Request(scope, _then_silence([])), falcon.asgi.Response()
+        refused = invalid("VALIDATION_ERROR", "the body did not arrive within 10 seconds")
+        await Refusals(Links("https://pay.example")).on_refused(request, response, refused, {})
+        return response
+
+    response = asyncio.run(answered())
+    assert response.status_code == 400
+    assert json.loads(response.data or b"")["error"]["details"][0]["loc"] == ["body"]
 
 
 def test_a_client_that_hangs_up_costs_nothing_more() -> None:
