@@ -27,6 +27,7 @@ import uvloop
 from aiohttp import web
 
 from benchmarks.bench_api import running_stack
+from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, below, show
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
@@ -98,7 +99,19 @@ class Buyer:
         return name
 
 
-async def _measure(stack: Stack, per_second: int, seconds: int) -> tuple[dict[str, datetime], int]:
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Webhooks by external id, those of the warm-up left out; how many came twice; and processor time by program of
+    one purchase, milliseconds.
+    """
+
+    arrived_at: dict[str, datetime]
+    doubled: int
+    took_ms: dict[str, float]
+
+
+async def _measure(stack: Stack, per_second: int, seconds: int) -> Seen:
+    before = processor_seconds(stack)
     shop = Shop()
     app = web.Application()
     app.router.add_post("/hook", shop.hook)
@@ -122,7 +135,12 @@ async def _measure(stack: Stack, per_second: int, seconds: int) -> tuple[dict[st
             await shop.has_seen(set(bought))
     finally:
         await runner.cleanup()
-    return {name: shop.arrived_at[name] for name in bought[per_second * WARM_UP_SECONDS :]}, shop.doubled
+    after = processor_seconds(stack)
+    return Seen(
+        arrived_at={name: shop.arrived_at[name] for name in bought[per_second * WARM_UP_SECONDS :]},
+        doubled=shop.doubled,
+        took_ms={name: 1000 * (after[name] - before[name]) / len(bought) for name in after},
+    )
 
 
 def _let_commits_be_timed(stack: Stack) -> None:
@@ -157,15 +175,17 @@ def _commit_times(stack: Stack) -> dict[str, datetime]:
 def measure(per_second: int, seconds: int) -> list[Row]:
     with running_stack() as stack:
         _let_commits_be_timed(stack)
-        arrived_at, doubled = uvloop.run(_measure(stack, per_second, seconds + WARM_UP_SECONDS))
+        seen = uvloop.run(_measure(stack, per_second, seconds + WARM_UP_SECONDS))
         committed_at = _commit_times(stack)
-    took = [1000 * (at - committed_at[name]).total_seconds() for name, at in arrived_at.items()]
+    took = [1000 * (at - committed_at[name]).total_seconds() for name, at in seen.arrived_at.items()]
     centiles = statistics.quantiles(took, n=100)
     what = f"commit to request at {per_second} invoices/s"
     return [
         below(f"{what}, p50", centiles[49], MOST_P50_MS, "ms"),
         below(f"{what}, p99", centiles[98], MOST_P99_MS, "ms"),
-        Row("webhooks, received twice", f"{len(took):,}, {doubled}"),
+        Row("webhooks, received twice", f"{len(took):,}, {seen.doubled}"),
+        Row("processor time of one purchase, all", f"{sum(seen.took_ms.values()):.1f} ms"),
+        *(Row(f"  {name}", f"{took_ms:.1f} ms") for name, took_ms in sorted(seen.took_ms.items())),
         Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),
     ]
 

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-import psutil
 import uvloop
 from aiohttp import web
 
 from benchmarks.bench_api import Load, one_round, orders, running_stack
+from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, show
 from deploy.local.ports import free_ports
 from tests.support.stack import Stack
@@ -43,10 +43,7 @@ class Measured:
         self.cpu_us.append(1_000_000 * (self._cpu_seconds() - before) / per_round)
 
     def _cpu_seconds(self) -> float:
-        programs = self.stack.programs()
-        tops = [psutil.Process(programs[name].process_id) for name in PROGRAMS]
-        times = [each.cpu_times() for top in tops for each in (top, *top.children(recursive=True))]
-        return sum(each.user + each.system for each in times)
+        return sum(processor_seconds(self.stack, PROGRAMS).values())
 
 
 def measure(per_round: int, rounds: int) -> list[Row]:
