@@ -70,6 +70,19 @@ def selectors(query: str) -> list[promql_parser.VectorSelector]:
     return found
 
 
+def groupings(query: str) -> list[tuple[set[str], list[promql_parser.VectorSelector]]]:
+    """The labels of each `by (…)`, with the metrics below it."""
+    found: list[tuple[set[str], list[promql_parser.VectorSelector]]] = []
+
+    def visit(node: promql_parser.Expr) -> None:
+        if isinstance(node, promql_parser.AggregateExpr) and node.modifier is not None:
+            assert node.modifier.type == promql_parser.AggModifierType.By, "this test reads no other"
+            found.append((set(node.modifier.labels), selectors(str(node.expr))))
+
+    promql_parser.walk(promql_parser.parse(query), pre_visit=visit)
+    return found
+
+
 # -- what runs
 
 
@@ -203,6 +216,28 @@ def test_every_label_that_is_asked_for_is_there(stack: Stack) -> None:
         if there[selector.name or ""] and matcher.name not in there[selector.name or ""] | ADDED_BY_PROMETHEUS
     }
     assert not missing, "a matcher of a label that nothing has matches nothing"
+
+
+def test_every_label_that_is_grouped_by_is_there(stack: Stack) -> None:
+    there = scraped(stack).labels
+    missing = {
+        (place, label)
+        for place, query in queries()
+        for labels, below in groupings(query)
+        if any(there[each.name or ""] for each in below)
+        for label in labels - ADDED_BY_PROMETHEUS.union(*(there[each.name or ""] for each in below))
+    }
+    assert not missing, "all would be one group, under an empty name"
+
+
+def test_a_legend_names_labels_that_the_query_leaves() -> None:
+    for panel in panels():
+        for target in panel["targets"]:
+            named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            left = set().union(
+                *(labels for labels, _ in groupings(target["expr"].replace("$__rate_interval", "5m")))
+            )
+            assert named <= left, panel["title"]
 
 
 @pytest.mark.parametrize("query", ["sum(rate(up[5m])", "max by service (up)", "up > > 1"])
