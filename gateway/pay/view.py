@@ -20,6 +20,7 @@ from kit.proto import datetime_from, optional, optional_datetime
 PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8
 RETURN_SECONDS: Final = 6
+LONG_AMOUNT_CHARACTERS: Final = 8  # of 12345.67
 # Further ones have their initial: a first load stays under 60 KB, however many methods there are.
 METHOD_LOGOS_MAX: Final = 12
 
@@ -201,6 +202,11 @@ class View:
         if self.marked_at is None or self.usual_minutes is None:
             return False
         return self.marked_at.now - self.marked_at.at > timedelta(minutes=self.usual_minutes)
+
+    @property
+    def has_long_amount(self) -> bool:
+        """More than fits in large letters into a line of the smallest phones."""
+        return len(self.to_pay or self.amount) > LONG_AMOUNT_CHARACTERS
 
     @property
     def state(self) -> str:

@@ -12,11 +12,27 @@ from tests.gateway.desk import Desk, Shop
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 
 
+# Letters that stand outside of what holds them: of an amount, those that are missing are money.
+CUT_OFF = """() => {
+    const [found, texts] = [[], document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT)];
+    while (texts.nextNode()) {
+        const [holder, letters] = [texts.currentNode.parentElement, document.createRange()];
+        if (!texts.currentNode.data.trim() || !holder.checkVisibility({ visibilityProperty: true })) continue;
+        if (getComputedStyle(holder).clipPath !== "none") continue; // for screen readers
+        letters.selectNodeContents(texts.currentNode);
+        const [inner, outer] = [letters, texts.root].map((each) => each.getBoundingClientRect());
+        if (inner.left < outer.left || inner.right > outer.right) found.push(texts.currentNode.data.trim());
+    }
+    return found;
+}"""
+
+
 def seen(page: Page, name: str) -> None:
     """Takes a picture, and sees that nothing is cut off at the side."""
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"pay-{name}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
+    assert page.evaluate(CUT_OFF) == [], name
 
 
 def heading(page: Page, text: str) -> None:

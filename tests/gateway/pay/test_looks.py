@@ -149,6 +149,27 @@ def test_a_receipt_can_be_printed(open_page: Open, pages: dict[str, str]) -> Non
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
 
 
+@pytest.mark.parametrize(("pixels", "language"), [(16, "ar"), (32, "de")])
+def test_the_largest_amounts_and_letters_fit_the_smallest_phone(
+    open_page: Open, desk: Desk, pixels: int, language: str
+) -> None:
+    """Who sees little has letters twice as large, and an amount of which digits are missing is another amount."""
+    currency = desk.currency(max_amount="99999999")
+    method = desk.method(currency, max_sum="99999999")
+    desk.requisite(method)
+    shop = desk.open_shop(currency)
+    for cents, step in enumerate((None, desk.choose, desk.mark_paid, desk.confirm), start=50):
+        invoice = shop.create(amount=f"97000000.{cents}")
+        if step:
+            step(invoice["invoice_id"], method)
+        page = open_page(locale=language)
+        letters = {"fontSizes": {"standard": pixels}}
+        page.context.new_cdp_session(page).send("Page.setFontSizes", letters)
+        page.goto(invoice["payment_link"])
+        assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == f"{pixels}px"
+        seen(page, f"large-{cents}-{pixels}")
+
+
 @pytest.mark.parametrize("language", ["es", "pt", "de", "fr", "tr", "ru", "uk", "kk", "hi", "zh"])
 def test_the_longest_words_fit_the_smallest_phone(
     open_page: Open, pages: dict[str, str], language: str
