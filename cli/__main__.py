@@ -29,6 +29,7 @@ from cli.commands import (
     withdrawals,
 )
 from cli.connection import NoAddress
+from cli.next_steps import NEXT_STEPS
 from kit.errors import Refused
 
 app = typer.Typer(
@@ -56,8 +57,8 @@ def main() -> None:
         app()
     except Refused as refused:
         output.refusal(refused.reason, refused.message, refused.metadata)
-        if refused.reason == "DB_UNAVAILABLE":
-            output.note("[dim]What is away: fiatgate status[/dim]")
+        if next_step := NEXT_STEPS.get(refused.reason):
+            output.note(f"[dim]{next_step}[/dim]")
     except NoAddress as unknown:
         output.refusal("NO_STACK", str(unknown), {})
     except BrokenPipeError:

@@ -35,11 +35,9 @@ def status(
     if as_json:
         output.print_json(services)
     elif watch:
-        with _until_interrupted(), Live(console=output.console, auto_refresh=False, screen=True) as live:
+        with _until_interrupted(), _shown() as show:
             while True:
-                live.update(
-                    _table(services, caption=f"{SystemClock().now():%H:%M:%S} UTC, Ctrl-C ends"), refresh=True
-                )
+                show(_table(services, caption=f"{SystemClock().now():%H:%M:%S} UTC, Ctrl-C ends"))
                 time.sleep(REFRESH_SECONDS)
                 services = _ask_all()
     else:
@@ -84,8 +82,9 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, caption=caption)
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
-    table.add_column("workers and numbers")
-    for service in services:
+    table.add_column("workers and numbers", overflow="fold")
+    ill_first = sorted(services, key=lambda each: bool(each["healthy"]))  # a small screen may show no more
+    for service in ill_first:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
         up = _age(service.get("started_at"))
         table.add_row(service["service"], well, up, "\n".join(_details(service)) or "-")
@@ -136,6 +135,16 @@ def _age(moment: str | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size}{unit}"
     return f"{max(seconds, 0)}s"
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[Table], None]]:
+    """Each in place of the one before; where there is no screen to do it on, one after the other."""
+    if not output.console.is_terminal:
+        yield output.console.print
+        return
+    with Live(console=output.console, auto_refresh=False, screen=True) as live:
+        yield partial(live.update, refresh=True)
 
 
 @contextmanager

@@ -13,7 +13,9 @@ import typer
 
 from cli.__main__ import app
 from cli.connection import SERVICES
+from cli.next_steps import NEXT_STEPS
 from deploy.local.ports import free_ports
+from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
 from tests.cli.command_line import run
 
 DESIGN = """
@@ -116,6 +118,14 @@ def test_without_a_stack_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pyt
         assert ended.err.startswith("NO_STACK")
         assert "make run" in ended.err
     assert json.loads(run("deals", "list", "--json").err)["error"]["code"] == "NO_STACK"
+
+
+@pytest.mark.parametrize("reason", NEXT_STEPS)
+def test_what_to_do_next_is_a_command_there_is(reason: str) -> None:
+    assert ErrorReason.Value(reason)
+    words = NEXT_STEPS[reason].partition("fiatgate ")[2].split()
+    path = next(tuple(words[:length]) for length in (1, 2) if tuple(words[:length]) in ALL)
+    ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is no usage
 
 
 def test_services_that_are_away_are_told_and_status_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,12 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 
+import pytest
+from rich.console import Console
+
+from cli import output
 from deploy.local.waiting import wait_until
 from kit.clock import monotonic_seconds
 from tests.cli.command_line import Fiatgate, run
@@ -82,3 +87,27 @@ def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatga
     assert len(set(times)) >= 2, seen.decode()
     assert all(name in seen for name in (b"gateway", b"merchants", b"oldest_undelivered_seconds"))
     assert exit_code == 0
+
+
+def test_a_narrow_window_cuts_nothing_short_and_begins_with_what_is_ill(
+    fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _wait_until_well()
+    monkeypatch.setenv("FIATGATE_WEBHOOKS_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setattr(output, "console", Console(highlight=False, width=50))
+    shown = run("status").out
+    assert "\u2026" not in shown
+    assert shown.splitlines()[2].split()[:2] == ["webhooks", "ill"]
+
+
+def test_where_there_is_no_screen_the_looks_follow_each_other(fiatgate: Fiatgate) -> None:
+    command = [sys.executable, "-m", "cli", "status", "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        given_up = threading.Timer(SETTLE_SECONDS, watching.kill)
+        given_up.start()
+        heads = (line for line in watching.stdout if line.startswith(" service"))
+        assert [next(heads).split() for _ in range(2)] == [["service", "up", "workers", "and", "numbers"]] * 2
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(SETTLE_SECONDS) == 0
+        given_up.cancel()
