@@ -14,11 +14,13 @@ import yaml
 from deploy.local.databases import SERVICES
 from tests.k8s.manifests import (
     BASE,
+    CLASSES,
     K8S,
     ROOT,
     VERSION,
     Manifest,
     container,
+    known_variables,
     name,
     needs_kubectl,
     rendered,
@@ -93,6 +95,12 @@ def test_images_are_pinned(folder: Any) -> None:
         assert re.fullmatch(r"[^:]+:\d+\.\d+(\.\d+)?", container(workload)["image"]), (
             "latest is whatever comes"
         )
+
+
+@on_all
+def test_every_setting_is_one_that_somebody_reads(folder: Any) -> None:
+    known = set().union(*(known_variables(each) for each in CLASSES.values()))
+    assert only(folder, "ConfigMap", "fiatgate-settings")["data"].keys() <= known
 
 
 def references(workload: Manifest) -> Iterator[tuple[str, str]]:

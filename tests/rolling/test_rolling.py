@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.k8s.manifests import DEPLOYMENTS
+from tests.k8s.manifests import DEPLOYMENTS, container, name
 from tests.rolling.cluster import Cluster
 from tests.rolling.pods import Pace
 from tests.rolling.rounds import Figures, run_round
@@ -42,3 +42,14 @@ def test_there_was_a_load_and_hardly_a_request_had_to_be_tried_again(figures: Fi
     assert figures.created > 0
     assert figures.webhooks >= figures.created
     assert figures.retried <= figures.load.requests / 100, figures.load.retried
+
+
+def test_a_pod_asks_for_the_memory_that_it_uses(figures: Figures) -> None:
+    """In the manifests; a node that is given more pods than it has memory for kills some."""
+    asked = {
+        name(each): int(container(each)["resources"]["requests"]["memory"].removesuffix("Mi"))
+        for each in DEPLOYMENTS
+    }
+    used = {each: memory for each, (_, memory) in figures.used.items()}
+    assert used.keys() == asked.keys()
+    assert not {each: memory for each, memory in used.items() if memory > asked[each]}
