@@ -1,7 +1,8 @@
 """A merchant's endpoint that costs as little as HTTP/1.1 allows: `python -m benchmarks.delivery.receiver PORT`.
 
 POST is answered with 200 and its arrival kept, on the monotonic clock that all processes of a machine share; POST to
-/hang is never answered; GET tells all arrivals. It listens on as many loopback addresses as there are hosts to hang.
+/hang is never answered, to /drip with 200 and a byte a second, to /fail with 500; GET tells all arrivals. It listens on
+as many loopback addresses as there are hosts to hang.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from kit.clock import monotonic_seconds
 
 HOSTS: Final = [f"127.0.1.{number}" for number in range(1, 201)]
 HANG: Final = "/hang"
+DRIP: Final = "/drip"
+FAIL: Final = "/fail"
 
 
 class Receiver(asyncio.Protocol):
@@ -38,9 +41,19 @@ class Receiver(asyncio.Protocol):
             method, path, _ = head[0].split(" ")
             if method == "GET":
                 self._answer(json.dumps(self.arrivals).encode())
+            elif path == DRIP:
+                self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                self._drip()
+            elif path == FAIL:
+                self._transport.write(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
             elif path != HANG:
                 self.arrivals[headers.get("x-idempotency-key", "")] = monotonic_seconds()
                 self._answer(b"ok")
+
+    def _drip(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(b"x")
+            asyncio.get_running_loop().call_later(1, self._drip)
 
     def _answer(self, body: bytes) -> None:
         self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from benchmarks.delivery.receiver import HANG, HOSTS
+from benchmarks.delivery.receiver import HOSTS
 from deploy.local import databases
 from deploy.local.nats import Nats
 from deploy.local.ports import free_ports
@@ -59,9 +59,9 @@ class Bench:
     def receiver_url(self) -> str:
         return f"http://127.0.0.1:{self.receiver_port}/hook"
 
-    def hanging_urls(self, count: int) -> list[str]:
-        """Endpoints that never answer, each a destination of its own."""
-        return [f"http://{host}:{self.receiver_port}{HANG}" for host in HOSTS[:count]]
+    def bad_urls(self, path: str, count: int) -> list[str]:
+        """Endpoints of one kind that disturbs, each a destination of its own."""
+        return [f"http://{host}:{self.receiver_port}{path}" for host in HOSTS[:count]]
 
     def arrivals(self) -> dict[str, float]:
         with urllib.request.urlopen(self.receiver_url) as answer:

@@ -37,13 +37,16 @@ def _shipment(destination: str, number: int = 0, *, merchant_id: UUID = MERCHANT
     return Shipment(claimed, "secret")
 
 
-def _outcome(shipment: Shipment, *, answered: bool, duration_ms: int) -> Outcome:
+def _outcome(
+    shipment: Shipment, *, answered: bool, duration_ms: int, held_ms: int | None = None, status: int = 200
+) -> Outcome:
     return Outcome(
         claimed=shipment.claimed,
         started_at=START,
         ended_at=START,
         duration_ms=duration_ms,
-        answer=Answer(200, {}, "") if answered else None,
+        held_ms=duration_ms if held_ms is None else held_ms,
+        answer=Answer(status, {}, "") if answered else None,
         error=None if answered else "no answer",
     )
 
@@ -150,6 +153,33 @@ def test_a_slow_answer_is_an_answer_and_a_refused_connection_holds_no_slot() -> 
         lanes.add([_shipment("a")])
         _end(lanes, _take_all(lanes), answered=answered, duration_ms=duration_ms)
     assert _rooms(lanes, A) == {A: LANE.first}
+
+
+def test_failures_however_quick_earn_nothing_and_cost_what_was_earned() -> None:
+    lanes = _lanes()
+    held = []
+    for status in (500, 200, 500):
+        for _ in range(200):
+            lanes.add([_shipment("a")])
+            for shipment in _take_all(lanes):
+                lanes.finish(shipment, _outcome(shipment, answered=True, duration_ms=5, status=status))
+        lanes.add(_shipment("a") for _ in range(300))
+        begun = _take_all(lanes)
+        held.append(len(begun))
+        lanes.drain()
+        for shipment in begun:
+            lanes.finish(shipment, None)
+    assert held == [LANE.first, LANE.most, LANE.first]
+
+
+def test_an_answer_whose_body_drips_earns_no_slots() -> None:
+    lanes = _lanes()
+    for _ in range(200):
+        lanes.add([_shipment("a")])
+        for shipment in _take_all(lanes):
+            lanes.finish(shipment, _outcome(shipment, answered=True, duration_ms=5, held_ms=2005))
+    lanes.add(_shipment("a") for _ in range(300))
+    assert len(_take_all(lanes)) == LANE.first
 
 
 def test_what_was_claimed_for_a_quick_destination_is_given_back_when_it_falls_silent() -> None:

@@ -1,9 +1,10 @@
 """Who may send next: a bound in all, one per merchant, one per destination, and turns. Pure bookkeeping, no waiting.
 
-Each destination of a merchant has a lane. Lanes and merchants start with few slots and earn more by answering quickly,
-as TCP's slow start does; silence costs half of them. So an endpoint that hangs holds a handful of slots at most,
-whatever its backlog; a merchant with a thousand such endpoints holds few more; and all that hang together hold half of
-everything at most: the rest is for those that answer (DESIGN section 11: "one failing webhook delays others").
+Each destination of a merchant has a lane. Lanes and merchants start with few slots and earn more by quick successes, as
+TCP's slow start does; silence costs half of them, and quick failures what was earned. So an endpoint that hangs holds a
+handful of slots at most, whatever its backlog; a merchant with a thousand such endpoints holds few more; and all that
+hang together hold half of everything at most: the rest is for those that answer (DESIGN section 11: "one failing
+webhook delays others").
 
 This is the breaker as well: it delays attempts that are due and drops none. Where nothing hangs, nothing waits.
 """
@@ -68,17 +69,23 @@ class Bound:
         return self.window - self.claimed if self.claimed * 2 <= self.window else 0
 
     def learn(self, outcome: Outcome) -> None:
-        limits, took_ms = self._limits, outcome.duration_ms
-        if took_ms >= (QUICK_MS if outcome.answer is None else SLOW_MS):
+        limits, held_ms = self._limits, outcome.held_ms
+        if held_ms >= (QUICK_MS if outcome.answer is None else SLOW_MS):
             self.slots = max(limits.fewest, self.slots // 2)
             self.window = self.slots
             self.is_silent = True
-        elif took_ms >= QUICK_MS:
+        elif held_ms >= QUICK_MS:
             self.window = self.slots  # what waits behind a slow one must not outlive its lease
-        elif outcome.answer is not None:
-            self.slots = min(limits.most, self.slots + 1)
-            self.window = min(limits.most_claimed, self.window + 1)
-            self.is_silent = False
+        else:  # step by step to all there is, or to what a stranger has: failures are no reason to hurry
+            most, most_claimed = limits.first, limits.first
+            if outcome.succeeded:
+                most, most_claimed = limits.most, limits.most_claimed
+            self.slots, self.window = _one_step(self.slots, most), _one_step(self.window, most_claimed)
+            self.is_silent = self.is_silent and outcome.answer is None
+
+
+def _one_step(value: int, towards: int) -> int:
+    return value + (towards > value) - (towards < value)
 
 
 class Merchant(Bound):

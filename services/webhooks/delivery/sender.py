@@ -43,6 +43,7 @@ class Sender:
                 started_at=started_at,
                 ended_at=self.clock.now(),
                 duration_ms=elapsed_ms if answer is None else answer.duration_ms,
+                held_ms=elapsed_ms,
                 answer=None if answer is None else _kept(answer),
                 error=error,
                 traceparent=span.traceparent,

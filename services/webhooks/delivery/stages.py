@@ -56,12 +56,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """An attempt that ended: with an answer, or with an error for people, never with both missing."""
+    """An attempt that ended: with an answer, or with an error for people, never with both missing.
+
+    duration_ms  to the status line, which is the answer; without one, to the end
+    held_ms      to the end: a receiver may drip what follows its status line
+    """
 
     claimed: Claimed
     started_at: datetime
     ended_at: datetime
     duration_ms: int
+    held_ms: int
     answer: Answer | None
     error: str | None
     # Of the attempt; empty without traces.
