@@ -30,6 +30,11 @@ class DemoMethod:
     accounts: tuple[str, ...]
     bank: str | None = None
 
+    @property
+    def logo(self) -> str:
+        """A file of `logos/`: a card, a telephone or a bank, drawn for this; none of them is anybody's mark."""
+        return f"{_LOGOS.get(self.code, 'bank')}.webp"
+
 
 CURRENCIES = (
     DemoCurrency("EUR", "Euro", "€", 2, "1", "10000", rate="0.92"),
@@ -41,10 +46,13 @@ CURRENCIES = (
     DemoCurrency("JPY", "Japanese yen", "¥", 0, "100", "1000000", rate="152.30"),
 )
 
+_LOGOS = dict.fromkeys(("eur-card", "usd-card", "rub-card", "halyk"), "card") | dict.fromkeys(
+    ("zelle", "sbp", "kaspi", "papara", "upi", "paypay"), "phone"
+)
 _SEPA = ("DE89 3704 0044 0532 0130 00", "FR14 2004 1010 0505 0001 3M02 606")
 
 METHODS = (
-    DemoMethod("sepa", "EUR", "SEPA instant transfer", "0.01", 30, _SEPA, "Demo Bank"),
+    DemoMethod("sepa", "EUR", "SEPA Instant", "0.01", 30, _SEPA, "Demo Bank"),
     DemoMethod("eur-card", "EUR", "Card to card", "0.02", 15, ("4000 0025 0000 3155", "4000 0038 0000 0446")),
     DemoMethod("zelle", "USD", "Zelle", "0.01", 20, ("pay-one@shop.example", "pay-two@shop.example")),
     DemoMethod("usd-card", "USD", "Card to card", "0.02", 15, ("4242 4242 4242 4242", "4000 0566 5566 5556")),

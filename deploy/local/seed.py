@@ -24,6 +24,7 @@ from kit.rpc.client import channel
 OWNER = "owner@shop.example"
 SHOP = "Demo shop"
 CATEGORY = "standard"
+LOGOS = Path(__file__).parent / "logos"
 
 
 @retry(
@@ -76,7 +77,8 @@ def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
                     payment_minutes=method.minutes,
                     commission=method.commission,
                     active=True,
-                )
+                ),
+                logo=(LOGOS / method.logo).read_bytes(),
             )
         )
     catalog.PullRates(catalog_pb2.PullRatesRequest())

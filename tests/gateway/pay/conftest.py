@@ -11,9 +11,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserType,
+    ConsoleMessage,
+    Page,
+    Request,
+    ViewportSize,
+    sync_playwright,
+)
 
-PHONE = {"width": 320, "height": 640}
+PHONE = ViewportSize(width=320, height=640)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 Open = Callable[..., Page]
 
@@ -41,13 +49,19 @@ def browser() -> Iterator[Browser]:
     """Chromium, headless. Not for the whole session: while Playwright is open an event loop runs in this thread, and
     whoever tests asyncio after us could not start another.
     """
-    executable = _chromium()
+    _chromium()  # or skip
     with sync_playwright() as playwright:
-        # Chromium's sandbox refuses root, and containers often have no /dev/shm to speak of.
-        arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        opened = playwright.chromium.launch(executable_path=executable, args=arguments)
+        opened = launched(playwright.chromium)
         yield opened
         opened.close()
+
+
+def launched(browsers: BrowserType, *arguments: str) -> Browser:
+    """Chromium's sandbox refuses root, and containers often have no /dev/shm to speak of."""
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return browsers.launch(
+        executable_path=_chromium(), args=["--disable-dev-shm-usage", *sandbox, *arguments]
+    )
 
 
 @pytest.fixture
