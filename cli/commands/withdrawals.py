@@ -7,6 +7,7 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.errors import Refused
 from kit.ids import new_id
 
 NAME = "withdrawals"
@@ -79,7 +80,13 @@ def create(
         amount=amount,
         request_key=request_key or str(new_id()),
     )
-    output.record(connection.withdrawals().CreateWithdrawal(request).withdrawal, as_json=as_json)
+    try:
+        made = connection.withdrawals().CreateWithdrawal(request).withdrawal
+    except Refused as refused:
+        if refused.reason in {"DB_UNAVAILABLE", "INTERNAL_ERROR"}:  # nobody knows how far it came
+            output.note(f"It may be made. Repeat it with --request-key {request.request_key} and it is, once")
+        raise
+    output.record(made, as_json=as_json)
 
 
 @app.command("list", epilog="Example: fiatgate withdrawals list --status pending")

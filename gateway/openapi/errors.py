@@ -17,7 +17,7 @@ from gateway.problems import (
     fields_envelope,
 )
 
-REQUEST_ID: Final = "0192f0c2-7d11-7b5a-9c44-1f2e3d4c5b6a"
+REQUEST_ID: Final = "ad2754b9293125c8c034769a"
 
 # What any request with a key can be answered; the size of a request counts before everything else.
 ALWAYS: Final = (

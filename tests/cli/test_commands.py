@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,8 @@ def test_services_that_are_away_are_told_and_status_is_named(monkeypatch: pytest
     assert (ended.exit_code, ended.out) == (1, "")
     assert ended.err.startswith("DB_UNAVAILABLE")
     assert "fiatgate status" in ended.err
+    unknown = run("withdrawals", "create", "m", "--method", "1", "--address", "T", "--amount", "5")
+    assert re.search(r"--request-key [0-9a-f-]{36}\n", unknown.err)
     status = run("status", "--json")
     assert status.exit_code == 1
     assert {each["service"]: each["healthy"] for each in json.loads(status.out)} == dict.fromkeys(
