@@ -326,6 +326,16 @@ def test_the_base_of_the_image_is_pinned() -> None:
     assert set(bases[1:]) == {"base"}
 
 
+def test_two_builds_of_the_image_have_the_same_bytes() -> None:
+    """Bytecode holds the time of its source, unless it's told not to; whatever else there is comes by its hash."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    installs = [line for line in lines if "pip install" in line]
+    (compiles,) = [line for line in lines if "compileall" in line]
+    assert len(installs) == 2
+    assert all("--no-compile" in line for line in installs)
+    assert "--invalidation-mode unchecked-hash" in compiles
+
+
 def test_the_image_copies_all_that_is_installed() -> None:
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
