@@ -84,7 +84,9 @@ def create(
         made = connection.withdrawals().CreateWithdrawal(request).withdrawal
     except Refused as refused:
         if refused.reason in {"DB_UNAVAILABLE", "INTERNAL_ERROR"}:  # nobody knows how far it came
-            output.note(f"It may be made. Repeat it with --request-key {request.request_key} and it is, once")
+            output.note(
+                f"It may have been made. To repeat it, not make two: --request-key {request.request_key}"
+            )
         raise
     output.record(made, as_json=as_json)
 
