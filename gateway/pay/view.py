@@ -213,8 +213,7 @@ class View:
         """Changes whenever the page would tell something else: what a script compares."""
         case = "" if self.late_money is None else f"{self.late_money.number}{self.late_money.answer is None}"
         choice = "" if self.screen is not Screen.CHOOSE or self.methods else "nothing"
-        slow = "slow" if self.screen is Screen.WAITING and self.is_slow else ""
-        return " ".join(filter(None, (self.screen.value, choice, slow, self.deal_id, self.outcome, case)))
+        return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
 
 
 LATE_OUTCOMES: Final = frozenset({"fail", "expired", "canceled"})

@@ -18,7 +18,18 @@ async function toClipboard(text) {
   if (!copied) throw new Error("not copied");
 }
 
+// Within a button nothing is read out by itself.
+function teller() {
+  const place = document.querySelector("[data-told]") ?? document.createElement("p");
+  place.className = "aside";
+  place.dataset.told = "";
+  place.setAttribute("role", "status");
+  document.body.append(place);
+  return place;
+}
+
 export function startCopying(root) {
+  const told = teller();
   for (const button of root.querySelectorAll("button[data-copy]")) {
     const words = button.querySelector("[data-copied]");
     const asked = words.textContent;
@@ -31,11 +42,12 @@ export function startCopying(root) {
         return; // the text can still be selected by hand
       }
       button.classList.add("copied");
-      words.textContent = words.dataset.copied;
+      words.textContent = told.textContent = words.dataset.copied;
       clearTimeout(pending);
       pending = setTimeout(() => {
         button.classList.remove("copied");
         words.textContent = asked;
+        told.textContent = "";
       }, CONFIRMED_MILLISECONDS);
     });
   }

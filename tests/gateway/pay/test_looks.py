@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -125,9 +126,7 @@ def test_every_width_has_room_for_it(open_page: Open, pages: dict[str, str]) -> 
                 seen(page, f"{state}-desktop")
                 order, step = page.locator("header"), page.locator(".step")
                 assert state == "unknown" or _left(order) < _left(step)
-    page.goto(pages["pay"])
-    expect(page.get_by_alt_text("QR code of the account")).to_be_visible()
-    assert not complaints(page, "pay")
+                assert not complaints(page, state)
 
 
 def _left(element: Any) -> int:
@@ -147,6 +146,20 @@ def test_a_receipt_can_be_printed(open_page: Open, pages: dict[str, str]) -> Non
     for gone in ("footer", "[data-print]", "[data-return]", "[data-return-seconds]"):
         expect(page.locator(gone)).to_be_hidden()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    for paper in ("A4", "Letter"):
+        assert re.findall(rb"/Count (\d+)", page.pdf(format=paper)) == [b"1"]
+
+
+def test_who_wants_no_motion_or_the_systems_colours_has_it_so(open_page: Open, pages: dict[str, str]) -> None:
+    page = open_page(reduced_motion="reduce", forced_colors="active")
+    for state in ("choose", "pay", "waiting", "success"):
+        page.goto(pages[state])
+        seen(page, f"{state}-forced-colours")
+        assert not page.evaluate("document.getAnimations().length")
+        assert not complaints(page, state)
+    moving = open_page()
+    moving.goto(pages["waiting"])
+    assert moving.evaluate("document.getAnimations().length") == 1
 
 
 @pytest.mark.parametrize(("pixels", "language"), [(16, "ar"), (32, "de")])
@@ -178,6 +191,8 @@ def test_the_longest_words_fit_the_smallest_phone(
     for state in ("choose", "pay", "waiting", "success"):
         page.goto(pages[state])
         seen(page, f"{state}-{language}")
+    page.goto(pages["pay"])
+    assert not complaints(page, language)
 
 
 def complaints(page: Page, state: str) -> list[str]:

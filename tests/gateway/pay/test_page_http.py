@@ -15,6 +15,7 @@ from gateway.pay.qr import svg_of
 from gateway.pay.view import NOTICES
 from kit.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled
+from tests.gateway.pay.pages import until_expiry
 from tests.gateway.process import gateway_process
 from tests.support.stack import Stack
 
@@ -288,6 +289,21 @@ def test_a_finished_invoice_shows_its_outcome_whatever_is_sent(
     assert (response.status_code, response.headers["Location"]) == (303, f"/pay/{invoice['invoice_id']}")
     assert "Payment received" in get(page_of(invoice)).text
     assert get(page_of(invoice, step)).headers["Location"] == f"/pay/{invoice['invoice_id']}"
+
+
+@pytest.mark.parametrize("step", ["/paid", "/cancel", "/methods", "/appeal"])
+def test_a_step_that_comes_when_time_is_up_leads_to_what_can_still_be_done(
+    desk: Desk, shop: Shop, method: str, step: str
+) -> None:
+    """The form was open all the while."""
+    invoice = shop.create()
+    deal = desk.choose(invoice["invoice_id"], method)
+    until_expiry(desk, deal.deal_id, -1)
+    response = post(page_of(invoice, step), {"deal_id": deal.deal_id, "method_code": "another", "note": "x"})
+    assert (response.status_code, response.headers["Location"]) == (303, f"/pay/{invoice['invoice_id']}")
+    page = get(page_of(invoice)).text
+    assert "Time ran out" in page
+    assert f'href="/pay/{invoice["invoice_id"]}/late">I have already paid</a>' in page
 
 
 def test_a_payment_that_is_marked_cannot_be_canceled(shop: Shop, method: str) -> None:

@@ -13,6 +13,8 @@ from tests.gateway.desk import Desk, Shop
 from tests.gateway.pay.conftest import Open
 from tests.gateway.pay.pages import follow, heading, press, seen, status_of, until_expiry
 
+LONG_AGO = "UPDATE deals SET mark_paid_at = now() - interval '16 minutes' WHERE id = %s"
+
 
 @pytest.fixture
 def page(open_page: Open) -> Page:
@@ -100,8 +102,7 @@ def test_a_check_that_takes_long_says_so_by_itself(page: Page, desk: Desk, shop:
     page.goto(invoice["payment_link"])
     expect(page.locator(".progress")).to_contain_text("usually takes about 15 minutes")
     expect(page.locator(".notice")).to_have_count(0)
-    long_ago = "UPDATE deals SET mark_paid_at = now() - interval '16 minutes' WHERE id = %s"
-    desk.database("invoices", long_ago, deal.deal_id)
+    desk.database("invoices", LONG_AGO, deal.deal_id)
     page.evaluate("document.dispatchEvent(new Event('fiatgate:look'))")
     expect(page.locator(".notice")).to_contain_text("longer than usual")
 
@@ -138,6 +139,7 @@ def test_what_has_to_be_typed_elsewhere_can_be_copied(
         button = page.get_by_role("button", name=name)
         button.click()
         expect(button).to_have_text("Copied")
+        expect(page.get_by_role("status")).to_have_text("Copied")  # what is read out
         assert page.evaluate("navigator.clipboard.readText()") == text
     expect(button).to_have_text("Copy")
 
@@ -348,9 +350,10 @@ def test_the_way_back_leads_to_the_state_as_it_is(page: Page, shop: Shop) -> Non
 
 def test_what_is_being_written_is_not_taken_away(page: Page, desk: Desk, shop: Shop, method: str) -> None:
     invoice = shop.create()
-    desk.mark_paid(invoice["invoice_id"], method)
+    deal = desk.mark_paid(invoice["invoice_id"], method)
     listening(page, invoice["payment_link"] + "/appeal")
     page.get_by_label("Your message").fill("Paid at noon")
+    desk.database("invoices", LONG_AGO, deal.deal_id)  # when most begin to write
     page.evaluate("document.dispatchEvent(new Event('fiatgate:look'))")
     with page.expect_response(invoice["payment_link"] + "/appeal"):
         pass
