@@ -21,7 +21,7 @@ class GatewaySettings(Settings):
         default=2, ge=1, le=64, description="processes of the gateway, about one per core"
     )
     gateway_start_seconds: int = Field(
-        default=60,
+        default=10,
         ge=0,
         le=600,
         description="how long each of them waits for the services at start before it takes connections without them",
