@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 from gateway.exchange import Request
 from gateway.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
 from kit import money
+from kit.egress import NEVER_IN_A_URL
 
 URL_MAX_CHARACTERS: Final = 2048
 AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
@@ -32,10 +33,7 @@ WHOLE_DIGITS_MAX: Final = 30
 DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to see that there are too many
 
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
-# No URL holds these raw: what libraries disagree about, spaces and controls of any script, and the marks that turn the
-# direction of what is read.
-_NOT_IN_A_URL: Final = r"""\s\x00-\x20\x7f-\xa0<>"\\\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"""
-_NEVER_IN_A_URL: Final = re.compile(f"[{_NOT_IN_A_URL}]").search
+_never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
 
 _NUMBER: Final = object()
 
@@ -127,7 +125,7 @@ def _web_url(text: str) -> str:
             and _usable_host(parts.hostname or "")
             and "@" not in parts.netloc
             and parts.port != 0
-            and not _NEVER_IN_A_URL(text)
+            and not _never_in_a_url(text)
         )
     except ValueError:  # a port that is none, an IPv6 address that is none
         usable = False
@@ -172,7 +170,7 @@ _NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
 _URL_FORM: Final = Field(
     json_schema_extra={
         "format": "iri",
-        "pattern": f"^https?://[^@/?#{_NOT_IN_A_URL}]+([/?#][^{_NOT_IN_A_URL}]*)?$",
+        "pattern": f"^https?://[^@/?#{NEVER_IN_A_URL}]+([/?#][^{NEVER_IN_A_URL}]*)?$",
     }
 )
 

@@ -6,6 +6,6 @@ itself: a name may resolve to something else by then. Nobody else in Fiatgate op
 that come from outside.
 """
 
-from kit.egress.address import URL_MAX_CHARACTERS, check_url, is_public
+from kit.egress.address import NEVER_IN_A_URL, URL_MAX_CHARACTERS, check_url, is_public
 
-__all__ = ["URL_MAX_CHARACTERS", "check_url", "is_public"]
+__all__ = ["NEVER_IN_A_URL", "URL_MAX_CHARACTERS", "check_url", "is_public"]

@@ -60,7 +60,10 @@ _OTHERS_PORTS: Final = frozenset([
 ])
 # fmt: on
 
-_FORBIDDEN_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
+NEVER_IN_A_URL: Final = r"""\s\x00-\x20\x7f-\xa0<>"\\\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"""
+"""The inside of a regular expression's brackets: what programs disagree about, spaces and controls of any script, and
+marks that turn the direction of what is read."""
+_FORBIDDEN_CHARACTERS: Final = re.compile(rf"[{NEVER_IN_A_URL}\ud800-\udfff]")
 _USERINFO: Final = re.compile(r"[^/?#]*//[^/?#]*@")  # an empty one too, which parsers drop silently
 # The WHATWG rule for what is an IPv4 address, however odd: its last label is a number.
 _ENDS_IN_A_NUMBER: Final = re.compile(r"(^|\.)(\d+|0[xX][0-9a-fA-F]*)\.?$")
@@ -91,7 +94,7 @@ def check_url(url: str, *, allow_private: bool = False) -> URL:
     if len(url) > URL_MAX_CHARACTERS:
         raise ValueError(f"the URL is longer than {URL_MAX_CHARACTERS} characters")
     if _FORBIDDEN_CHARACTERS.search(url):
-        raise ValueError("the URL holds a space, a backslash or a control character")
+        raise ValueError("the URL holds a space, a quote, a bracket, a backslash or an invisible character")
     try:
         parsed = URL(url)
         port = parsed.port

@@ -24,6 +24,10 @@ from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Egress, Forbidd
 from tests.kit.observers import Serve, listening
 
 HOSTILE_URLS = [
+    # what is read differently from what is called
+    "https://127.0.0.1:{port}/\u00a0",
+    "https://localhost:{port}/\u2028",
+    "https://localhost:{port}/\u202emoc",
     # loopback in every notation that some resolver takes
     "https://127.0.0.1:{port}/",
     "https://127.0.0.2:{port}/",
