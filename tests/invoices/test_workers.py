@@ -25,7 +25,7 @@ def running(module_world: World) -> Iterator[World]:
     deps, stop = module_world.deps, Stop()
     deps.bus.start()
     loops = [*workers.companions(deps), *workers.workers(deps)]
-    thread = Thread(target=run_all, args=(loops, stop))
+    thread = Thread(target=run_all, args=(loops, stop), kwargs={"grace_seconds": 10})
     thread.start()
     yield module_world
     stop.set()
