@@ -2,7 +2,8 @@
 
 Our own, and small, after a look around: toxiproxy is a Go program and not on PyPI, HAProxy and socat come from a
 distribution that the user's machine need not have, and the proxies on PyPI (pproxy, proxy.py) tunnel and filter but
-neither reset nor hold a connection on demand.
+neither reset nor hold a connection on demand. mitmproxy could, and wants a cryptography of two years ago, which is a
+part of the product: tests don't choose that.
 """
 
 from __future__ import annotations
