@@ -1,130 +1,171 @@
-"""TCP connections that can be cut, held, and robbed of their answers.
-
-Our own, and small, after a look around: toxiproxy is a Go program and not on PyPI, HAProxy and socat come from a
-distribution that the user's machine need not have, and the proxies on PyPI (pproxy, proxy.py) tunnel and filter but
-neither reset nor hold a connection on demand. mitmproxy could, and wants a cryptography of two years ago, which is a
-part of the product: tests don't choose that.
-"""
+"""TCP connections that can be cut, held, and robbed of their answers: Twisted's port forwarder, and what befalls it."""
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Self
+from functools import cache, partial
+from typing import Any, Final, Self
+
+from twisted.internet import reactor as _reactor
+from twisted.internet.protocol import connectionDone
+from twisted.internet.threads import blockingCallFromThread
+from twisted.protocols import portforward
 
 from deploy.local.ports import free_ports
 
-CHUNK_BYTES = 64 * 1024
+reactor: Final[Any] = _reactor  # its module stands for whichever loop the system has; no type says so
 
 
-class Proxy:
-    """One loopback port; each connection to it is joined to one to `upstream()`, a port asked for at first use."""
+class _End(portforward.Proxy):
+    """One of a connection's two halves: what each does with what it hears."""
+
+    peer: Any
+    transport: Any
+    link: Link
+
+    def connectionMade(self) -> None:
+        self.transport.setTcpNoDelay(True)
+        self.link.open.add(self)
+        super().connectionMade()  # type: ignore[no-untyped-call]
+
+    def dataReceived(self, data: bytes) -> None:
+        self.link.now_or_later(partial(self._pass_on, data))
+
+    def connectionLost(self, reason: Any = connectionDone) -> None:
+        self.link.open.discard(self)
+        self.link.now_or_later(partial(super().connectionLost, reason))
+
+    def _pass_on(self, data: bytes) -> None:
+        if self.peer is not None:
+            self.peer.transport.write(data)
+
+
+class _Server(_End, portforward.ProxyClient):
+    """Where the answers come from."""
+
+    @property
+    def link(self) -> Link:  # type: ignore[override]
+        return self.factory.server.link  # type: ignore[attr-defined, no-any-return]
+
+    def _pass_on(self, data: bytes) -> None:
+        if not self.link.loses_answers:
+            super()._pass_on(data)
+
+
+class _ServerFactory(portforward.ProxyClientFactory):
+    protocol = _Server
+    noisy = False
+
+
+class _Client(_End, portforward.ProxyServer):
+    """Where the questions come from."""
+
+    clientProtocolFactory = _ServerFactory
+    reactor = reactor
+
+    @property
+    def link(self) -> Link:  # type: ignore[override]
+        return self.factory  # type: ignore[return-value]
+
+    def connectionMade(self) -> None:
+        try:
+            self.link.port = self.link.upstream()
+        except OSError:  # it is being restarted: the client sees what it would have seen without us
+            self.transport.abortConnection()
+        else:
+            super().connectionMade()
+
+
+class Link(portforward.ProxyFactory):
+    """One loopback port; each connection to it is joined to one to `upstream()`, a port asked for each time."""
+
+    protocol = _Client
+    noisy = False
 
     def __init__(self, upstream: Callable[[], int]) -> None:
-        self.port = free_ports(1)[0]
-        self._listener = socket.create_server(("127.0.0.1", self.port))  # nobody takes it meanwhile
-        self._upstream = upstream
-        self._flows = asyncio.Event()
-        self._flows.set()
-        self._loses_answers = False
-        self._open: set[asyncio.StreamWriter] = set()
+        super().__init__("127.0.0.1", 0)
+        self.upstream = upstream
+        self.open: set[_End] = set()
+        self.loses_answers = False
+        self.near_port = free_ports(1)[0]
+        self._socket = socket.create_server(("127.0.0.1", self.near_port))  # nobody takes it meanwhile
+        self._socket.setblocking(False)
+        self._held: list[Callable[[], None]] | None = None
 
-    async def listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._join, sock=self._listener)
+    def listen(self) -> None:
+        self._listening = reactor.adoptStreamPort(self._socket.fileno(), socket.AF_INET, self)
+        self._socket.close()
+
+    def end(self) -> Any:
+        self.cut()
+        return self._listening.stopListening()
 
     def cut(self) -> None:
         """Reset every connection; new ones are welcome."""
-        self._loses_answers = False
-        for writer in self._open:
-            writer.transport.abort()
+        self.loses_answers = False
+        for each in list(self.open):
+            each.transport.abortConnection()
 
     def hold(self) -> None:
-        """Move nothing until `flow`; new connections are accepted and hear nothing either."""
-        self._flows.clear()
+        """Move nothing until `flow`, and let nobody know of an end; what comes meanwhile is kept, in memory."""
+        if self._held is None:
+            self._held = []
 
     def flow(self) -> None:
-        self._flows.set()
+        held, self._held = self._held or [], None
+        for each in held:
+            each()
 
     def lose_answers(self) -> None:
         """Carry on what is asked and nothing of what is answered, until `cut`: done, and nobody learns of it."""
-        self._loses_answers = True
+        self.loses_answers = True
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
-        try:
-            port = await asyncio.to_thread(self._upstream)
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:  # it is being restarted: the client sees what it would have seen without us
-            self._close(writer)
-            return
-        self._open.add(far_writer)
-        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer, answers=True))
-        self._close(writer)
-        self._close(far_writer)
+    def now_or_later(self, happen: Callable[[], None]) -> None:
+        if self._held is None:
+            happen()
+        else:
+            self._held.append(happen)
 
-    async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False
-    ) -> None:
-        with suppress(OSError):
-            while data := await reader.read(CHUNK_BYTES):
-                await self._flows.wait()
-                if answers and self._loses_answers:
-                    continue
-                writer.write(data)
-                await writer.drain()
-        with suppress(OSError, RuntimeError):
-            writer.write_eof()
 
-    def _close(self, writer: asyncio.StreamWriter) -> None:
-        self._open.discard(writer)
-        writer.transport.abort()
+@cache
+def _running() -> threading.Thread:
+    """Twisted's loop, in a thread of its own: there is one in a process, and it can be started once."""
+    thread = threading.Thread(
+        target=reactor.run, kwargs={"installSignalHandlers": False}, name="proxies", daemon=True
+    )
+    thread.start()
+    return thread
 
 
 class Proxies:
-    """All proxies of a stack, on a loop in a thread of its own. Use as a context manager."""
+    """All links of a stack. Use as a context manager. What is told has happened when the call returns."""
 
     def __init__(self, upstreams: dict[str, Callable[[], int]]) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._proxies = {name: Proxy(upstream) for name, upstream in upstreams.items()}
-        self._servers: list[asyncio.Server] = []
-        self._thread = threading.Thread(target=self._loop.run_forever, name="proxies", daemon=True)
+        self._links = {name: Link(upstream) for name, upstream in upstreams.items()}
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        for proxy in self._proxies.values():
-            self._servers.append(asyncio.run_coroutine_threadsafe(proxy.listen(), self._loop).result(10))
+        _running()
+        for link in self._links.values():
+            blockingCallFromThread(reactor, link.listen)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        for link in self._links.values():
+            blockingCallFromThread(reactor, link.end)
 
     def port(self, name: str) -> int:
-        return self._proxies[name].port
+        return self._links[name].near_port
 
     def cut(self, name: str) -> None:
-        self._loop.call_soon_threadsafe(self._proxies[name].cut)
+        blockingCallFromThread(reactor, self._links[name].cut)
 
     def hold(self, name: str) -> None:
-        self._loop.call_soon_threadsafe(self._proxies[name].hold)
+        blockingCallFromThread(reactor, self._links[name].hold)
 
     def flow(self, name: str) -> None:
-        self._loop.call_soon_threadsafe(self._proxies[name].flow)
+        blockingCallFromThread(reactor, self._links[name].flow)
 
     def lose_answers(self, name: str) -> None:
-        self._loop.call_soon_threadsafe(self._proxies[name].lose_answers)
-
-    async def _end(self) -> None:
-        for server in self._servers:
-            server.close()
-        for proxy in self._proxies.values():
-            proxy.cut()
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        blockingCallFromThread(reactor, self._links[name].lose_answers)
