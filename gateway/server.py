@@ -31,8 +31,6 @@ FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
 # How long a connection whose other half is closed waits for a next request: what was sent is read by then.
 NOTHING_MORE_COMES_SECONDS: Final = 0.001
-# Between two looks for the services.
-LOOK_EVERY_SECONDS: Final = 0.25
 
 _log = get_logger()
 
@@ -135,9 +133,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         while self.alive and self.loop.time() < give_up_at and not await can_reach_all(settings):
             self.notify()  # or gunicorn would take it for one that hangs
             if not told:
-                _log.warning("waiting for the services", at_most_seconds=settings.gateway_start_seconds)
+                _log.info("waiting for the services", at_most_seconds=settings.gateway_start_seconds)
                 told = True
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def _shutdown(self) -> None:
         # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,

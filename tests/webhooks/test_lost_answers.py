@@ -1,13 +1,15 @@
 """Attempts that were written down though PostgreSQL's answer never came: known as ours, not taken for another's."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from uuid import UUID
 
 import pytest
 from sqlalchemy import make_url
 
 from kit.errors import Refused
 from kit.metrics import REGISTRY
+from services.webhooks.operations import Resent
 from tests.faults.proxy import Proxies
 from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import House
@@ -37,36 +39,44 @@ def beyond(
         return beyond  # they stay open, in the pool: without answers nobody gets a new one
 
 
-def test_a_resend_that_was_written_down_is_told_to_be(
-    house: House, beyond: House, link: Proxies, receiver: Receiver
-) -> None:
+@pytest.fixture
+def invoice_id(house: House, receiver: Receiver) -> UUID:
+    """Whose webhook takes its time."""
     receiver.answer(UNDER_WAY)
-    invoice_id = house.queue(receiver.url())
+    return house.queue(receiver.url())
+
+
+@pytest.fixture
+def resent(beyond: House, invoice_id: UUID, receiver: Receiver) -> Iterator[Future[Resent]]:
+    """A resend of it that has reached the receiver."""
     with ThreadPoolExecutor(1) as threads:
-        resent = threads.submit(beyond.resend, invoice_id)
+        made = threads.submit(beyond.resend, invoice_id)
         receiver.wait_for(1)
-        link.lose_answers(LINK)
-        [attempt] = house.wait_for_attempts(invoice_id, 1)
-        link.cut(LINK)
-        assert resent.result().attempt_id == attempt.id
+        yield made
+
+
+def test_a_resend_that_was_written_down_is_told_to_be(
+    house: House, invoice_id: UUID, resent: Future[Resent], link: Proxies
+) -> None:
+    link.lose_answers(LINK)
+    [attempt] = house.wait_for_attempts(invoice_id, 1)
+    link.cut(LINK)
+
+    assert resent.result().attempt_id == attempt.id
     assert (len(house.attempts(invoice_id)), house.event(invoice_id).manual_attempts) == (1, 1)
 
 
 def test_a_resend_that_lost_its_lease_while_nobody_answered_is_a_conflict_still(
-    house: House, beyond: House, link: Proxies, receiver: Receiver
+    house: House, invoice_id: UUID, resent: Future[Resent], link: Proxies
 ) -> None:
-    receiver.answer(UNDER_WAY)
-    invoice_id = house.queue(receiver.url())
-    with ThreadPoolExecutor(1) as threads:
-        resent = threads.submit(beyond.resend, invoice_id)
-        receiver.wait_for(1)
-        link.hold(LINK)
-        house.clock.advance(seconds=house.deps.settings.lease_seconds)
-        house.resend(invoice_id)
-        link.cut(LINK)
-        link.flow(LINK)
-        with pytest.raises(Refused, match="WEBHOOK_RESEND_CONFLICT"):
-            resent.result()
+    link.hold(LINK)
+    house.clock.advance(seconds=house.deps.settings.lease_seconds)
+    house.resend(invoice_id)
+    link.cut(LINK)
+    link.flow(LINK)
+
+    with pytest.raises(Refused, match="WEBHOOK_RESEND_CONFLICT"):
+        resent.result()
     assert len(house.attempts(invoice_id)) == 1
 
 
