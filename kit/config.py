@@ -185,6 +185,9 @@ class Settings(CallerSettings):
 class ServiceSettings(Settings):
     """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
 
+    # Connections that calls use which do not run on THREADS; tests hold it to the SLOTS of the service's rpc.py.
+    slot_connections: ClassVar[int] = 0
+
     database_url: PostgresUrl = Field(
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
     )
@@ -194,16 +197,23 @@ class ServiceSettings(Settings):
         description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
     )
     threads: int = Field(
-        default=4, ge=1, le=64, description="threads that serve calls; more than 4 was measured slower"
+        default=4,
+        ge=1,
+        le=64,
+        description="threads for the calls that merchants' requests wait for most; more than 4 was measured slower",
     )
     pool_size: int = Field(
-        default=8, ge=2, le=200, description="database connections of one process, at least THREADS"
+        default=8,
+        ge=2,
+        le=200,
+        description="database connections of one process for THREADS and workers, at least THREADS; other kinds of "
+        "calls have a few more",
     )
     max_concurrent_calls: int = Field(
-        default=256,
+        default=512,
         ge=1,
         le=10_000,
-        description="calls in work or waiting in one process; more are refused at once",
+        description="calls in work or waiting in one process, of all kinds; more are refused at once",
     )
     call_seconds: int = Field(
         default=5, ge=1, le=60, description="longest a call may take when the caller sets no deadline"
@@ -222,6 +232,11 @@ class ServiceSettings(Settings):
         if pool_size < info.data.get("threads", 0):
             raise ValueError("expected at least as many connections as THREADS, or calls wait for each other")
         return pool_size
+
+    @property
+    def connections(self) -> int:
+        """Most connections of the pool of one process."""
+        return self.pool_size + self.slot_connections
 
 
 # What every process reads from a variable with its own name first.

@@ -18,6 +18,7 @@ from typing import Final
 
 import pytest
 
+from kit.config import ServiceSettings
 from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -244,6 +245,40 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
         if service in calls_of(folder)
     }
     assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_rpc_belongs_to_one_kind_of_calls(service: str) -> None:
+    """One that belongs to none would share its threads with every other such call, and have no bound."""
+    rpc = importlib.import_module(f"services.{service}.rpc")
+    offered = set(rpcs_of(service).values())
+    if has_parked(service):
+        offered |= set(rpcs_of("parked").values())
+    listed = [method for kind in rpc.SLOTS for method in kind.methods]
+    assert len(set(listed)) == len(listed), "a method is of two kinds"
+    assert set(listed) == offered, "name each method in one kind of SLOTS in rpc.py"
+
+
+def has_parked(service: str) -> bool:
+    paths = [*sources(f"services/{service}/rpc"), ROOT / f"services/{service}/rpc.py"]
+    return any(path.exists() and "parked.add_to" in path.read_text() for path in paths)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_kind_of_calls_finds_a_database_connection(service: str) -> None:
+    """A call that waits for the pool holds up its thread; the kinds beside THREADS bring their own connections."""
+    rpc = importlib.import_module(f"services.{service}.rpc")
+    (service_settings,) = service_settings_of(service)
+    assert service_settings.slot_connections == sum(kind.connections for kind in rpc.SLOTS)
+
+
+def service_settings_of(service: str) -> list[type[ServiceSettings]]:
+    module = importlib.import_module(f"services.{service}.config")
+    return [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, ServiceSettings) and each.service == service
+    ]
 
 
 # -- rooms

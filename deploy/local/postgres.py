@@ -108,7 +108,7 @@ class Postgres:
             # Always: a commit that is not even written when it is answered is lost with the process already.
             "synchronous_commit": "on",
             "full_page_writes": on_off,
-            "max_connections": "300",
+            "max_connections": "500",
             "shared_buffers": "64MB",
             "timezone": "UTC",
             "log_timezone": "UTC",

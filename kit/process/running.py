@@ -75,8 +75,9 @@ class Process:
             return 0 if stop.is_set() else FAILED
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
-        told = self._told(deps, bus, workers)
-        server = self._server(deps, told)
+        server = self._server(deps)
+        told = self._told(deps, bus, workers, server)
+        status.add_to(server, told)
         try:
             server.listen(self._settings.bind)
             if self._settings.health_bind:
@@ -104,7 +105,9 @@ class Process:
             workers.append(Orphaned(self._parent))
         return workers
 
-    def _told(self, deps: Any, bus: "Bus | None", workers: Sequence[Worker]) -> status.Process:
+    def _told(
+        self, deps: Any, bus: "Bus | None", workers: Sequence[Worker], server: RpcServer
+    ) -> status.Process:
         return status.Process(
             service=self._service.name,
             version=metadata.version("fiatgate"),
@@ -114,9 +117,10 @@ class Process:
             nats=lambda: bus is None or bus.connected,
             gauges=lambda: self._service.gauges(deps),
             pool=deps.db.pool_use,
+            slots=server.slots_use,
         )
 
-    def _server(self, deps: Any, told: status.Process) -> RpcServer:
+    def _server(self, deps: Any) -> RpcServer:
         settings = self._settings
         server = RpcServer(
             Options(
@@ -126,11 +130,11 @@ class Process:
                 reuse_port=bool(self._parent),
                 identity=settings.identity,
                 callers=self._service.callers,
+                slots=self._service.slots,
             )
         )
         if self._mode != "work":
             self._service.add_to(server, deps)
-        status.add_to(server, told)
         return server
 
     def _until_stopped(

@@ -9,6 +9,7 @@ import grpc
 from kit import config
 from kit.rpc import status
 from kit.rpc.callers import Callers
+from kit.rpc.slots import Slots
 from kit.worker import Worker
 
 if TYPE_CHECKING:  # costly to import, and the service brings it
@@ -35,6 +36,7 @@ class Service(Generic[S, D]):
     wire      puts its parts together; connects nowhere
     add_to    registers its servicers
     callers   who may call what of them, once TLS tells who calls
+    slots     the kinds of their calls: threads and bounds of each
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
     companions  loops that every process of it needs besides: a snapshot kept fresh in memory, the relay of what
               that very process commits
@@ -46,6 +48,7 @@ class Service(Generic[S, D]):
     wire: Callable[[S], D]
     add_to: Callable[[grpc.Server, D], None]
     callers: Callers
+    slots: Sequence[Slots] = ()
     workers: Callable[[D], Sequence[Worker]] = lambda deps: ()
     companions: Callable[[D], Sequence[Worker]] = lambda deps: ()
     gauges: Callable[[D], Sequence[status.Gauge]] = lambda deps: ()

@@ -8,8 +8,9 @@ per call, and makes its span.
 from __future__ import annotations  # grpc's classes are generic in their stubs only
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import deadline, tls
 from kit.rpc.callers import Callers, Guard
+from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
 from kit.tls import Identity
 from kit.worker import Outage
@@ -64,13 +66,15 @@ class Options:
 
     threads               work on calls at the same time
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
+    slots                 kinds of calls that have threads and bounds of their own; all others share `threads`
     call_seconds          longest a call may take when its caller sets no deadline
     reuse_port            several processes share one port, the kernel deals connections out
     identity              who this process is: calls come over TLS only, from those that `callers` names
     """
 
     threads: int = 4
-    max_concurrent_calls: int = 256
+    max_concurrent_calls: int = 512
+    slots: Sequence[Slots] = ()
     call_seconds: float = 5
     reuse_port: bool = False
     identity: Identity | None = None
@@ -89,9 +93,10 @@ class RpcServer(grpc.Server):
         self._options = options
         self._services: list[str] = []
         self._probe_threads = futures.ThreadPoolExecutor(2, thread_name_prefix="probe")
+        self._pools = Pools(options.slots, threads=options.threads)
         self._server = grpc.server(
             futures.ThreadPoolExecutor(options.threads, thread_name_prefix="rpc"),
-            interceptors=[_Interceptor(options, self._probe_threads)],
+            interceptors=[_Interceptor(options, self._probe_threads, self._pools)],
             maximum_concurrent_rpcs=options.max_concurrent_calls,
             options=_channel_options(options),
         )
@@ -152,6 +157,10 @@ class RpcServer(grpc.Server):
         for name in ("", *self._services):
             self._health.set(name, status)
 
+    def slots_use(self) -> Mapping[str, Use]:
+        """How the kinds of calls are used now, by their names."""
+        return self._pools.use()
+
     def stop(self, grace: float | None) -> threading.Event:
         """Health says NOT_SERVING, new calls are refused, those in work get `grace` seconds.
 
@@ -184,9 +193,10 @@ def _channel_options(options: Options) -> list[tuple[str, int]]:
 class _Interceptor(grpc.ServerInterceptor):
     """Wraps each method once and keeps the wrapper: what remains per call is in `_Method.__call__`."""
 
-    def __init__(self, options: Options, probe_threads: futures.ThreadPoolExecutor) -> None:
+    def __init__(self, options: Options, probe_threads: futures.ThreadPoolExecutor, pools: Pools) -> None:
         self._call_seconds = options.call_seconds
         self._probe_threads = probe_threads
+        self._pools = pools
         self._guard = Guard(options.callers) if options.identity is not None else None
         self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
 
@@ -211,10 +221,12 @@ class _Interceptor(grpc.ServerInterceptor):
     def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         assert handler.unary_unary is not None
         behaviour: Behaviour = handler.unary_unary
+        pool = self._pools.of(method)
         if not method.startswith(_UNWRAPPED):
-            behaviour = _Method(method, behaviour, self._call_seconds)
-        if method.startswith(_PROBES):
-            behaviour = _in_threads_of_its_own(behaviour, self._probe_threads)
+            behaviour = _Method(method, behaviour, self._call_seconds, pool)
+        threads = self._probe_threads if method.startswith(_PROBES) else pool
+        if threads is not None:
+            behaviour = _in_threads_of_its_own(behaviour, threads)
         return grpc.unary_unary_rpc_method_handler(
             behaviour, handler.request_deserializer, handler.response_serializer
         )
@@ -223,9 +235,10 @@ class _Interceptor(grpc.ServerInterceptor):
 class _Method:
     """One RPC method with everything around it."""
 
-    def __init__(self, method: str, behaviour: Behaviour, call_seconds: float) -> None:
+    def __init__(self, method: str, behaviour: Behaviour, call_seconds: float, pool: Pool | None) -> None:
         self._method = method
         self._behaviour = behaviour
+        self._pool = pool
         self._call_seconds = call_seconds
         self._seconds = CALL_SECONDS.labels(method)
         self._spans = CallSpans(method)
@@ -244,15 +257,21 @@ class _Method:
         response: Any = None
         with self._span(context) as span:
             try:
-                if seconds < LEAST_USEFUL_SECONDS:
-                    raise errors.too_late()
-                response = self._behaviour(request, context)
+                response = self._in_turn(request, context)
             except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
                 refused = self._refused(error)
             self._tell(context, started, span, refused)
         if refused is not None:
             context.abort_with_status(rpc_status.to_status(errors.refused_to_status(refused)))
         return response
+
+    def _in_turn(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """Begins no work that nobody waits for any more: a call waits for its thread, and may wait for its turn."""
+        with nullcontext() if self._pool is None else self._pool.turn(request):
+            left_seconds = deadline.remaining_seconds()
+            if not context.is_active() or (left_seconds is not None and left_seconds < LEAST_USEFUL_SECONDS):
+                raise errors.too_late()
+            return self._behaviour(request, context)
 
     def _span(self, context: grpc.ServicerContext) -> tracing.Span:
         if not (tracing.is_on() and self._is_traced):

@@ -19,6 +19,7 @@ from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit import log
 from kit.metrics import PREFIX
 from kit.proto import timestamp_from
+from kit.rpc.slots import Use
 from kit.worker import Worker, WorkerHealth
 
 # The proto promises an answer within a second, also while PostgreSQL hangs.
@@ -45,7 +46,8 @@ class Gauge:
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """What is told: `database` raises when it doesn't answer; `nats` says whether it's connected; `gauges`
-    may ask the database and is left out while that doesn't answer; `pool` is `kit.db.Database.pool_use`.
+    may ask the database and is left out while that doesn't answer; `pool` is `kit.db.Database.pool_use`, `slots`
+    is `kit.rpc.server.RpcServer.slots_use`.
     """
 
     service: str
@@ -56,6 +58,7 @@ class Process:
     nats: Callable[[], bool]
     gauges: Callable[[], Sequence[Gauge]]
     pool: Callable[[], Mapping[str, int]] = dict
+    slots: Callable[[], Mapping[str, Use]] = dict
 
 
 class _Probe(Generic[T]):
@@ -93,7 +96,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
             database_ok=database_ok,
             nats_ok=process.nats(),
             workers=[_health_to_message(worker.health()) for worker in process.workers],
-            gauges=self._gauge_messages() if database_ok else [],
+            gauges=[*self._slots_messages(), *(self._gauge_messages() if database_ok else [])],
         )
 
     def _database_ok(self) -> bool:
@@ -102,6 +105,15 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
         except Exception:  # noqa: BLE001  whatever it is, that is the answer
             return False
         return True
+
+    def _slots_messages(self) -> list[status_pb2.Gauge]:
+        """Only the kinds of calls that wait or were refused: where there is nothing to see, nothing is shown."""
+        return [
+            status_pb2.Gauge(name=f"calls_{state}_{name}", value=value, unit="count")
+            for name, use in self._process.slots().items()
+            for state, value in (("waiting", use.waiting), ("refused", use.refused))
+            if value
+        ]
 
     def _gauge_messages(self) -> list[status_pb2.Gauge]:
         try:
@@ -131,6 +143,11 @@ class StatusCollector(Collector):
         yield self._family("worker_healthy", "Whether a loop does its work", health, label="worker")
         pool = process.pool()
         yield self._family("db_pool_connections", "Database connections of this process", pool, label="state")
+        slots = process.slots()
+        working = {name: use.working for name, use in slots.items()}
+        yield self._family("rpc_slots_working", "Calls in work, by kind", working, label="slots")
+        waiting = {name: use.waiting for name, use in slots.items()}
+        yield self._family("rpc_slots_waiting", "Calls that wait, by kind", waiting, label="slots")
         for gauge in self._numbers() if database_up else ():
             yield self._family(gauge.name, gauge.meaning, {"": gauge.value})
 

@@ -2,7 +2,7 @@
 
 from kit.process import Service, main
 from services.catalog.config import CatalogSettings
-from services.catalog.rpc import CALLERS, add_to
+from services.catalog.rpc import CALLERS, SLOTS, add_to
 from services.catalog.wiring import wire
 from services.catalog.workers import gauges, workers
 
@@ -12,6 +12,7 @@ SERVICE = Service(
     wire=wire,
     add_to=add_to,
     callers=CALLERS,
+    slots=SLOTS,
     workers=workers,
     gauges=gauges,
 )

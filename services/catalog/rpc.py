@@ -13,6 +13,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.money import fiat_text, percent_text, rate_text
 from kit.proto import optional, timestamp_from
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Slots
 from services.catalog import operations
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
 from services.catalog.operations import checks
@@ -31,6 +32,37 @@ CALLERS: Final[Callers] = {
         {"CatalogService/GetCatalog", "CatalogService/GetQuote", "CatalogService/ListMethodOffers"}
     ),
 }
+
+SLOTS: Final = (
+    Slots(
+        name="offers",
+        methods=frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
+        waiting=96,
+    ),
+    # Creating an invoice needs the catalog, a deal needs its quote: a flood of looks must not stop them.
+    Slots(
+        name="deals",
+        methods=frozenset({"CatalogService/GetCatalog", "CatalogService/GetQuote"}),
+        threads=2,
+        waiting=64,
+    ),
+    Slots(name="logos", methods=frozenset({"CatalogService/GetLogo"}), threads=1),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "CatalogService/AcceptRate",
+                "CatalogService/ListRates",
+                "CatalogService/SetCurrency",
+                "CatalogService/SetPaymentMethod",
+                "CatalogService/SetRate",
+            }
+        ),
+        threads=2,
+    ),
+    # It waits for the sources of rates.
+    Slots(name="sources", methods=frozenset({"CatalogService/PullRates"}), threads=1, waiting=4),
+)
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

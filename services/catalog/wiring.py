@@ -23,7 +23,7 @@ class Deps:
 def wire(settings: CatalogSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
+        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         clock=clock or SystemClock(),
         bus=Bus(
             settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas

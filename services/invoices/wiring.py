@@ -39,7 +39,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
         clock=clock or SystemClock(),
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
+        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         bus=bus,
         catalog=catalog,
         merchants=merchants,

@@ -14,7 +14,12 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire
 
 SERVICE = Service(
-    name="merchants", settings=MerchantsSettings, wire=wire, add_to=rpc.add_to, callers=rpc.CALLERS
+    name="merchants",
+    settings=MerchantsSettings,
+    wire=wire,
+    add_to=rpc.add_to,
+    callers=rpc.CALLERS,
+    slots=rpc.SLOTS,
 )
 
 

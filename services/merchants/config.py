@@ -23,6 +23,7 @@ def _master_key(text: str) -> str:
 
 class MerchantsSettings(ServiceSettings):
     service: ClassVar[str] = "merchants"
+    slot_connections: ClassVar[int] = 5
 
     master_keys: Annotated[tuple[Annotated[str, AfterValidator(_master_key)], ...], CommaSeparated] = Field(
         min_length=1,

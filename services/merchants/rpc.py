@@ -8,6 +8,7 @@ from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.proto import optional, timestamp_from
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Slots
 from services.merchants import domain, models, operations
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import MerchantOptions
@@ -28,6 +29,39 @@ CALLERS: Final[Callers] = {
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
 }
+
+# Every request of a merchant waits for Authenticate; a flood of it must not stop the pages, nor the pages stop it.
+SLOTS: Final = (
+    Slots(name="keys", methods=frozenset({"MerchantsService/Authenticate"}), waiting=160),
+    Slots(
+        name="services",
+        methods=frozenset({"MerchantsService/GetMerchant", "MerchantsService/GetSigningSecrets"}),
+        threads=2,
+        waiting=64,
+    ),
+    Slots(name="logos", methods=frozenset({"MerchantsService/GetLogo"}), threads=1),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "MerchantsService/ActivateMerchant",
+                "MerchantsService/BanMerchant",
+                "MerchantsService/BlockOwner",
+                "MerchantsService/ConfigureMerchant",
+                "MerchantsService/CreateApiKey",
+                "MerchantsService/CreateMerchant",
+                "MerchantsService/DeactivateApiKey",
+                "MerchantsService/ListApiKeys",
+                "MerchantsService/ListCategories",
+                "MerchantsService/ListMerchants",
+                "MerchantsService/SetCategory",
+                "MerchantsService/UnbanMerchant",
+                "MerchantsService/UnblockOwner",
+            }
+        ),
+        threads=2,
+    ),
+)
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

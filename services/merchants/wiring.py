@@ -21,7 +21,7 @@ class Deps:
 
 
 def wire(settings: MerchantsSettings, *, clock: Clock | None = None) -> Deps:
-    db = Database(settings.database_url, name=settings.service, pool_size=settings.pool_size)
+    db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
     vault = Vault(settings.master_keys)
 
     def sealed_lookup_key() -> bytes | None:

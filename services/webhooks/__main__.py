@@ -11,6 +11,7 @@ SERVICE = Service(
     wire=wire,
     add_to=rpc.add_to,
     callers=rpc.CALLERS,
+    slots=rpc.SLOTS,
     workers=workers.workers,
     gauges=workers.gauges,
 )

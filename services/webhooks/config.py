@@ -12,13 +12,21 @@ CALL_MARGIN_SECONDS = 5
 
 class WebhooksSettings(ServiceSettings):
     service: ClassVar[str] = "webhooks"
+    slot_connections: ClassVar[int] = 5
 
-    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout.
+    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout. They use the
+    # database before and after the wait only, so they need fewer connections than threads.
     threads: int = Field(
-        default=16, ge=2, le=64, description="threads that serve calls; half of them may wait in resends"
+        default=32,
+        ge=2,
+        le=256,
+        description="manual resends that may wait for receivers at the same time, at most 2 of one merchant",
     )
     pool_size: int = Field(
-        default=20, ge=1, le=200, description="database connections of one process, at least THREADS"
+        default=20,
+        ge=1,
+        le=200,
+        description="database connections of one process for resends and workers; other kinds of calls have 5 more",
     )
     call_seconds: int = Field(
         default=30,
@@ -65,6 +73,11 @@ class WebhooksSettings(ServiceSettings):
                 f"expected at most CALL_SECONDS less {CALL_MARGIN_SECONDS}, or resends would be cut off"
             )
         return seconds
+
+    @field_validator("pool_size")
+    @classmethod
+    def _a_connection_for_every_thread(cls, pool_size: int, info: ValidationInfo) -> int:
+        return pool_size  # THREADS wait for receivers here, not for the database
 
     @property
     def lease_seconds(self) -> int:

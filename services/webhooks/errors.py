@@ -1,6 +1,6 @@
 """Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
 
-from kit.errors import Refused, conflict, exhausted, invalid, not_found, unavailable
+from kit.errors import Refused, conflict, exhausted, invalid, not_found
 
 
 def field_invalid(field: str, message: str) -> Refused:
@@ -22,8 +22,3 @@ def resend_conflict() -> Refused:
 def resend_cooldown(retry_after_seconds: int) -> Refused:
     message = f"This event was resent a moment ago, retry in {retry_after_seconds} s"
     return exhausted("WEBHOOK_RESEND_COOLDOWN", message, retry_after_seconds=str(retry_after_seconds))
-
-
-def resend_busy() -> Refused:
-    """All slots for resends are taken by receivers that take their time."""
-    return unavailable("DB_UNAVAILABLE", "Too many resends are under way, retry in a few seconds")

@@ -112,9 +112,8 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
 
     A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
     as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order, and
-    DB_UNAVAILABLE while merchants is away or too many resends wait for their receivers; also when the request went out
-    and the database then stayed away: the attempt is missing from the history, and what was pending is sent again once
-    its lease has run out.
+    DB_UNAVAILABLE while merchants is away; also when the request went out and the database then stayed away: the
+    attempt is missing from the history, and what was pending is sent again once its lease has run out.
     """
     merchant = _id("merchant_id", merchant_id) if merchant_id else None
     invoice = _id("invoice_id", invoice_id)
@@ -157,9 +156,6 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
     """Send it; whatever keeps it from an outcome gives the claim back."""
-    if not deps.resend_slots.acquire(blocking=False):
-        _release(deps, claimed)
-        raise errors.resend_busy()
     try:
         key = (claimed.merchant_id, claimed.key_id)
         secret = deps.merchants.signing_secrets([key]).get(key)
@@ -168,8 +164,6 @@ def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
         with suppress(Outage):  # its lease runs out by itself, and what failed first is what has to be told
             _release(deps, claimed)
         raise
-    finally:
-        deps.resend_slots.release()
 
 
 def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:

@@ -1,6 +1,7 @@
 """fiatgate.webhooks.v1.WebhooksService: message, operation, message. Errors are the interceptor's."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -10,6 +11,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.proto import timestamp_from
 from kit.rpc import parked
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Share, Slots
 from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.models import Attempt, Event
@@ -29,11 +31,48 @@ _ATTEMPT_STATUSES = {
     AttemptStatus.FAILURE: pb.ATTEMPT_STATUS_FAILURE,
 }
 
+RESENDS_PER_MERCHANT: Final = 2
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
+
+SLOTS: Final = (
+    # A resend waits for its receiver. A merchant whose receivers are slow delays no other merchant's resends.
+    Slots(
+        name="resends",
+        methods=frozenset({"WebhooksService/ResendLatest"}),
+        waiting=16,
+        share=Share(owner=attrgetter("merchant_id"), working=RESENDS_PER_MERCHANT),
+    ),
+    Slots(
+        name="lists",
+        methods=frozenset({"WebhooksService/ListInvoiceEvents"}),
+        threads=12,
+        waiting=20,
+        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=3, wait_seconds=2, in_all=2),
+    ),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "ParkedService/ListParked",
+                "ParkedService/RetryParked",
+                "WebhooksService/GetEvent",
+                "WebhooksService/ListStuckEvents",
+                "WebhooksService/RescheduleStuckEvents",
+            }
+        ),
+        threads=2,
+    ),
+    Slots(
+        name="proofs",
+        methods=frozenset({"WebhooksService/CheckInvoices", "WebhooksService/PruneAttempts"}),
+        threads=1,
+        waiting=8,
+    ),
+)
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

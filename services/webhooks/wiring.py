@@ -1,6 +1,5 @@
 """The one place where the service is put together."""
 
-import threading
 from dataclasses import dataclass
 
 from kit.bus import Bus
@@ -26,13 +25,11 @@ class Deps:
     recorder: Recorder
     # Rings when something may be due: the engine of this process hears it, if there is one.
     wake: Wake
-    # Resends that may wait for receivers at a time, so that threads remain for everybody else.
-    resend_slots: threading.Semaphore
 
 
 def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     clock = clock or SystemClock()
-    db = Database(settings.database_url, name=settings.service, pool_size=settings.pool_size)
+    db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
     return Deps(
         settings=settings,
         db=db,
@@ -48,5 +45,4 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         ),
         recorder=Recorder(db, clock, settings.webhook_retry_delays),
         wake=Wake(),
-        resend_slots=threading.Semaphore(settings.threads // 2),
     )

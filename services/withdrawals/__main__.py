@@ -2,7 +2,7 @@
 
 from kit.process import Service, main
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.rpc import CALLERS, add_to
+from services.withdrawals.rpc import CALLERS, SLOTS, add_to
 from services.withdrawals.wiring import wire
 from services.withdrawals.workers import gauges, workers
 
@@ -12,6 +12,7 @@ SERVICE = Service(
     wire=wire,
     add_to=add_to,
     callers=CALLERS,
+    slots=SLOTS,
     workers=workers,
     gauges=gauges,
 )

@@ -9,6 +9,7 @@ from kit.config import ServiceSettings
 
 class WithdrawalsSettings(ServiceSettings):
     service: ClassVar[str] = "withdrawals"
+    slot_connections: ClassVar[int] = 5
 
     # CheckLedger reads the whole ledger: some seconds per million transfers. The database's limits end the rest.
     call_seconds: int = Field(

@@ -1,5 +1,6 @@
 """fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. Errors are the interceptor's."""
 
+from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -10,6 +11,7 @@ from kit.money import usdt_text
 from kit.proto import optional, timestamp_from
 from kit.rpc import parked
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Share, Slots
 from services.withdrawals import errors, operations, workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
@@ -37,6 +39,43 @@ CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }
+
+SLOTS: Final = (
+    Slots(name="merchants", methods=frozenset({"WithdrawalsService/GetWithdrawal"}), waiting=96),
+    # One page is read at a time: a deep one keeps a core busy, here or in PostgreSQL.
+    Slots(
+        name="lists",
+        methods=frozenset({"WithdrawalsService/ListWithdrawals"}),
+        threads=12,
+        waiting=20,
+        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=3, wait_seconds=2, in_all=1),
+    ),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "ParkedService/ListParked",
+                "ParkedService/RetryParked",
+                "WithdrawalsService/CancelWithdrawal",
+                "WithdrawalsService/CompleteWithdrawal",
+                "WithdrawalsService/CreateWithdrawal",
+                "WithdrawalsService/FailWithdrawal",
+                "WithdrawalsService/GetBalance",
+                "WithdrawalsService/ListAllWithdrawals",
+                "WithdrawalsService/ListWithdrawalMethods",
+                "WithdrawalsService/ProcessWithdrawal",
+                "WithdrawalsService/SetWithdrawalMethod",
+            }
+        ),
+        threads=3,
+    ),
+    Slots(
+        name="proofs",
+        methods=frozenset({"WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"}),
+        threads=1,
+        waiting=8,
+    ),
+)
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

@@ -22,7 +22,7 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
     return Deps(
         settings=settings,
-        db=Database(settings.database_url, name=settings.service, pool_size=settings.pool_size),
+        db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         clock=clock or SystemClock(),
         bus=Bus(
             settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas

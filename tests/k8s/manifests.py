@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kit.config import Settings, variables_of
+from kit.config import ServiceSettings, Settings, variables_of
 from tools.docs import settings_classes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -68,6 +68,20 @@ def shared_settings() -> dict[str, str]:
 
 def settings_class(manifest: Manifest) -> type[Settings]:
     return CLASSES[process(manifest)]
+
+
+def connections_of(manifest: Manifest, *, answers_calls: bool) -> int:
+    """Database connections that one pod opens at most: those of its pool; and where hot statements are prepared, one
+    more of each thread that answers calls.
+    """
+    settings = settings_class(manifest)
+    assert issubclass(settings, ServiceSettings)
+    pool, threads = (int(settings.model_fields[field].default) for field in ("pool_size", "threads"))
+    if not answers_calls:
+        return pool
+    sources = (ROOT / "services" / process(manifest)).rglob("*.py")
+    prepares = any("Prepared(" in source.read_text() for source in sources)
+    return pool + settings.slot_connections + prepares * (threads + settings.slot_connections)
 
 
 def known_variables(settings: type[Settings]) -> set[str]:

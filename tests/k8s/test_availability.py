@@ -12,6 +12,7 @@ from tests.k8s.manifests import (
     DEPLOYMENTS,
     ROOT,
     Manifest,
+    connections_of,
     container,
     name,
     of_kind,
@@ -82,15 +83,11 @@ def test_an_autoscaler_scales_a_deployment_by_a_load_that_its_pods_can_reach(tar
 
 @pytest.mark.parametrize("service", [each for each in CLASSES if each != "gateway"])
 def test_the_documentation_says_how_many_connections_the_most_pods_open(service: str) -> None:
-    """The pool of each process; and where hot statements are prepared, one of each thread that answers calls."""
-    fields = CLASSES[service].model_fields
-    prepares = any("Prepared(" in file.read_text() for file in (ROOT / "services" / service).rglob("*.py"))
-
-    def of_each(deployment: Manifest) -> int:
-        answers_calls = prepares and has_callers(deployment)
-        return int(fields["pool_size"].default + (fields["threads"].default if answers_calls else 0))
-
-    most = sum(most_pods(each) * of_each(each) for each in DEPLOYMENTS if process(each) == service)
+    most = sum(
+        most_pods(each) * connections_of(each, answers_calls=has_callers(each))
+        for each in DEPLOYMENTS
+        if process(each) == service
+    )
     documented = re.findall(rf"^\| {service} \| (\d+) \|$", OPERATIONS, re.MULTILINE)
     assert documented == [str(most)]
 

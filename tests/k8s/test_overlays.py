@@ -19,6 +19,7 @@ from tests.k8s.manifests import (
     ROOT,
     VERSION,
     Manifest,
+    connections_of,
     container,
     known_variables,
     name,
@@ -138,9 +139,9 @@ def test_locally_postgresql_has_a_connection_for_everybody() -> None:
     scaled = {
         name(each): each["spec"]["maxReplicas"] for each in rendered(LOCAL) if "Autoscaler" in each["kind"]
     }
-    pool = {"webhooks": 20}
     most = sum(
-        scaled.get(name(each), each["spec"].get("replicas")) * pool.get(container(each)["name"], 8)
+        scaled.get(name(each), each["spec"].get("replicas"))
+        * connections_of(each, answers_calls=name(each) in scaled)
         for each in workloads(LOCAL)
         if each["kind"] == "Deployment" and container(each)["name"] != "gateway"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ import grpc
 
 from kit.rpc.client import channel
 from kit.rpc.server import Options, RpcServer
+from kit.rpc.slots import Slots
 
 D = TypeVar("D")
 
@@ -17,9 +18,11 @@ TEST_MASTER_KEY = "A" * 43 + "="
 
 
 @contextmanager
-def serving(add_to: Callable[[grpc.Server, D], None], deps: D, *, threads: int = 4) -> Iterator[str]:
+def serving(
+    add_to: Callable[[grpc.Server, D], None], deps: D, *, threads: int = 4, slots: Sequence[Slots] = ()
+) -> Iterator[str]:
     """Serve what `add_to` registers until the block ends; gives its address."""
-    server = RpcServer(Options(threads=threads))
+    server = RpcServer(Options(threads=threads, slots=slots))
     add_to(server, deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -277,20 +277,3 @@ def test_a_resend_whose_result_met_a_database_that_stayed_away_says_so(
         finally:
             postgres.start()
     assert (house.event(invoice_id).status, house.attempts(invoice_id)) == ("pending", [])
-
-
-def test_resends_that_wait_for_receivers_leave_threads_for_others(
-    make_house: Callable[..., House], receiver: Receiver
-) -> None:
-    house = make_house(threads=2, webhook_timeout_seconds=5)
-    receiver.answer(Answer(delay_seconds=1), path="slow")
-    slow, other = house.queue(receiver.url("slow")), house.queue(receiver.url())
-    with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(house.resend, slow)
-        receiver.wait_for(1, path="slow")
-        with pytest.raises(Refused) as refusal:
-            house.resend(other)
-        assert _reason(refusal) == "DB_UNAVAILABLE"
-        assert house.event(other).locked_at is None
-        waiting.result()
-    assert house.resend(other).outcome.succeeded

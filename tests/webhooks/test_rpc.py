@@ -1,8 +1,11 @@
 """The service over gRPC: messages in, messages and reasons out, in a process that only serves."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -17,12 +20,15 @@ from services.webhooks import rpc, workers
 from services.webhooks.store.events import HISTORY_ATTEMPTS
 from tests.support.clock import START, ManualClock
 from tests.support.receiver import Answer, Receiver
+from tests.support.serving import connected, serving
 from tests.webhooks.house import House
+
+RESENDS = 16  # as many as a process had threads, for everything, before resends had their own
 
 
 @pytest.fixture
 def stub(house: House) -> Iterator[WebhooksServiceStub]:
-    server = RpcServer(Options(call_seconds=30))
+    server = RpcServer(Options(threads=RESENDS, call_seconds=30, slots=rpc.SLOTS))
     rpc.add_to(server, house.deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -227,3 +233,35 @@ def test_gauges_tell_what_is_due_how_long_and_what_is_under_way(make_house: Call
         "inflight": 1,
         "parked": 0,
     }
+
+
+def test_resends_of_one_merchant_to_receivers_that_hang_delay_no_other_merchant(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    house = make_house(webhook_timeout_seconds=10)
+    shop = house.merchants.merchant()
+    key_id, _ = house.merchants.key(shop)
+    receiver.answer(Answer(delay_seconds=6), path="tarpit")
+    hanging = [house.queue(receiver.url("tarpit")) for _ in range(RESENDS)]
+    other = house.queue(receiver.url("other"), merchant_id=shop, key_id=key_id)
+    with (
+        serving(rpc.add_to, house.deps, threads=RESENDS, slots=rpc.SLOTS) as address,
+        connected(address) as opened,
+        ThreadPoolExecutor(RESENDS) as threads,
+    ):
+        stub = WebhooksServiceStub(opened)
+
+        def resend(merchant_id: UUID, invoice_id: UUID) -> str:
+            asked = pb.ResendLatestRequest(merchant_id=str(merchant_id), invoice_id=str(invoice_id))
+            try:
+                return str(stub.ResendLatest(asked, timeout=20).http_status)
+            except Refused as refused:
+                return refused.reason
+
+        asked = [threads.submit(resend, house.merchant_id, each) for each in hanging]
+        receiver.wait_for(rpc.RESENDS_PER_MERCHANT, path="tarpit")
+        assert resend(shop, other) == "200"
+        assert sum(not each.done() for each in asked) == rpc.RESENDS_PER_MERCHANT, "they hang still"
+        answers = Counter(each.result() for each in asked)
+    assert answers == {"200": rpc.RESENDS_PER_MERCHANT, "RATE_LIMITED": RESENDS - rpc.RESENDS_PER_MERCHANT}
+    assert len(receiver.received("tarpit")) == rpc.RESENDS_PER_MERCHANT

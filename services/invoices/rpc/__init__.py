@@ -6,12 +6,14 @@
 - `converters`: rows and values to messages, and back
 """
 
+from operator import attrgetter
 from typing import Final
 
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Share, Slots
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
@@ -33,6 +35,70 @@ CALLERS: Final[Callers] = {
         }
     ),
 }
+
+# Creating an invoice and marking it paid wait for nothing but the database; the rest must not take their threads.
+SLOTS: Final = (
+    Slots(
+        name="merchants",
+        methods=frozenset({"InvoicesService/CreateInvoice", "InvoicesService/GetInvoice"}),
+        waiting=160,
+    ),
+    Slots(
+        name="customers",
+        methods=frozenset(
+            {
+                "CheckoutService/CancelCheckout",
+                "CheckoutService/MarkPaid",
+                "CheckoutService/OpenCase",
+                "CheckoutService/OpenCustomerAppeal",
+            }
+        ),
+        threads=2,
+        waiting=64,
+    ),
+    # These two may wait for catalog and merchants. A page can do without them, a choice can't.
+    Slots(name="pages", methods=frozenset({"CheckoutService/GetCheckout"}), threads=3, waiting=64),
+    Slots(name="choices", methods=frozenset({"CheckoutService/SelectPaymentMethod"}), threads=3, waiting=32),
+    # One page is read at a time: a deep one keeps a core busy, here or in PostgreSQL.
+    Slots(
+        name="lists",
+        methods=frozenset({"InvoicesService/ListInvoices"}),
+        threads=12,
+        waiting=20,
+        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=3, wait_seconds=2, in_all=1),
+    ),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "DealDeskService/AddRequisite",
+                "DealDeskService/ConfirmDeal",
+                "DealDeskService/DisableRequisite",
+                "DealDeskService/EnableRequisite",
+                "DealDeskService/GetCase",
+                "DealDeskService/GetDeal",
+                "DealDeskService/GetDealsSystem",
+                "DealDeskService/GetProof",
+                "DealDeskService/ListCases",
+                "DealDeskService/ListDeals",
+                "DealDeskService/ListRequisites",
+                "DealDeskService/OpenAppeal",
+                "DealDeskService/RejectDeal",
+                "DealDeskService/ResolveAppeal",
+                "DealDeskService/ResolveCase",
+                "DealDeskService/SetDealsSystem",
+                "InvoicesService/CancelInvoice",
+            }
+        ),
+        threads=2,
+    ),
+    Slots(
+        name="proofs",
+        methods=frozenset({"InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"}),
+        threads=1,
+        waiting=8,
+    ),
+)
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

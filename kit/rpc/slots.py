@@ -1,0 +1,265 @@
+"""The threads of a server, divided among kinds of calls: no kind can take the threads of another.
+
+Each service names its kinds beside its servicers (`SLOTS` in its rpc.py), method by method. A kind has threads of its
+own and a bound of waiting calls; a call beyond the bound is refused at once. A kind may also bound the calls of one
+owner, for example of one merchant, and let owners take turns.
+"""
+
+from __future__ import annotations  # a future is generic in its stubs only
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, ParamSpec, TypeVar
+
+from kit import errors, metrics
+from kit.rpc import deadline
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REFUSED: Final = metrics.counter(
+    "rpc_slots_refused",
+    "Calls refused because their kind had no slot: too many of the kind (full), or of one owner (owner)",
+    ["slots", "reason"],
+)
+FULL: Final = "full"
+OWNER: Final = "owner"
+
+OWNER_RETRY_SECONDS: Final = 5
+"""An owner whose call was refused may try again after so many seconds, as after a 503."""
+
+_REFUSING_THREADS: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """How much of a kind the calls of one owner may take.
+
+    owner         whose a request is
+    working       calls of one owner in work at the same time
+    waiting       further calls of one owner that may wait for their turn; more are refused at once
+    wait_seconds  longest a call waits for its turn; then it is refused
+    in_all        calls of all owners in work at the same time; None: as many as the kind has threads
+    """
+
+    owner: Callable[[Any], str]
+    working: int
+    waiting: int = 0
+    wait_seconds: float = 0
+    in_all: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots:
+    """One kind of calls.
+
+    name     in metrics and names of threads
+    methods  which calls they are, as `InvoicesService/CreateInvoice`
+    threads  of this kind; None: as many as the setting THREADS says
+    waiting  calls that may wait for a thread; more are refused at once
+    share    how much of the kind one owner may take; None: all
+    """
+
+    name: str
+    methods: frozenset[str]
+    threads: int | None = None
+    waiting: int = 32
+    share: Share | None = None
+
+    @property
+    def connections(self) -> int:
+        """Database connections that its calls need at the same time, beside those for THREADS."""
+        in_all = None if self.share is None else self.share.in_all
+        return in_all or self.threads or 0
+
+
+@dataclass(frozen=True)
+class Use:
+    """Calls of a kind: in work now, waiting now, refused since the start."""
+
+    working: int
+    waiting: int
+    refused: int
+
+
+class Pools:
+    """The threads of all kinds of one server."""
+
+    def __init__(self, kinds: Sequence[Slots], *, threads: int) -> None:
+        refusing = _Refusing()
+        self._pools = {kind.name: Pool(kind, kind.threads or threads, refusing) for kind in kinds}
+        self._by_method = {method: self._pools[kind.name] for kind in kinds for method in kind.methods}
+
+    def of(self, method: str) -> Pool | None:
+        """The threads for `/package.Service/Method`; None when it belongs to no kind."""
+        return self._by_method.get(method.rpartition(".")[2])
+
+    def use(self) -> Mapping[str, Use]:
+        return {name: pool.use() for name, pool in self._pools.items()}
+
+
+class _Thread(threading.local):
+    refuses = False
+
+
+_thread = _Thread()
+
+
+class _Refusing(futures.ThreadPoolExecutor):
+    """Threads that do nothing but refuse, so that a refusal is quick while all others work."""
+
+    def __init__(self) -> None:
+        super().__init__(_REFUSING_THREADS, thread_name_prefix="refusing", initializer=self._mark)
+
+    @staticmethod
+    def _mark() -> None:
+        _thread.refuses = True
+
+
+class Pool(futures.ThreadPoolExecutor):
+    """The threads of one kind. gRPC submits each call of the kind to them."""
+
+    def __init__(self, kind: Slots, threads: int, refusing: _Refusing) -> None:
+        super().__init__(threads, thread_name_prefix=kind.name)
+        self._name = kind.name
+        self._most = threads + kind.waiting
+        self._refusing = refusing
+        self._turns = None if kind.share is None else _Turns(kind.share, kind.share.in_all or threads)
+        self._counts = threading.Lock()
+        self._calls = 0
+        self._working = 0
+        self._refused = 0
+        for reason in (FULL, OWNER):  # there from the start, so that the first one is seen as an increase
+            REFUSED.labels(kind.name, reason)
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> futures.Future[R]:
+        with self._counts:
+            is_full = self._calls >= self._most
+            self._calls += not is_full
+        if is_full:
+            return self._refusing.submit(fn, *args, **kwargs)
+        call = super().submit(fn, *args, **kwargs)
+        call.add_done_callback(self._ended)
+        return call
+
+    def _ended(self, _call: futures.Future[Any]) -> None:
+        with self._counts:
+            self._calls -= 1
+
+    @contextmanager
+    def turn(self, request: Any) -> Iterator[None]:
+        """The block is the work of a call. Raises `Refused` DB_UNAVAILABLE when the kind is full, and RATE_LIMITED when
+        the owner of the request has too many calls.
+        """
+        if _thread.refuses:
+            self._refuse(FULL)
+            raise errors.database_unavailable()
+        owner = None if self._turns is None else self._enter(self._turns, request)
+        with self._counts:
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._counts:
+                self._working -= 1
+            if self._turns is not None and owner is not None:
+                self._turns.leave(owner)
+
+    def _enter(self, turns: _Turns, request: Any) -> str:
+        owner = turns.share.owner(request)
+        if turns.enter(owner):
+            return owner
+        if turns.is_at_its_bound(owner):
+            self._refuse(OWNER)
+            raise _too_many_of_owner(turns.share)
+        self._refuse(FULL)
+        raise errors.database_unavailable()
+
+    def _refuse(self, reason: str) -> None:
+        REFUSED.labels(self._name, reason).inc()
+        with self._counts:
+            self._refused += 1
+
+    def use(self) -> Use:
+        with self._counts:
+            return Use(self._working, self._calls - self._working, self._refused)
+
+
+def _too_many_of_owner(share: Share) -> errors.Refused:
+    limit = share.working + share.waiting
+    return errors.exhausted(
+        "RATE_LIMITED",
+        f"More than {limit} requests of this kind at the same time",
+        limit=str(limit),
+        retry_after_seconds=str(OWNER_RETRY_SECONDS),
+    )
+
+
+class _Turns:
+    """Which calls of a kind work now. The owners that wait are served in a circle, one call each."""
+
+    def __init__(self, share: Share, in_all: int) -> None:
+        self.share = share
+        self._in_all = in_all
+        self._lock = threading.Lock()
+        self._working = 0
+        self._working_of: Counter[str] = Counter()
+        self._waiting: dict[str, deque[threading.Event]] = {}  # the owner whose turn is next comes first
+
+    def enter(self, owner: str) -> bool:
+        """Waits for a turn, for as long as the share and the deadline allow; whether it came. Then `leave` follows."""
+        with self._lock:
+            queue = self._waiting.get(owner)
+            if not queue and self._may_work(owner):
+                self._begin(owner)
+                return True
+            if len(queue or ()) >= self.share.waiting:
+                return False
+            turn = threading.Event()
+            self._waiting.setdefault(owner, deque()).append(turn)
+        left_seconds = deadline.remaining_seconds()
+        most_seconds = self.share.wait_seconds
+        if turn.wait(most_seconds if left_seconds is None else max(0.0, min(left_seconds, most_seconds))):
+            return True
+        with self._lock:
+            if turn.is_set():
+                return True
+            self._waiting[owner].remove(turn)
+            self._forget_if_empty(owner)
+            return False
+
+    def leave(self, owner: str) -> None:
+        with self._lock:
+            self._working -= 1
+            self._working_of[owner] -= 1
+            if not self._working_of[owner]:
+                del self._working_of[owner]
+            self._give_turns()
+
+    def is_at_its_bound(self, owner: str) -> bool:
+        with self._lock:
+            return self._working_of[owner] >= self.share.working
+
+    def _may_work(self, owner: str) -> bool:
+        return self._working < self._in_all and self._working_of[owner] < self.share.working
+
+    def _begin(self, owner: str) -> None:
+        self._working += 1
+        self._working_of[owner] += 1
+
+    def _give_turns(self) -> None:
+        for owner in list(self._waiting):
+            if self._may_work(owner):
+                queue = self._waiting.pop(owner)
+                self._begin(owner)
+                queue.popleft().set()
+                self._waiting[owner] = queue  # to the end of the circle
+                self._forget_if_empty(owner)
+
+    def _forget_if_empty(self, owner: str) -> None:
+        if not self._waiting[owner]:
+            del self._waiting[owner]
