@@ -52,6 +52,9 @@ POOL_TIMEOUTS = metrics.counter(
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
 CONFLICT_ATTEMPTS = 3
+# Left to itself PostgreSQL plans a statement with an array anew at each call, for it expects ten elements of one that
+# it doesn't know: create-invoice took 1,050 us so, and 400 with this.
+PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
 
 TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
@@ -138,7 +141,8 @@ class Database:
         )
         event.listen(self._engine, "checkout", _refuse_closed_connection)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **connect_args))
+        prepared_args = connect_args | {"options": f"{connect_args['options']} {PREPARED_OPTIONS}"}
+        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **prepared_args))
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:

@@ -29,10 +29,13 @@ STOREFRONTS_MAX = 1000  # the ones opened longest ago are asked for again
 
 
 @dataclass(frozen=True, slots=True)
-class MethodBounds:
+class MethodTerms:
+    """An active method: the bounds of an invoice's amount, and its own commission, a fraction 0..1."""
+
     code: str
     minimum: Decimal
     maximum: Decimal
+    commission: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class CurrencyTerms:
     decimals: int
     minimum: Decimal
     maximum: Decimal
-    methods: Sequence[MethodBounds]
+    methods: Sequence[MethodTerms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +148,16 @@ class CatalogClient:
 
 
 def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:
-    methods: dict[str, list[MethodBounds]] = {}
+    methods: dict[str, list[MethodTerms]] = {}
     for method in answer.methods:
         if method.active:
-            bounds = MethodBounds(method.method_code, Decimal(method.min_sum), Decimal(method.max_sum))
-            methods.setdefault(method.currency_code, []).append(bounds)
+            terms = MethodTerms(
+                code=method.method_code,
+                minimum=Decimal(method.min_sum),
+                maximum=Decimal(method.max_sum),
+                commission=Decimal(method.commission),
+            )
+            methods.setdefault(method.currency_code, []).append(terms)
     currencies = {
         currency.code: CurrencyTerms(
             code=currency.code,

@@ -28,6 +28,14 @@ class InvoicesSettings(ServiceSettings):
         default=60, ge=1, le=43_200, description="a deal marked paid for longer becomes an appeal, minutes"
     )
 
+    method_share_percent: int = Field(
+        default=80,
+        ge=1,
+        le=100,
+        description="the most that one merchant may hold of what other merchants leave of a payment method: of its "
+        "places, and of its accounts for one amount; 100 is no limit",
+    )
+
     @property
     def invoice_ttl(self) -> timedelta:
         return timedelta(seconds=self.invoice_ttl_seconds)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal, localcontext
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from enum import StrEnum
 from uuid import UUID
 
-from kit.money import USDT_PLACES, round_down, round_up
+from kit.money import PERCENT_PLACES, USDT_PLACES, round_down, round_up
 
 DEFAULT_MAX_DEALS = 100
 
@@ -141,6 +141,17 @@ def customer_amount(amount: Decimal, client_percent: Decimal, decimals: int) -> 
     return round_up(amount * (100 + client_percent) / 100, decimals)
 
 
+def client_percent(category: Decimal, method: Decimal, client_share: Decimal) -> Decimal | None:
+    """The client's part of both commissions, as the catalog will quote it; None when the catalog will refuse to.
+
+    Commissions and share are fractions 0..1. The quote decides: this only says beforehand which amount it will ask for.
+    """
+    if not all(value.is_finite() and 0 <= value <= 1 for value in (category, method, category + method)):
+        return None
+    total = ((category + method) * 100).quantize(Decimal(1).scaleb(-PERCENT_PLACES), ROUND_HALF_UP)
+    return round_down(total * client_share, PERCENT_PLACES)
+
+
 def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> Decimal:
     """What the merchant is credited, USDT with 6 decimals, rounded down: never more than was paid for."""
     with localcontext(prec=60):  # one division, cut far below the sixth decimal
@@ -228,6 +239,14 @@ class NewInvoice:
     status: InvoiceStatus = InvoiceStatus.PENDING
     finished_at: None = None
     deal_id: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null when it isn't known yet."""
+
+    method_code: str
+    amount_fiat: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,8 @@ class Deal(Base):
             unique=True,
             postgresql_where=text(DEAL_IS_OPEN),
         ),
+        # How many places of a method one merchant holds.
+        Index("ix_deals_open_merchant", "merchant_id", "method_code", postgresql_where=text(DEAL_IS_OPEN)),
         Index("ix_deals_invoice", "invoice_id", "created_at"),
         Index("ix_deals_list", "created_at", "id"),
         Index("ix_deals_list_status", "status", "created_at", "id"),

@@ -150,6 +150,21 @@ def test_no_available_requisites(desk: Desk) -> None:
     assert_refused(shop.post(CREATE, json=shop.body()), "NO_AVAILABLE_REQUISITES")
 
 
+def test_no_available_requisites_for_an_amount_that_no_account_can_take(desk: Desk) -> None:
+    currency = desk.currency()
+    method = desk.method(currency)
+    desk.requisite(method)
+    shop = desk.open_shop(currency)
+    first = shop.create(amount="499.00")
+    desk.checkout.SelectPaymentMethod(
+        invoices_pb2.SelectPaymentMethodRequest(invoice_id=first["invoice_id"], method_code=method)
+    )
+    response = shop.post(CREATE, json=shop.body(amount="499.00"))
+    assert_refused(response, "NO_AVAILABLE_REQUISITES")
+    assert response.headers["Retry-After"] == "5"
+    assert shop.create(amount="499.01")
+
+
 # -- reading invoices and webhooks
 
 

@@ -115,7 +115,7 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
         deps = wire(settings, clock=clock)
         merchants = merchants_pb2_grpc.MerchantsServiceStub(stack.enter_context(connected(merchants_address)))
         catalog = catalog_pb2_grpc.CatalogServiceStub(stack.enter_context(connected(catalog_address)))
-        merchant, key_id = _make_merchant(merchants)
+        merchant, key_id = make_merchant(merchants)
         world = World(deps, clock, merchants, catalog, merchant, key_id)
         _fill_catalog(world)
         yield world
@@ -154,7 +154,7 @@ def with_settings(world: World, **changes: Any) -> World:
     return replace(world, deps=replace(world.deps, settings=settings))
 
 
-def _make_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> tuple[merchants_pb2.Merchant, str]:
+def make_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> tuple[merchants_pb2.Merchant, str]:
     merchants.SetCategory(merchants_pb2.SetCategoryRequest(code="shops", commission="0.03"))
     created = merchants.CreateMerchant(
         merchants_pb2.CreateMerchantRequest(

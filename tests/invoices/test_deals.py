@@ -19,7 +19,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers
-from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World
+from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, with_settings
 from tests.invoices.test_creating import refusal
 
 
@@ -137,6 +137,7 @@ def test_a_method_that_does_not_fit_is_refused_and_nothing_is_taken(world: World
 
 
 def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> None:
+    world = with_settings(world, method_share_percent=100)
     deals = [world.with_deal(amount="250.00") for _ in range(ACCOUNTS)]
     assert len({deal.requisite_id for deal in deals}) == ACCOUNTS
     new = world.create(amount="250.00")
@@ -151,6 +152,7 @@ def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> N
 
 
 def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) -> None:
+    world = with_settings(world, method_share_percent=100)
     for row in desk.list_requisites(world.deps, method_code="card_eur"):
         desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
     small = desk.add_requisite(
@@ -178,6 +180,7 @@ def test_a_replacement_that_finds_no_requisite_leaves_the_old_deal_as_it_was(wor
 
 
 def test_twenty_customers_choosing_at_once_get_a_place_each_and_no_more_than_there_are(world: World) -> None:
+    world = with_settings(world, method_share_percent=100)
     invoices = [world.create(amount="300.00") for _ in range(20)]
 
     def choose(number: int) -> str:

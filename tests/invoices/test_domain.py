@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.catalog.domain import split_commission
 from services.invoices import domain
 from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
 
@@ -135,6 +136,18 @@ def test_time_ends_an_invoice_without_deal_at_its_expiry_and_not_before() -> Non
 def test_time_ends_an_unpaid_deal_but_not_one_that_is_marked_paid() -> None:
     assert domain.deal_overdue(UNPAID, NOW, NOW)
     assert not domain.deal_overdue(MARKED, NOW, NOW + timedelta(days=9))
+
+
+FRACTIONS = st.decimals(0, 1, places=4)
+
+
+@given(category=st.decimals("-0.1", "1.1", places=4), method=FRACTIONS, client_share=FRACTIONS)
+def test_the_clients_part_is_forecast_as_the_catalog_quotes_it(
+    category: Decimal, method: Decimal, client_share: Decimal
+) -> None:
+    quoted = split_commission(category, method, client_share)
+    forecast = domain.client_percent(category, method, client_share)
+    assert forecast == (None if quoted is None else quoted.client_percent)
 
 
 def test_every_final_invoice_status_has_an_event_type() -> None:

@@ -205,7 +205,8 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                         tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
                     )
                     tx.flush()  # the old deal must be closed before the new one takes the invoice's only place
-                if not store.open_deal(tx, _new_deal(invoice, quote, now), actor=lifecycle.BY_CUSTOMER):
+                new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
+                if not store.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
                     raise errors.no_available_requisites()
                 lifecycle.tell(tx, deps, invoice)
     if overdue:

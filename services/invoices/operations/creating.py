@@ -6,9 +6,10 @@ from decimal import Decimal
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused, conflict
 from kit.ids import new_id
-from services.invoices import errors, store
-from services.invoices.clients import Catalog, CurrencyTerms
-from services.invoices.domain import CreationFacts, NewInvoice
+from kit.money import parse_decimal
+from services.invoices import domain, errors, store
+from services.invoices.clients import Catalog, CurrencyTerms, MethodTerms
+from services.invoices.domain import CreationFacts, NewInvoice, Wanted
 from services.invoices.operations import fields, timers
 from services.invoices.wiring import Deps
 
@@ -52,7 +53,7 @@ def create_invoice(
         expires_at=now + deps.settings.invoice_ttl,
     )
     terms = _terms(catalog, merchant, currency_code)
-    method_codes = _method_codes(terms, merchant, new.amount)
+    wanted = _wanted(terms, merchant, new.amount)
     missing_urls = [name for name in ("callback_url", "success_url", "fail_url") if not getattr(new, name)]
     limit = deps.settings.limit_per_customer
 
@@ -60,8 +61,9 @@ def create_invoice(
         facts = store.create_if_allowed(
             deps.db,
             new,
-            acceptable=terms is not None and not missing_urls and bool(method_codes),
-            method_codes=method_codes,
+            acceptable=terms is not None and not missing_urls and bool(wanted),
+            wanted=wanted,
+            share_percent=deps.settings.method_share_percent,
             window_start=limit.window_start(now),
             customer_limit=limit.limit,
         )
@@ -70,9 +72,7 @@ def create_invoice(
         if facts.waiting_id is not None and facts.waiting_overdue:
             timers.expire_invoice(deps, facts.waiting_id)
             continue
-        refusal = _refusal(
-            deps, new, facts, terms=terms, missing_urls=missing_urls, method_codes=method_codes
-        )
+        refusal = _refusal(deps, new, facts, terms=terms, missing_urls=missing_urls, wanted=wanted)
         if refusal is not None:
             raise refusal
     raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
@@ -85,7 +85,7 @@ def _refusal(
     *,
     terms: CurrencyTerms | None,
     missing_urls: list[str],
-    method_codes: Sequence[str],
+    wanted: Sequence[Wanted],
 ) -> Refused | None:
     """The first reason against the invoice, in the order that DESIGN section 4 promises to merchants."""
     if not facts.system_enabled:
@@ -100,7 +100,7 @@ def _refusal(
         return errors.amount_below_min(new.currency_code, terms.minimum)
     if new.amount > terms.maximum:
         return errors.amount_above_max(new.currency_code, terms.maximum)
-    if not method_codes:
+    if not wanted:
         return errors.no_method_for_amount(new.currency_code)
     if facts.waiting_id is not None:
         return errors.pending_invoice_exists(facts.waiting_id)
@@ -131,18 +131,28 @@ def _terms(catalog: Catalog, merchant: merchants_pb2.Merchant, currency_code: st
     return catalog.currencies.get(currency_code)
 
 
-def _method_codes(
-    terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal
-) -> list[str]:
-    """The methods that take this amount; none when the currency's own bounds exclude it."""
+def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal) -> list[Wanted]:
+    """A place of each method that takes this amount; none when the currency's own bounds exclude it."""
     if terms is None or not terms.minimum <= amount <= terms.maximum or amount <= 0:
         return []
     allowed = merchant.allowed_methods
     return [
-        method.code
+        Wanted(method.code, _amount_fiat(method, merchant, amount, terms.decimals))
         for method in terms.methods
         if method.minimum <= amount <= method.maximum and (not allowed or method.code in allowed)
     ]
+
+
+def _amount_fiat(
+    method: MethodTerms, merchant: merchants_pb2.Merchant, amount: Decimal, decimals: int
+) -> Decimal | None:
+    """What the customer will have to send with this method; None when no quote will be given for it."""
+    try:
+        category, share = parse_decimal(merchant.category_commission), parse_decimal(merchant.client_share)
+    except ValueError:
+        return None
+    percent = domain.client_percent(category, method.commission, share)
+    return None if percent is None else domain.customer_amount(amount, percent, decimals)
 
 
 def _url(given: str | None, default: str, field: str) -> str | None:

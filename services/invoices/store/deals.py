@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 from kit.db import Database, table_of
 from kit.prepared import Prepared
 from services.invoices.domain import DealStatus, NewDeal
-from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
+from services.invoices.models import Deal, DealTransition, Requisite, Switch
+from services.invoices.store.shares import accounts_of, may_have_place
 
 # The statements of a purchase are made once: to make one anew costs as much as to run it.
 
@@ -98,21 +99,21 @@ def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
         tx.execute(_QUEUE, {"method_code": code})
 
 
-# One round trip, for others wait behind it: the requisite of the method that was used longest ago, has room and no open
-# deal of this amount; the deal, its place in the invoice, and the first line of its history.
+# One round trip, for others wait behind it: an account that has room and no open deal of this amount, if the merchant
+# may have it; the deal, its place in the invoice, and the first line of its history. Of several accounts it is the one
+# with the smallest part of its places taken, then the one used longest ago: a merchant must not be able to fill one
+# account after the other.
 _OPEN_DEAL = text(f"""
-WITH taken AS (
+WITH accounts AS (
+    {accounts_of(":method_code", ":amount_fiat")}
+), taken AS (
     UPDATE requisites SET open_deals = open_deals + 1, last_used_at = :created_at
     WHERE id = (
-        SELECT id FROM requisites
-        WHERE method_code = :method_code AND enabled AND open_deals < max_deals
-          AND NOT EXISTS (
-              SELECT FROM deals WHERE requisite_id = requisites.id AND amount_fiat = :amount_fiat AND {DEAL_IS_OPEN}
-          )
-        ORDER BY last_used_at NULLS FIRST, id
+        SELECT id FROM accounts
+        WHERE free > 0 AND holder IS NULL AND {may_have_place("accounts", ":method_code")}
+        ORDER BY open_deals::numeric / max_deals, last_used_at NULLS FIRST, id
         LIMIT 1
-        FOR UPDATE
-    )
+    ) AND enabled AND open_deals < max_deals
     RETURNING id
 ), opened AS (
     INSERT INTO deals (
@@ -132,16 +133,20 @@ WITH taken AS (
     SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
 )
 SELECT id FROM opened
-""")  # noqa: S608  DEAL_IS_OPEN is a constant of the models
+""")  # noqa: S608  made of constants
 
 
-def open_deal(tx: Session, new: NewDeal, *, actor: str) -> bool:
-    """Open it as the invoice's newest deal, on a requisite that has room for it; false when none has.
+def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> bool:
+    """Open it as the invoice's newest deal, on a requisite that has room for it; false when none has, or when the
+    merchant holds its share of the method already.
 
     Ask only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial unique
     index on deals would catch what this misses.
     """
-    return tx.execute(_OPEN_DEAL, {**asdict(new), "actor": actor}).one_or_none() is not None
+    return (
+        tx.execute(_OPEN_DEAL, {**asdict(new), "actor": actor, "share_percent": share_percent}).one_or_none()
+        is not None
+    )
 
 
 _RELEASE = (

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 
 from kit.db import Database
 from kit.prepared import Prepared
-from services.invoices.domain import CreationFacts, InvoiceStatus, NewInvoice
+from services.invoices.domain import CreationFacts, InvoiceStatus, NewInvoice, Wanted
 from services.invoices.models import Deal, Invoice, Outbox
+from services.invoices.store.shares import accounts_of, may_have_place
 
 InvoiceView = Row[Any]
 """An invoice with its newest deal: the columns of `invoices`, and those of `deals` with the prefix `deal_`
@@ -34,9 +35,11 @@ _VIEW = select(*Invoice.__table__.columns, *_DEAL_COLUMNS).select_from(
 
 # One round trip decides and inserts: the facts are those of the insert's own snapshot, and what slips in beside it
 # is caught by the unique constraints (nothing created, no fact against it: ask again).
+_WANTED_ACCOUNTS = f"({accounts_of('wanted.method_code', 'wanted.amount_fiat')}) AS accounts"
+
 _CREATE = Prepared(
     "create_if_allowed",
-    """
+    f"""
 WITH duplicate AS (
   SELECT id, status FROM invoices WHERE merchant_id = :merchant_id AND external_id = :external_id
 ), waiting AS (
@@ -53,8 +56,10 @@ WITH duplicate AS (
 ), unpaid AS (
   SELECT count(*) AS n, min(created_at) AS oldest FROM newest_unpaid
 ), free AS (
-  SELECT EXISTS (SELECT FROM requisites
-                 WHERE method_code = ANY(:method_codes) AND enabled AND open_deals < max_deals) AS requisite
+  SELECT EXISTS (
+    SELECT FROM unnest(:method_codes, :amounts_fiat) AS wanted (method_code, amount_fiat)
+    WHERE {may_have_place(_WANTED_ACCOUNTS, "wanted.method_code")}
+  ) AS requisite
 ), system AS (
   SELECT coalesce((SELECT enabled FROM switches WHERE name = 'deals'), true) AS enabled
 ), created AS (
@@ -78,7 +83,7 @@ SELECT EXISTS (SELECT FROM created) AS created,
        unpaid.oldest AS oldest_unpaid_at,
        free.requisite AS requisite_free
 FROM unpaid, free, system
-""",
+""",  # noqa: S608  made of constants
     {
         "id": "uuid",
         "merchant_id": "uuid",
@@ -95,6 +100,8 @@ FROM unpaid, free, system
         "expires_at": "timestamptz",
         "acceptable": "boolean",
         "method_codes": "text[]",
+        "amounts_fiat": "numeric[]",
+        "share_percent": "bigint",
         "window_start": "timestamptz",
         "customer_limit": "bigint",
     },
@@ -107,7 +114,8 @@ def create_if_allowed(
     new: NewInvoice,
     *,
     acceptable: bool,
-    method_codes: Sequence[str],
+    wanted: Sequence[Wanted],
+    share_percent: int,
     window_start: datetime,
     customer_limit: int,
 ) -> CreationFacts:
@@ -130,7 +138,9 @@ def create_if_allowed(
             "created_at": new.created_at,
             "expires_at": new.expires_at,
             "acceptable": acceptable,
-            "method_codes": list(method_codes),
+            "method_codes": [each.method_code for each in wanted],
+            "amounts_fiat": [each.amount_fiat for each in wanted],
+            "share_percent": share_percent,
             "window_start": window_start,
             "customer_limit": customer_limit,
         },

@@ -1,0 +1,54 @@
+"""How much of a payment method one merchant may hold: SQL that creating an invoice and opening a deal have in common.
+
+A method's accounts are few, and every open deal holds one of their places, an appeal for days. One merchant may hold
+`share_percent` of what the other merchants leave of them: of the places that are its own or free. So the first merchant
+of several at once leaves some free, each further one a part of these, and a merchant that holds none may always have a
+free one. The same holds for the accounts that can take one amount, for two open deals of one amount share no account.
+"""
+
+from services.invoices.models import DEAL_IS_OPEN
+
+
+def accounts_of(method_code: str, amount_fiat: str) -> str:
+    """SELECT of the method's accounts in use. `free` counts places; `holder` is the merchant whose open deal has the
+    amount, null when there is none. The arguments are SQL. OFFSET keeps it whole: each account is asked for its holder
+    once.
+    """
+    return f"""
+    SELECT id, open_deals, max_deals, max_deals - open_deals AS free, last_used_at, (
+        SELECT merchant_id FROM deals
+        WHERE requisite_id = requisites.id AND deals.amount_fiat = {amount_fiat} AND {DEAL_IS_OPEN}
+    ) AS holder
+    FROM requisites
+    WHERE method_code = {method_code} AND enabled
+    OFFSET 0"""  # noqa: S608  made of constants
+
+
+def may_have_place(accounts: str, method_code: str) -> str:
+    """SQL condition: the merchant `:merchant_id` may have one more place of `accounts`, a relation of `accounts_of`.
+
+    The merchant's deals are counted only where the places of all merchants together are more than one may hold.
+    """
+    own_deals = f"""(
+        SELECT count(*) FROM deals JOIN requisites ON requisites.id = deals.requisite_id
+        WHERE merchant_id = :merchant_id AND deals.method_code = {method_code} AND {DEAL_IS_OPEN} AND enabled
+    )"""  # noqa: S608  made of constants
+    return f"""(
+        SELECT {_within_share("own_accounts", "free_accounts")}
+           AND CASE WHEN {_within_share("taken", "free")} THEN true ELSE {_within_share(own_deals, "free")} END
+        FROM (
+            SELECT sum(open_deals) AS taken, sum(free) AS free,
+                   count(*) FILTER (WHERE holder = :merchant_id) AS own_accounts,
+                   count(*) FILTER (WHERE holder IS NULL AND free > 0) AS free_accounts
+            FROM {accounts}
+        ) AS room
+    )"""  # noqa: S608  made of constants
+
+
+def _within_share(own: str, free: str) -> str:
+    """SQL condition: with one of the `free` added, `own` is at most its share of both together, or it is the first one.
+
+    `own` may be a query, so it stands here once: "the first one" is what the other argument of `greatest` allows.
+    """
+    most = f"greatest(({free} - 1) * :share_percent, 100 - :share_percent)"
+    return f"({free} > 0 AND ({own} + 1) * (100 - :share_percent) <= {most})"
