@@ -19,7 +19,7 @@ import psutil
 
 from kit.clock import SystemClock
 
-BENCHMARKS = ("bench_api", "bench_webhooks", "bench_latency", "bench_chain", "bench_stack")
+BENCHMARKS = ("bench_api", "bench_webhooks", "bench_latency", "bench_chain", "bench_stack", "bench_walls")
 README = Path(__file__).with_name("README.md")
 RESULTS = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)
 BENCHMARK_SECONDS = 900

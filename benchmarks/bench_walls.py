@@ -1,0 +1,142 @@
+"""Attacks by one customer, merchant or stranger, beside another merchant's work at an even pace.
+
+    python -m benchmarks.bench_walls [--only ROW ...] [--rounds 2] [--seconds 8] [--networks 1]
+
+Each row is measured on a gateway that has just started: the victim alone, then the victim under attack, in turns. The
+victim creates 25 invoices a second, each over a connection of its own; in one row its customers also say that they have
+paid, in another it resends webhooks. A request's time begins when it was due, so that none is left out of the figures
+because an earlier one was late.
+
+The attacker is a process of its own and comes from another network than the victim (`benchmarks.walls.attackers`).
+Limits: the victim's p99 under attack at most 2 times its p99 alone; 3 times beside floods, which share the two cores
+with everything else. All its requests succeed. The gateway's workers together take at most 64 MiB more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.progress import track
+
+from benchmarks.report import Row, show
+from benchmarks.walls.scene import Memory, Onslaught, Scene
+from benchmarks.walls.victim import Series
+
+MOST_MEBIBYTES: Final = 64
+FLOOD: Final = 3
+OTHER: Final = 2
+
+
+@dataclass(frozen=True)
+class Wall:
+    """One attack, and how many times longer the victim's requests may take."""
+
+    attack: str
+    title: str
+    most_times: int
+    kinds: tuple[str, ...] = ("create-invoice",)
+
+
+WALLS: Final = (
+    Wall("uploads-100", "100 stalled uploads of 5 MiB", OTHER),
+    Wall("uploads-1000", "1,000 stalled uploads", OTHER),
+    Wall(
+        "catalog-hangs", "catalog hangs, four page looks a second", OTHER, ("create-invoice", "I have paid")
+    ),
+    Wall("colours", "random colours, 32 connections", FLOOD),
+    Wall("payment-ids", "random payment links, 400 connections", FLOOD),
+    Wall("wrong-keys", "well-formed wrong keys, 800 connections", FLOOD),
+    Wall("deep-pages", "eight deep list pages of one merchant at a time", OTHER),
+    Wall("resends", "eight resends to a tarpit at a time", OTHER, ("resend",)),
+    Wall("unfinished-heads", "1,000 unfinished heads of 760 KiB", OTHER),
+    Wall("idle-connections", "2,400 idle connections, 1,024 files", OTHER),
+    Wall("parentheses", "2,000 ( in Content-Type, 16 connections", FLOOD),
+    Wall("readyz", "/readyz, 64 connections", FLOOD),
+    Wall("qr-codes", "QR codes of 40 payments, 64 connections", FLOOD),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one attack did to the victim."""
+
+    wall: Wall
+    alone: dict[str, Series]
+    attacked: dict[str, Series]
+    memory: Memory
+    onslaught: Onslaught
+
+    def rows(self) -> list[Row]:
+        rows = []
+        for kind in self.wall.kinds:
+            alone, attacked = self.alone[kind], self.attacked[kind]
+            times = attacked.p99_ms / alone.p99_ms
+            failed = sum(attacked.failures.values())
+            why = "".join(f", {status}: {count}" for status, count in attacked.failures.most_common(2))
+            rows += [
+                Row(
+                    f"  {kind}, p99 alone and attacked",
+                    f"{alone.p99_ms:.0f} ms, {attacked.p99_ms:.0f} ms: {times:.1f} x",
+                    f"<= {self.wall.most_times} x",
+                    times <= self.wall.most_times,
+                ),
+                Row(f"  failed of {len(attacked.latencies_ms)}", f"{failed}{why}", "0", failed == 0),
+            ]
+        grown = self.memory.peak - self.memory.before
+        got = ", ".join(f"{status}: {count:,}" for status, count in self.onslaught.answers.most_common(3))
+        return [
+            Row(self.wall.title, ""),
+            *rows,
+            Row(
+                "  memory of the gateway's workers",
+                f"{self.memory.before} to {self.memory.peak} MiB",
+                f"<= + {MOST_MEBIBYTES} MiB",
+                grown <= MOST_MEBIBYTES,
+            ),
+            Row("  the attacker's answers", got or "none"),
+        ]
+
+
+def measure(scene: Scene, wall: Wall, *, rounds: int, seconds: int, networks: int) -> Measured:
+    """The victim alone and under attack, in turns."""
+    victim = scene.victim(wall.kinds, seconds=2 * rounds * seconds)
+    scene.with_a_fresh_gateway()
+    alone, attacked = ({kind: Series() for kind in wall.kinds} for _ in range(2))
+    answers = Onslaught()
+    with scene.memory() as memory:
+        for _ in range(rounds):
+            victim.work(alone, seconds=seconds)
+            with scene.under_attack(wall.attack, networks=networks) as onslaught:
+                victim.work(attacked, seconds=seconds)
+            answers.answers.update(onslaught.answers)
+            scene.wait_until_calm()
+    return Measured(wall, alone, attacked, memory, answers)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=[wall.attack for wall in WALLS], metavar="ROW")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--networks", type=int, default=1, help="how many networks each attack comes from")
+    given = parser.parse_args()
+    walls = [wall for wall in WALLS if given.only is None or wall.attack in given.only]
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="fiatgate-walls-") as folder, Scene.opened(Path(folder)) as scene:
+        for wall in track(walls, "attacks", transient=True):
+            measured = measure(
+                scene, wall, rounds=given.rounds, seconds=given.seconds, networks=given.networks
+            )
+            rows += measured.rows()
+    return show("Walls", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Attacks on a running stack, and the victim beside them; `benchmarks.bench_walls` measures with it."""

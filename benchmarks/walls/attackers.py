@@ -1,0 +1,324 @@
+"""The attacks, in a process of their own: `python -m benchmarks.walls.attackers NAME`.
+
+The process reads a `Target` as JSON from stdin, prints `under way`, goes on until SIGTERM or until its time is over,
+and prints as JSON how many answers of each status it got. Every connection comes from 127.66.N.9 (Linux has all of
+127.0.0.0/8 on its loopback), so that the attacker is another client than the victim, in another network. Only loopback
+is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import resource
+import secrets
+import signal
+import string
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import aiohttp
+import uvloop
+
+from kit.clock import monotonic_seconds
+
+LONGEST_SECONDS: Final = 90
+REQUESTS_PER_SECOND: Final = 2_000
+"""The pace of a flood: more than the gateway answered on two cores before it had walls. An attacker without a pace
+would measure the two cores that it shares with its target.
+"""
+UNDER_WAY_SECONDS: Final = 20
+AGAIN_SECONDS: Final = 5
+"""A held connection that the gateway ended comes again after this time."""
+ANSWER_SECONDS: Final = 30
+KIBIBYTE: Final = 1024
+MEBIBYTE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Target:
+    """The stack, and what an attacker may know of it.
+
+    api_key   of the attacker, who is a merchant too
+    networks  how many networks of clients the attack comes from
+    invoices  of the attacker, waiting for a method
+    deals     the attacker's invoices with an account to pay to
+    events    the attacker's invoices whose webhook goes to an endpoint that never answers
+    """
+
+    port: int
+    api_key: str
+    networks: int = 1
+    invoices: list[str] = field(default_factory=list)
+    deals: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+class Attack:
+    """One attack under way: it counts the answers, and knows when every connection has done its first part."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.answers: Counter[str] = Counter()
+        self.under_way = asyncio.Event()
+        self._next_seconds = 0.0
+        self._addresses = [f"127.66.{n}.9" for n in range(target.networks)]
+
+    async def flood(self, connections: int, requests: Iterable[Request]) -> None:
+        """So many connections take the requests in turn; each waits for its answer."""
+        left = iter(requests)
+
+        async def client(session: aiohttp.ClientSession) -> None:
+            for request in left:
+                await self._turn(REQUESTS_PER_SECOND)
+                await self._send(session, request)
+
+        async with AsyncExitStack() as opened, asyncio.TaskGroup() as clients:
+            sessions = [await opened.enter_async_context(self._session(each)) for each in self._addresses]
+            for _, session in zip(range(connections), itertools.cycle(sessions), strict=False):
+                clients.create_task(client(session))
+            self.under_way.set()
+
+    async def look(self, per_second: int, requests: Iterable[Request]) -> None:
+        """So many requests a second, whether earlier ones were answered or not."""
+        async with self._session(self._addresses[0]) as session, asyncio.TaskGroup() as clients:
+            self.under_way.set()
+            for request in requests:
+                clients.create_task(self._send(session, request))
+                await self._turn(per_second)
+
+    async def hold(self, connections: int, pieces: Callable[[], Iterator[bytes]]) -> None:
+        """So many connections send their pieces and then nothing more."""
+        begun = itertools.count(1)
+
+        async def client(address: str) -> None:
+            for turn in itertools.count():
+                reader = await self._sent(address, pieces())
+                if turn == 0 and next(begun) == connections:
+                    self.under_way.set()
+                if reader is not None:
+                    await self._watch(*reader)
+                await asyncio.sleep(AGAIN_SECONDS)
+
+        async with asyncio.TaskGroup() as clients:
+            for _, address in zip(range(connections), itertools.cycle(self._addresses), strict=False):
+                clients.create_task(client(address))
+
+    async def _sent(
+        self, address: str, pieces: Iterator[bytes]
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """The connection, once all has been sent; None when the gateway ended it before."""
+        try:
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", self.target.port, local_addr=(address, 0)
+            )
+        except OSError as error:
+            self.answers[type(error).__name__] += 1
+            return None
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                async with asyncio.timeout(UNDER_WAY_SECONDS):
+                    await writer.drain()
+        except (OSError, TimeoutError) as error:
+            self.answers[type(error).__name__] += 1
+            writer.close()
+            return None
+        return reader, writer
+
+    async def _watch(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Counts the answer, and waits until the gateway ends the connection."""
+        try:
+            head = await reader.readline()
+            self.answers[head.decode("latin-1").partition(" ")[2][:3] or "ended"] += 1
+            while await reader.read(MEBIBYTE):
+                pass
+        except OSError as error:
+            self.answers[type(error).__name__] += 1
+        finally:
+            writer.close()
+
+    async def _send(self, session: aiohttp.ClientSession, request: Request) -> None:
+        try:
+            async with session.request(
+                request.method,
+                request.path,
+                headers=request.headers,
+                data=request.body,
+                allow_redirects=False,
+            ) as answer:
+                await answer.read()
+                self.answers[str(answer.status)] += 1
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self.answers[type(error).__name__] += 1
+            await asyncio.sleep(0.1)  # seconds; a port that takes nobody in is not asked in a tight loop
+
+    def _session(self, address: str) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            f"http://127.0.0.1:{self.target.port}",
+            connector=aiohttp.TCPConnector(limit=0, local_addr=(address, 0)),
+            timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS),
+            auto_decompress=False,
+        )
+
+    async def _turn(self, per_second: int) -> None:
+        """Waits for the next moment at which a request may be sent."""
+        now_seconds = monotonic_seconds()
+        at_seconds = max(self._next_seconds, now_seconds)
+        self._next_seconds = at_seconds + 1 / per_second
+        await asyncio.sleep(at_seconds - now_seconds)
+
+
+# -- what is sent
+
+
+def _uploads(mebibytes: int) -> Callable[[], Iterator[bytes]]:
+    """A picture of 5 MiB for a payment that does not exist, of which so much is sent."""
+
+    def pieces() -> Iterator[bytes]:
+        yield (
+            f"POST /pay/{uuid.uuid4()}/late HTTP/1.1\r\nHost: pay\r\nContent-Length: {5 * MEBIBYTE}\r\n"
+            "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
+        ).encode()
+        for _ in range(mebibytes * 16 - 1):
+            yield b"x" * 64 * KIBIBYTE
+
+    return pieces
+
+
+def _unfinished_head() -> Iterator[bytes]:
+    yield b"GET / HTTP/1.1\r\nHost: pay\r\n"
+    for number in range(95):
+        yield f"X-Field-{number}: {'x' * (8 * KIBIBYTE - 100)}\r\n".encode()
+
+
+def _one_request_then_idle() -> Iterator[bytes]:
+    yield b"GET / HTTP/1.1\r\nHost: pay\r\n\r\n"
+
+
+def _random_colours(_: Target) -> Iterator[Request]:
+    while True:
+        yield Request("GET", f"/pay-brand/{secrets.token_hex(3)}.css")
+
+
+def _random_payments(_: Target) -> Iterator[Request]:
+    while True:
+        yield Request("GET", f"/pay/{uuid.uuid4()}")
+
+
+def _wrong_keys(target: Target) -> Iterator[Request]:
+    alphabet = string.ascii_letters + string.digits
+    prefix, _, tail = target.api_key.partition("_")
+    while True:
+        key = f"{prefix}_{''.join(secrets.choice(alphabet) for _ in tail)}"
+        yield Request("GET", "/api/v1/currencies", {"X-Api-Key": key})
+
+
+def _deep_pages(target: Target) -> Iterator[Request]:
+    for number in itertools.count():
+        page = f"/api/v1/invoices?per_page=500&page={380 - number % 20}"
+        yield Request("GET", page, {"X-Api-Key": target.api_key})
+
+
+def _resends(target: Target) -> Iterator[Request]:
+    headers = {"X-Api-Key": target.api_key, "Content-Type": "application/json"}
+    for invoice_id in itertools.cycle(target.events):
+        yield Request("POST", f"/api/v1/invoices/{invoice_id}/webhooks/resend", headers)
+
+
+def _parentheses(target: Target) -> Iterator[Request]:
+    headers = {"X-Api-Key": target.api_key, "Content-Type": "application/json" + "(" * 2000}
+    while True:
+        yield Request("POST", "/api/v1/create-invoice", headers, b"{}")
+
+
+def _readiness(_: Target) -> Iterator[Request]:
+    while True:
+        yield Request("GET", "/readyz")
+
+
+def _codes(target: Target) -> Iterator[Request]:
+    for invoice_id in itertools.cycle(target.deals):
+        yield Request("GET", f"/pay/{invoice_id}/qr.svg")
+
+
+def _pages(target: Target) -> Iterator[Request]:
+    for invoice_id in itertools.cycle(target.invoices):
+        yield Request("GET", f"/pay/{invoice_id}/methods")
+
+
+Requests = Callable[[Target], Iterator[Request]]
+
+
+def _flood(connections: int, requests: Requests) -> Callable[[Attack], Coroutine[Any, Any, None]]:
+    return lambda attack: attack.flood(connections, requests(attack.target))
+
+
+def _hold(
+    connections: int, pieces: Callable[[], Iterator[bytes]]
+) -> Callable[[Attack], Coroutine[Any, Any, None]]:
+    return lambda attack: attack.hold(connections, pieces)
+
+
+ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
+    "uploads-100": _hold(100, _uploads(5)),
+    "uploads-1000": _hold(1000, _uploads(1)),
+    "catalog-hangs": lambda attack: attack.look(4, _pages(attack.target)),
+    "colours": _flood(32, _random_colours),
+    "payment-ids": _flood(400, _random_payments),
+    "wrong-keys": _flood(800, _wrong_keys),
+    "deep-pages": _flood(8, _deep_pages),
+    "resends": _flood(8, _resends),
+    "unfinished-heads": _hold(1000, _unfinished_head),
+    "idle-connections": _hold(2400, _one_request_then_idle),
+    "parentheses": _flood(16, _parentheses),
+    "readyz": _flood(64, _readiness),
+    "qr-codes": _flood(64, _codes),
+}
+
+
+async def _run(name: str, target: Target) -> Counter[str]:
+    attack = Attack(target)
+    told_to_stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told_to_stop.set)
+    task = asyncio.create_task(ATTACKS[name](attack))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(attack.under_way.wait(), UNDER_WAY_SECONDS)
+    sys.stdout.write("under way\n")
+    sys.stdout.flush()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(told_to_stop.wait(), LONGEST_SECONDS)
+    if task.done():
+        await task  # raises what ended it
+    task.cancel()
+    await asyncio.wait([task])
+    return attack.answers
+
+
+def main() -> int:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the stack has less, see bench_walls
+    answers = uvloop.run(_run(sys.argv[1], Target(**json.load(sys.stdin))))
+    sys.stdout.write(json.dumps(answers) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
