@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused, conflict
-from kit.ids import new_id
+from kit.ids import secret_id
 from kit.money import parse_decimal
 from services.invoices import domain, errors, store
 from services.invoices.clients import Catalog, CurrencyTerms, MethodTerms
@@ -38,7 +38,7 @@ def create_invoice(
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
     new = NewInvoice(
-        id=new_id(),
+        id=secret_id(now),  # it opens the customer's page
         merchant_id=fields.required_id(merchant.merchant_id, "merchant_id"),
         key_id=fields.required_id(key_id, "key_id"),
         external_id=fields.text(external_id, "external_id", most=128),
