@@ -12,7 +12,7 @@ INDEX_WAIT_SECONDS = 300
 
 
 def index_beside_traffic(
-    name: str, table: str, columns: Sequence[str], *, where: TextClause | None = None
+    name: str, table: str, columns: Sequence[str | TextClause], *, where: TextClause | None = None
 ) -> None:
     """An index made while the table is written to, however large that is.
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Text, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db
@@ -106,7 +106,9 @@ class Withdrawal(Base):
     __table_args__ = (
         UniqueConstraint("request_key"),
         # One transaction pays one withdrawal; networks count their transactions each for itself.
+        # Stored in one writing (transactions.py); rows of versions before have what was typed: the index finds those.
         UniqueConstraint("network", "external_tx_id"),
+        Index("ix_withdrawals_transaction", "network", text("lower(external_tx_id)")),
         CheckConstraint(f"(status, coalesce(substatus, '')) IN ({_STATES})", name="status"),
         CheckConstraint("(status = 'success') = (external_tx_id IS NOT NULL)", name="external_tx_id"),
         CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="processed_at"),

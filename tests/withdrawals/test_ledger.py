@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -193,9 +194,10 @@ def test_of_twenty_completions_and_cancellations_one_wins(house: House) -> None:
 
 
 def test_of_twenty_withdrawals_completed_by_one_transaction_one_is(house: House) -> None:
-    merchant, tx_id = house.credit("200"), uuid.uuid4().hex
+    merchant, tx_id = house.credit("200"), secrets.token_hex(32)
     made = [house.withdraw(merchant, "10") for _ in range(20)]
-    outcomes = all_at_once([partial(house.complete, each, tx_id) for each in made])
+    written = [tx_id, tx_id.upper(), f"0x{tx_id}", f"0x{tx_id.upper()}"] * 5
+    outcomes = all_at_once([partial(house.complete, *each) for each in zip(made, written, strict=True)])
     assert len(answers(outcomes)) == 1
     assert reasons(outcomes) == ["VALIDATION_ERROR"] * 19
     assert house.balance(merchant)[1:] == ("190.000000", "200.000000", "10.000000")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import secrets
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -12,7 +14,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.errors import Refused
 from kit.ids import new_id
 from kit.proto import datetime_from
-from tests.withdrawals.conftest import TON, TON_ADDRESS, TRON_ADDRESS, House
+from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House
 
 NOBODY = str(uuid.UUID(int=7))
 
@@ -276,6 +278,65 @@ def test_one_transaction_pays_one_withdrawal_of_a_network(house: House) -> None:
     assert house.balance(merchant)[1] == "10.000000"
     elsewhere = house.withdraw(merchant, withdrawal_method_id=TON, address=TON_ADDRESS)
     assert house.complete(elsewhere, "shared").status == pb.WITHDRAWAL_STATUS_SUCCESS
+
+
+def written_as(hash: str, form: str) -> str:
+    """The hash, of hexadecimal digits, in another form."""
+    raw = bytes.fromhex(hash)
+    return {
+        "small": hash,
+        "capitals": hash.upper(),
+        "0x": f"0x{hash}",
+        "base64": base64.b64encode(raw).decode(),
+        "base64 for URLs": base64.urlsafe_b64encode(raw).decode(),
+    }[form]
+
+
+def two_for(house: House, method_id: int) -> list[pb.Withdrawal]:
+    merchant, to = house.credit("100"), {TON: TON_ADDRESS, TRC20: TRON_ADDRESS}[method_id]
+    return [house.withdraw(merchant, withdrawal_method_id=method_id, address=to) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("method_id", "one", "other"),
+    [
+        (TRC20, "small", "capitals"),
+        (TRC20, "capitals", "0x"),
+        (TON, "capitals", "base64"),
+        (TON, "base64 for URLs", "small"),
+    ],
+)
+def test_a_transaction_is_the_same_in_every_form(house: House, method_id: int, one: str, other: str) -> None:
+    first, second = two_for(house, method_id)
+    hash = secrets.token_hex(32)
+    done = house.complete(first, written_as(hash, one))
+    assert house.complete(first, written_as(hash, other)) == done
+    taken = ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    assert refusal(house.complete, second, written_as(hash, other)) == taken
+    assert house.balance(first.merchant_id)[1] == "10.000000"
+
+
+def test_marks_that_differ_in_case_only_are_one(house: House) -> None:
+    first, second = two_for(house, TRC20)
+    house.complete(first, "SAME")
+    assert refusal(house.complete, second, "same") == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+
+
+@pytest.mark.parametrize("typed", ["capitals", "base64"])
+def test_a_transaction_stored_as_the_version_before_did_pays_no_second_withdrawal(
+    house: House, typed: str
+) -> None:
+    old, new = two_for(house, TON)
+    hash = secrets.token_hex(32)
+    house.complete(old, hash)
+    stored = written_as(hash, typed)
+    house.execute(
+        "UPDATE withdrawals SET external_tx_id = %s WHERE id = %s",
+        *(stored, old.withdraw_uuid),
+        url=house.admin_url,
+    )
+    assert refusal(house.complete, new, hash) == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    assert house.complete(old, hash).external_tx_id == stored
 
 
 @pytest.mark.parametrize("tx_id", ["x" * 129, "a b", "a\x00", "ж", "\n"])

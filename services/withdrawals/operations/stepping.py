@@ -1,5 +1,7 @@
 """What operators do with a withdrawal: one step of domain's table each, safe to repeat."""
 
+from sqlalchemy.orm import Session
+
 from kit.db import refusing, retry_conflicts
 from kit.ids import parse_id
 from services.withdrawals import errors
@@ -18,6 +20,7 @@ from services.withdrawals.domain import (
 from services.withdrawals.models import Withdrawal
 from services.withdrawals.operations import checked
 from services.withdrawals.store import ledger, withdrawals
+from services.withdrawals.transactions import normal_form, writings
 from services.withdrawals.wiring import Deps
 
 
@@ -27,7 +30,10 @@ def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> Withdrawal:
 
 
 def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> Withdrawal:
-    """It was sent by this transaction; a second transaction for it is a conflict."""
+    """It was sent by this transaction; a second transaction for it is a conflict.
+
+    Raises VALIDATION_ERROR when the transaction, in whatever writing, has paid another withdrawal.
+    """
     return _advance(deps, withdraw_uuid, SUCCESS, checked.external_tx_id(external_tx_id))
 
 
@@ -55,20 +61,32 @@ def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str 
         if withdrawal is None:
             raise errors.withdrawal_not_found()
         current = State(WithdrawalStatus(withdrawal.status), withdrawal.substatus)
+        transaction = external_tx_id and normal_form(withdrawal.network, external_tx_id)
         if current == target:
-            return _repeated(withdrawal, external_tx_id)
+            return _repeated(withdrawal, transaction)
         if not may_become(current, target):
             raise errors.state_conflict(current)
+        if transaction is not None and _has_paid(tx, withdrawal.network, transaction):
+            raise errors.transaction_taken()
         now = deps.clock.now()
         if target.status is not current.status:
             movements = withdrawal_movements(
                 withdrawal_id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
             )
             ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
-        return withdrawals.advance(tx, withdrawal, target, external_tx_id=external_tx_id, at=now)
+        return withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
 
 
-def _repeated(withdrawal: Withdrawal, external_tx_id: str | None) -> Withdrawal:
-    if withdrawal.external_tx_id != external_tx_id:
-        raise errors.paid_by_another_transaction(str(withdrawal.external_tx_id))
+def _has_paid(tx: Session, network: str, transaction: str) -> bool:
+    """Whether the transaction has completed a withdrawal, also one whose row has it as the version before wrote it.
+
+    Completions of one moment are told apart by the unique constraint: they write the transaction in one form.
+    """
+    return withdrawals.paid_by(tx, network, writings(network, transaction)) is not None
+
+
+def _repeated(withdrawal: Withdrawal, transaction: str | None) -> Withdrawal:
+    stored = withdrawal.external_tx_id
+    if stored is not None and normal_form(withdrawal.network, stored) != transaction:
+        raise errors.paid_by_another_transaction(stored)
     return withdrawal

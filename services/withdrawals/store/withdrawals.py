@@ -49,6 +49,12 @@ def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
     return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
 
 
+def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | None:
+    """The withdrawal that this transaction of the network has completed, if there is one."""
+    is_written_so = func.lower(Withdrawal.external_tx_id).in_(writings)
+    return tx.scalar(select(Withdrawal).where(Withdrawal.network == network, is_written_so).limit(1))
+
+
 def advance(
     tx: Session, withdrawal: Withdrawal, target: State, *, external_tx_id: str | None, at: datetime
 ) -> Withdrawal:

@@ -1,0 +1,56 @@
+"""One writing for each transaction, so that no second withdrawal is completed by it under another.
+
+The hash of a transaction has 32 bytes on every network here. People copy it in capitals, with or without 0x; that of
+TON, whose explorers differ, in hexadecimal or in one of the two alphabets of base64.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_HEXADECIMAL: Final = re.compile(r"(?:0x)?([0-9a-f]{64})", re.IGNORECASE).fullmatch
+_BASE64: Final = re.compile(r"([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?").fullmatch
+_WITH_0X: Final = frozenset({"ERC20", "BEP20", "POLYGON"})
+_WITH_BASE64: Final = frozenset({"TON"})
+
+
+def normal_form(network: str, text: str) -> str:
+    """How it is stored: the hash in small hexadecimal digits, after 0x where the network's explorers write that.
+
+    A text that is no hash, as an operator's own mark for a payment, is stored in small letters: of two marks that
+    differ in case only one is a mistake.
+    """
+    digits = _digits(network, text)
+    if digits is None:
+        return text.lower()
+    return f"0x{digits}" if network in _WITH_0X else digits
+
+
+def writings(network: str, text: str) -> list[str]:
+    """All that may stand for the transaction in rows of the version before, which stored what was typed; in small
+    letters.
+    """
+    digits = _digits(network, text)
+    return [text.lower()] if digits is None else sorted(set(_writings(network, digits)))
+
+
+def _writings(network: str, digits: str) -> Iterator[str]:
+    yield from (digits, f"0x{digits}")
+    if network in _WITH_BASE64:
+        hash = bytes.fromhex(digits)
+        for encoded in (base64.b64encode(hash), base64.urlsafe_b64encode(hash)):
+            # In small letters base64 is no longer one to one, but two hashes that it takes for one are never met.
+            padded = encoded.decode().lower()
+            yield from (padded, padded.rstrip("="))
+
+
+def _digits(network: str, text: str) -> str | None:
+    """64 small hexadecimal digits; None for what is no hash."""
+    found = _HEXADECIMAL(text)
+    if found:
+        return found[1].lower()
+    found = _BASE64(text) if network in _WITH_BASE64 else None
+    if found is None:
+        return None
+    return base64.b64decode(found[1].replace("-", "+").replace("_", "/") + "=").hex()
