@@ -83,6 +83,7 @@ ABSENT_WHEN_NOT_NEEDED: Final = frozenset({"events", "workers", "clients"})
 OWN_ROOMS: Final[Mapping[str, str]] = {
     "merchants/credentials": "how keys are made and sealed: cryptography, which domain must not know",
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
+    "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
     "webhooks/delivery": "the engine: the only worker too large for workers.py",
 }
 
