@@ -32,11 +32,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Gauge:
-    """A number worth watching, such as outbox_unpublished, parked, webhooks_due, oldest_due_seconds."""
+    """A number worth watching, such as outbox_unpublished, parked, webhooks_due, oldest_due_seconds.
+
+    `label` is the name and value of the label that tells it from others of its name. Such numbers are for Prometheus
+    only. Their meaning and the label's name are those of the first.
+    """
 
     name: str
     value: float
     meaning: str
+    label: tuple[str, str] = ("", "")
 
     @property
     def unit(self) -> Literal["count", "seconds"]:
@@ -121,7 +126,11 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
         except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
             log.get_logger().warning("gauges failed", error=repr(error))
             return []
-        return [status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit) for each in gauges]
+        return [
+            status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit)
+            for each in gauges
+            if each.label == ("", "")
+        ]
 
 
 class StatusCollector(Collector):
@@ -148,8 +157,12 @@ class StatusCollector(Collector):
         yield self._family("rpc_slots_working", "Calls in work, by kind", working, label="slots")
         waiting = {name: use.waiting for name, use in slots.items()}
         yield self._family("rpc_slots_waiting", "Calls that wait, by kind", waiting, label="slots")
+        series: dict[str, list[Gauge]] = {}
         for gauge in self._numbers() if database_up else ():
-            yield self._family(gauge.name, gauge.meaning, {"": gauge.value})
+            series.setdefault(gauge.name, []).append(gauge)
+        for name, gauges in series.items():
+            values = {gauge.label[1]: gauge.value for gauge in gauges}
+            yield self._family(name, gauges[0].meaning, values, label=gauges[0].label[0])
 
     def _family(self, name: str, meaning: str, values: Mapping[str, float], *, label: str = "") -> Metric:
         """One series per value of `label`; without a label the one value stands under ""."""

@@ -12,6 +12,9 @@ from services.invoices.wiring import Deps
 
 # How late a time-out may be noticed. Customers' own steps look at the clock themselves.
 TIMER_SECONDS = 1.0
+METHODS_SHOWN = 100
+"""So many methods have metrics of their own, the fullest ones: a series for each would have no bound."""
+CROWDED_PERCENT = 80
 
 
 def workers(deps: Deps) -> Sequence[Worker]:
@@ -48,6 +51,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         waiting, oldest_seconds = store.outbox_lag(connection, now)
         deals = store.open_deals(connection, now)
         open_cases = store.open_case_count(connection)
+        loads = store.method_loads(connection, METHODS_SHOWN)
     return [
         Gauge("outbox_unpublished", waiting, "Facts that wait to be announced"),
         Gauge("outbox_oldest_seconds", oldest_seconds, "How long the oldest fact has waited to be announced"),
@@ -69,6 +73,26 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "How long the oldest deal in appeal has waited for the operator",
         ),
         Gauge("cases_open", open_cases, "Cases of money that came for an invoice that was over"),
+        Gauge(
+            "methods_crowded",
+            sum(load.taken * 100 >= load.places * CROWDED_PERCENT for load in loads),
+            "Payment methods that have at least four fifths of their places taken",
+        ),
+        *(gauge for load in loads for gauge in _gauges_of_method(load)),
+    ]
+
+
+def _gauges_of_method(load: store.MethodLoad) -> Sequence[Gauge]:
+    label = ("method", load.method_code)
+    return [
+        Gauge("method_places", load.places, "Open deals that a method's accounts in use may hold", label),
+        Gauge("method_places_taken", load.taken, "Open deals on a method's accounts in use", label),
+        Gauge(
+            "method_places_of_one_merchant",
+            load.of_one_merchant,
+            "The most of these open deals that one merchant holds",
+            label,
+        ),
     ]
 
 

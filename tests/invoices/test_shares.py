@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kit.errors import Refused
+from services.invoices import workers
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, timers
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, with_settings
@@ -157,6 +158,31 @@ def test_one_merchant_can_not_block_a_price_for_the_others(world: World) -> None
 def test_the_only_account_may_take_any_amount(world: World) -> None:
     only_account(world, max_deals=10)
     assert take(world, amount="499.00") == "taken"
+
+
+# -- seen by operators
+
+
+def test_the_load_of_each_method_is_measured_with_the_largest_merchants_part(world: World) -> None:
+    assert take_until_refused(world) == SHARE
+    assert take(of_another(world)) == "taken"
+    assert loads(world) == {
+        ("method_places", "card_eur"): PLACES,
+        ("method_places_taken", "card_eur"): SHARE + 1,
+        ("method_places_of_one_merchant", "card_eur"): SHARE,
+        ("method_places", "sepa_eur"): PLACES,
+        ("method_places_taken", "sepa_eur"): 0,
+        ("method_places_of_one_merchant", "sepa_eur"): 0,
+        ("methods_crowded", ""): 1,
+    }
+    only_account(world, max_deals=5)
+    assert loads(world)["method_places", "card_eur"] == 5
+    assert loads(world)["methods_crowded", ""] == 0
+
+
+def loads(world: World) -> dict[tuple[str, str], float]:
+    gauges = workers.gauges(world.deps)
+    return {(each.name, each.label[1]): each.value for each in gauges if each.name.startswith("method")}
 
 
 # -- one customer

@@ -132,6 +132,22 @@ def test_a_scrape_tells_of_a_database_and_a_nats_that_are_away_and_keeps_the_res
     assert told(gauges=fail) == {name: WELL[name] for name in WELL if name != "fiatgate_parked sample"}
 
 
+def test_numbers_of_one_name_are_told_apart_by_their_label() -> None:
+    loads = [
+        status.Gauge(name, value, "Places", ("method", method))
+        for method, value in (("card", 3), ("bank", 7))
+        for name in ("taken", "places")
+    ]
+    assert told(gauges=lambda: loads) == {
+        name: WELL[name] for name in WELL if name != "fiatgate_parked sample"
+    } | {
+        "fiatgate_taken sample card": 3,
+        "fiatgate_taken sample bank": 7,
+        "fiatgate_places sample card": 3,
+        "fiatgate_places sample bank": 7,
+    }
+
+
 def test_a_database_that_hangs_holds_no_scrape_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "SCRAPE_SECONDS", 0.1)
     answer = threading.Event()

@@ -548,7 +548,11 @@ def test_the_status_tells_everything() -> None:
     answer = _status_of(
         workers=[loop, _health("expiry", healthy=False, detail="stuck")],
         nats=lambda: False,
-        gauges=lambda: [status.Gauge("parked", 3, "Events"), status.Gauge("oldest_due_seconds", 1.5, "Age")],
+        gauges=lambda: [
+            status.Gauge("parked", 3, "Events"),
+            status.Gauge("oldest_due_seconds", 1.5, "Age"),
+            status.Gauge("places", 7, "One of many, for Prometheus", ("method", "card")),
+        ],
     )
 
     assert (answer.service, answer.version) == ("orders", "1.2")

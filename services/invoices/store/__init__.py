@@ -2,6 +2,7 @@
 
 - `invoices`: invoices with their newest deal, and the outbox
 - `deals`: deals with their history, requisites, the switch
+- `shares`: how much of a payment method one merchant may hold
 - `cases`: late money and proofs
 """
 
@@ -16,10 +17,12 @@ from services.invoices.store.cases import (
     resolve_case_if_open,
 )
 from services.invoices.store.deals import (
+    MethodLoad,
     deal,
     deal_history,
     deal_row,
     deals_enabled,
+    method_loads,
     newest_deals,
     open_deal,
     open_deals,
@@ -52,6 +55,7 @@ from services.invoices.store.invoices import (
 
 __all__ = [
     "InvoiceView",
+    "MethodLoad",
     "case",
     "case_of_invoice",
     "create_if_allowed",
@@ -71,6 +75,7 @@ __all__ = [
     "invoices_with_unpaid_deal_due",
     "locked_invoice",
     "locked_invoice_of_deal",
+    "method_loads",
     "newest_cases",
     "newest_deals",
     "open_case_count",

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from kit.db import Database, table_of
 from kit.prepared import Prepared
 from services.invoices.domain import DealStatus, NewDeal
-from services.invoices.models import Deal, DealTransition, Requisite, Switch
+from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
 
 # The statements of a purchase are made once: to make one anew costs as much as to run it.
@@ -86,6 +86,41 @@ def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[
 
 
 _QUEUE = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :method_code, 0))")
+
+
+@dataclass(frozen=True)
+class MethodLoad:
+    """The accounts in use of one payment method: their places, how many of these are taken, and the most that one
+    merchant holds.
+    """
+
+    method_code: str
+    places: int
+    taken: int
+    of_one_merchant: int
+
+
+_METHOD_LOADS = text(f"""
+WITH held AS (
+    SELECT deals.method_code, merchant_id, count(*) AS places
+    FROM deals JOIN requisites ON requisites.id = deals.requisite_id
+    WHERE {DEAL_IS_OPEN} AND enabled
+    GROUP BY deals.method_code, merchant_id
+), methods AS (
+    SELECT method_code, sum(max_deals) AS places, sum(open_deals) AS taken
+    FROM requisites WHERE enabled GROUP BY method_code
+)
+SELECT method_code, places, taken, (
+    SELECT coalesce(max(held.places), 0) FROM held WHERE held.method_code = methods.method_code
+) AS of_one_merchant
+FROM methods
+ORDER BY taken::numeric / places DESC, method_code LIMIT :limit
+""")  # noqa: S608  DEAL_IS_OPEN is a constant of the models
+
+
+def method_loads(connection: Connection, limit: int) -> Sequence[MethodLoad]:
+    """Of the methods that have an account in use, the fullest first."""
+    return [MethodLoad(**row._mapping) for row in connection.execute(_METHOD_LOADS, {"limit": limit})]
 
 
 def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
