@@ -3,7 +3,8 @@ at once.
 
 A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
 (`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
-`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND` and `TLS_*` of every process.
+`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND`, `NATS_URL` and `TLS_*` of every
+process.
 An empty variable counts as unset. What has a name of its own everywhere is read from that too, after ours
 (`OTEL_EXPORTER_OTLP_ENDPOINT`). Each field has a `description`, from which `describe` makes the table that
 docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
@@ -150,18 +151,14 @@ class Settings(CallerSettings):
     """What every process that runs has."""
 
     nats_url: str = Field(
-        default="nats://127.0.0.1:4222", repr=False, description="NATS server with JetStream"
+        default="nats://127.0.0.1:4222",
+        repr=False,
+        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process has a user of "
+        "its own",
     )
     nats_ca: FileOrNone = Field(
         default="",
         description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
-    )
-    nats_replicas: int = Field(
-        default=1,
-        ge=1,
-        le=5,
-        description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an existing "
-        "stream gets more, never fewer",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="least level that is logged"
@@ -240,7 +237,7 @@ class ServiceSettings(Settings):
 
 
 # What every process reads from a variable with its own name first.
-_OWN_FIRST: Final = frozenset({"metrics_bind", "tls_ca", "tls_cert", "tls_key"})
+_OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert", "tls_key"})
 # Never shared between services, so never read from a variable without the service's name.
 _OWN_ONLY: Final = frozenset({"database_url", "bind"})
 # The names that everybody else knows them by.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kit.bus import Bus
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
@@ -59,8 +60,18 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer
 
 @pytest.fixture(scope="module")
 def nats_url(nats_server: NatsServer) -> str:
-    """The URL of the module's own NATS server."""
+    """The operator's URL of the module's own NATS server, on which everything is allowed."""
     return nats_server.url
+
+
+@pytest.fixture(scope="module")
+def invoices_bus(nats_server: NatsServer) -> Iterator[Bus]:
+    """The stream's owner, connected to the module's own NATS server: the stream is there, facts can be published."""
+    bus = Bus(nats_server.url_of("invoices"), name="invoices", replicas=1)
+    bus.start()
+    assert bus.wait_ready(15)
+    yield bus
+    bus.close()
 
 
 @pytest.fixture(scope="session")

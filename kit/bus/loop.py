@@ -6,7 +6,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import structlog
+
 from kit.bus.messages import NATS_ERRORS, BusUnavailable, error_text
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -51,10 +55,12 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(self._begin, function, *args)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """From the loop's own thread: let `coroutine` run on."""
-        task = asyncio.get_running_loop().create_task(coroutine)
+        """From the loop's own thread: let `coroutine` run on. Its failure is logged."""
+        task = asyncio.get_running_loop().create_task(
+            coroutine, name=getattr(coroutine, "__qualname__", None)
+        )
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
 
     def stop(self) -> None:
         """Cancel what runs, end the thread. The loop can't be used again."""
@@ -72,6 +78,14 @@ class LoopThread:
         result = function(*args)
         if asyncio.iscoroutine(result):
             self.spawn(result)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if isinstance(failure, NATS_ERRORS):
+            log.warning("bus_step_failed", step=task.get_name(), error=error_text(failure))
+        elif failure is not None:
+            log.error("bus_step_failed", step=task.get_name(), exc_info=failure)
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

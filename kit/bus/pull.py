@@ -11,6 +11,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import nats.js.errors
 import structlog
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
@@ -84,17 +85,18 @@ class Pull:
     # Everything below runs on the loop's thread.
 
     async def _open(self) -> None:
-        await self._client.jsm(timeout=CALL_TIMEOUT_SECONDS / 2).add_consumer(
-            STREAM,
-            ConsumerConfig(
-                durable_name=self._durable,
-                filter_subject=self._subject,
-                deliver_policy=DeliverPolicy.ALL,
-                ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=ACK_WAIT_SECONDS,
-                max_deliver=-1,  # past a limit messages vanish from the counts: `kit.consumer` parks them
-            ),
+        consumer = ConsumerConfig(
+            durable_name=self._durable,
+            filter_subject=self._subject,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=ACK_WAIT_SECONDS,
+            max_deliver=-1,  # past a limit messages vanish from the counts: `kit.consumer` parks them
         )
+        try:
+            await self._client.jsm(timeout=CALL_TIMEOUT_SECONDS / 2).add_consumer(STREAM, consumer)
+        except nats.js.errors.NotFoundError:
+            raise BusUnavailable(f"the stream {STREAM} is not there yet: its owner makes it") from None
         self._inbox = self._client.new_inbox()
         self._subscription = await self._client.subscribe(self._inbox, cb=self._arrived.put)
 

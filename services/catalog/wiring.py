@@ -25,8 +25,6 @@ def wire(settings: CatalogSettings, *, clock: Clock | None = None) -> Deps:
         settings=settings,
         db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         clock=clock or SystemClock(),
-        bus=Bus(
-            settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas
-        ),
+        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         sources=RateSources(settings.rate_sources, allow_private=settings.rate_allow_private),
     )

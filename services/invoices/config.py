@@ -35,6 +35,13 @@ class InvoicesSettings(ServiceSettings):
         description="the most that one merchant may hold of what other merchants leave of a payment method: of its "
         "places, and of its accounts for one amount; 100 is no limit",
     )
+    nats_replicas: int = Field(
+        default=1,
+        ge=1,
+        le=5,
+        description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an existing "
+        "stream gets more, never fewer",
+    )
 
     @property
     def invoice_ttl(self) -> timedelta:

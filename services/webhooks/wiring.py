@@ -33,9 +33,7 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     return Deps(
         settings=settings,
         db=db,
-        bus=Bus(
-            settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas
-        ),
+        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
         clock=clock,
         merchants=Merchants(settings.merchants_address, identity=settings.identity),
         courier=Courier(

@@ -24,7 +24,5 @@ def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
         settings=settings,
         db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         clock=clock or SystemClock(),
-        bus=Bus(
-            settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas
-        ),
+        bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
     )

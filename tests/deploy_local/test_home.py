@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.home import Home, LockHeld, write_private_json
+from deploy.nats_rights import USERS
 
 
 @pytest.fixture
@@ -28,6 +29,16 @@ def test_secrets_are_made_once_and_for_us_alone(home: Home) -> None:
     assert home.secrets() == first
     assert mode(home.folder / "secrets.json") == 0o600
     assert len({first["postgres"], first["master_key"], *first["databases"].values()}) == 7
+
+
+def test_a_folder_of_an_earlier_version_gets_the_secrets_it_lacks_and_keeps_its_own(home: Home) -> None:
+    first = home.secrets()
+    earlier = {name: value for name, value in first.items() if name != "nats"}
+    write_private_json(home.folder / "secrets.json", earlier)
+    mended = home.secrets()
+    assert mended.items() >= earlier.items()
+    assert set(mended["nats"]) == set(USERS)
+    assert home.secrets() == mended
 
 
 def test_a_file_written_again_stays_private_whatever_the_umask(home: Home) -> None:

@@ -12,6 +12,7 @@ from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
 from deploy.local.ports import free_ports, free_range
+from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
 
 
@@ -37,13 +38,15 @@ def test_the_callers_settings_win_over_the_stacks_own(tmp_path: Path) -> None:
         "FIATGATE_PUBLIC_URL": "https://pay.example",
         "FIATGATE_MASTER_KEYS": "mine",
         "FIATGATE_INVOICES_DATABASE_URL": "postgresql://me:secret@db.example/mine",
+        "FIATGATE_INVOICES_NATS_URL": "nats://me:secret@nats.example:4222",
     }
     plan = plan_for(tmp_path, caller)
     programs = {program.name: program for program in plan.programs}
     assert plan.environment["FIATGATE_PUBLIC_URL"] == "https://pay.example"
     assert programs["merchants"].environment["FIATGATE_MASTER_KEYS"] == "mine"
     assert programs["invoices"].environment == {
-        "FIATGATE_INVOICES_DATABASE_URL": "postgresql://me:secret@db.example/mine"
+        "FIATGATE_INVOICES_DATABASE_URL": "postgresql://me:secret@db.example/mine",
+        "FIATGATE_INVOICES_NATS_URL": "nats://me:secret@nats.example:4222",
     }
     assert not plan.owns_databases
 
@@ -56,6 +59,26 @@ def test_a_process_gets_no_database_and_no_key_of_another(plan: Plan) -> None:
             [f"FIATGATE_{program.name.upper()}_DATABASE_URL"] if program.group == "services" else []
         )
         assert ("FIATGATE_MASTER_KEYS" in program.environment) == (program.name == "merchants")
+
+
+def test_a_process_that_uses_nats_gets_its_own_user_and_no_other_password(plan: Plan) -> None:
+    assert not [name for name in plan.environment if name.endswith("NATS_URL")]
+    passwords = plan.home.secrets()["nats"]
+    for program in plan.programs:
+        settings = {name: value for name, value in program.environment.items() if name.endswith("NATS_URL")}
+        assert set(settings) == (
+            {f"FIATGATE_{program.name.upper()}_NATS_URL"} if program.name in PROCESSES else set()
+        )
+        shown = {user for user, password in passwords.items() if password in str(program.environment)}
+        assert shown == {program.name} & set(PROCESSES)
+
+
+def test_a_nats_server_of_the_callers_is_everybodys_and_in_no_environment_that_all_share(
+    tmp_path: Path,
+) -> None:
+    plan = plan_for(tmp_path, {"FIATGATE_NATS_URL": "nats://nats.example:4222"})
+    assert set(plan.nats_urls.values()) == {"nats://nats.example:4222"}
+    assert "FIATGATE_NATS_URL" not in plan.environment
 
 
 def test_every_address_is_on_loopback_and_its_own(plan: Plan) -> None:
@@ -130,5 +153,6 @@ def test_no_prometheus_unless_it_is_asked_for_and_a_missing_one_is_told(plan: Pl
 def test_nothing_secret_is_on_a_command_line(plan: Plan) -> None:
     secrets = plan.home.secrets()
     words = " ".join(word for program in plan.programs for word in program.command)
-    for secret in (secrets["postgres"], secrets["master_key"], *secrets["databases"].values()):
+    passwords = (*secrets["databases"].values(), *secrets["nats"].values())
+    for secret in (secrets["postgres"], secrets["master_key"], *passwords):
         assert secret not in words

@@ -20,6 +20,7 @@ from deploy.local.home import Home
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
+from deploy.nats_rights import PROCESSES
 from tests.faults import triggers
 from tests.faults.plan import ROWS, SERVICES, Fault, Kind
 from tests.faults.proxy import Proxies
@@ -196,7 +197,11 @@ class Arena:
 
     def _addresses(self) -> dict[str, str]:
         """Settings that lead every connection through its proxy."""
-        settings = {"FIATGATE_NATS_URL": f"nats://127.0.0.1:{self._proxies.port('nats')}"}
+        settings = {
+            f"FIATGATE_{user.upper()}_NATS_URL": f"nats://{user}:{password}@127.0.0.1:{self._proxies.port('nats')}"
+            for user, password in self._home.secrets()["nats"].items()
+            if user in PROCESSES
+        }
         for service, password in self._home.secrets()["databases"].items():
             name = f"FIATGATE_{service.upper()}"
             database = f"127.0.0.1:{self._proxies.port('postgres')}/{service}"

@@ -195,7 +195,7 @@ def test_two_gateways_grant_the_limit_once(stack: Stack, desk: Desk, shop: Shop,
     own = desk.shop(shop.currency)
     settings = {
         "FIATGATE_RATE_LIMIT_PER_MINUTE": str(LIMIT),
-        "FIATGATE_NATS_URL": stack.home.running_stack()["nats_url"],
+        "FIATGATE_NATS_URL": stack.home.running_stack()["nats_urls"]["gateway"],
     }
     with (
         gateway_process(stack.addresses, tmp_path / "here.log", **settings) as here,

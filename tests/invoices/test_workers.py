@@ -40,7 +40,7 @@ def test_a_finished_invoice_is_announced_once_it_is_committed(
     checkout.cancel(world.deps, invoice_id=str(new.id))
     listener = Bus(nats_url, name="listener")
     listener.start()
-    assert listener.wait_ready(10)
+    assert listener.wait_ready(10) and running.deps.bus.wait_ready(10), "the stream's owner is connected too"
     pull = listener.open_pull("test-listener", events.FINISHED)
     seen: list[pb.InvoiceFinished] = []
 

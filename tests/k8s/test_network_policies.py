@@ -171,7 +171,7 @@ def test_the_database_is_for_those_that_have_one(workload: Manifest) -> None:
 def test_nats_is_for_those_that_use_it(workload: Manifest) -> None:
     assert (None in peers(labels_of(workload), "egress", NATS)) == uses_nats(workload)
     given = {variable["name"] for variable in container(workload)["env"]}
-    assert ("FIATGATE_NATS_URL" in given) == uses_nats(workload)
+    assert (f"FIATGATE_{process(workload).upper()}_NATS_URL" in given) == uses_nats(workload)
 
 
 @on_workloads

@@ -32,8 +32,8 @@ pytestmark = needs_kubectl
 
 OVERLAYS: Final = sorted(path.parent for path in (K8S / "overlays").glob("*/kustomization.yaml"))
 LOCAL, PRODUCTION = (K8S / "overlays" / each for each in ("local", "production"))
-NATS = yaml.safe_load((PRODUCTION / "nats-values.yaml").read_text())
-"""What its Helm chart is told."""
+NATS = yaml.safe_load((PRODUCTION / "nats" / "values.yaml").read_text())
+"""What its Helm chart is told; see test_nats for its users and TLS."""
 KUBERNETES: Final = ("1.30", "1.34")
 # The Prometheus operator's and cert-manager's, in none of those schemas; see test_monitoring and test_mtls.
 ITS_OWN_KINDS: Final = {"PodMonitor", "PrometheusRule", "Certificate", "Issuer"}
@@ -186,7 +186,8 @@ def test_production_has_one_host_and_an_image_of_a_registry() -> None:
 
 
 def test_nats_in_production_is_three_that_sync_and_as_new_as_the_tested_one() -> None:
-    assert NATS["config"]["cluster"] == {"enabled": True, "replicas": 3}
+    cluster = NATS["config"]["cluster"]
+    assert (cluster["enabled"], cluster["replicas"]) == (True, 3)
     assert NATS["config"]["jetstream"]["merge"] == {"sync_interval": "always"}
     local = container(only(LOCAL, "StatefulSet", "nats"))["image"]
     assert local == f"nats:{NATS['container']['image']['tag']}"

@@ -65,7 +65,7 @@ def make_bus() -> Iterator[Callable[[str], Bus]]:
     made: list[Bus] = []
 
     def make(nats_url: str) -> Bus:
-        bus = Bus(nats_url, name="tests")
+        bus = Bus(nats_url, name="tests", replicas=1)
         made.append(bus)
         bus.start()
         return bus

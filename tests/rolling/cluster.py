@@ -17,6 +17,7 @@ from deploy.local import demo_rates, seed
 from deploy.local.home import Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
+from deploy.nats_rights import PROCESSES
 from kit import migrate, schema
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings
@@ -199,7 +200,9 @@ class Cluster:
 
     def _environment(self, deployment: Manifest, address: str) -> dict[str, str]:
         """Of the manifest, with addresses of this machine and secrets of this test."""
-        secrets = {"database-url": "", "master-keys": MASTER_KEY, "url": self._nats.url}
+        secrets = {"database-url": "", "master-keys": MASTER_KEY, "nats-url": ""}
+        if process(deployment) in PROCESSES:
+            secrets["nats-url"] = self._nats.url_of(process(deployment))
         if process(deployment) in SERVICES:
             secrets["database-url"] = self._database_urls[process(deployment)]
         own = {

@@ -13,6 +13,7 @@ from deploy.local.nats import Nats
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres, clear_stale_lock
 from deploy.local.waiting import wait_until
+from deploy.nats_rights import OPERATOR, USERS
 
 _STOP_SECONDS = 20
 _READY_SECONDS = 30
@@ -112,17 +113,28 @@ class PostgresServer(Server):
 
 
 class NatsServer(Server):
-    """NATS with JetStream; what was acknowledged survives `stop` and `kill`."""
+    """NATS with JetStream and the users of every deployment; what was acknowledged survives `stop` and `kill`."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(folder / "nats.log")
-        self._server = Nats(folder=folder, port=free_ports(1)[0])
+        self.folder = folder
+        passwords = {user: f"{user}-password" for user in USERS}
+        self._server = Nats(folder=folder, port=free_ports(1)[0], passwords=passwords)
+
+    @property
+    def port(self) -> int:
+        """The same after a restart."""
+        return self._server.port
 
     @property
     def url(self) -> str:
-        """What clients connect to; the same after a restart."""
-        return self._server.url
+        """The operator's, who may do everything."""
+        return self.url_of(OPERATOR)
+
+    def url_of(self, user: str) -> str:
+        """What the process of that name connects to, with its rights."""
+        return self._server.url(user)
 
     def _prepare(self) -> None:
         self._server.write_config()

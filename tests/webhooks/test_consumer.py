@@ -15,13 +15,14 @@ from services.webhooks import operations, workers
 from services.webhooks.events import INVOICE_FINISHED_SUBJECT
 from tests.support.clock import START
 from tests.support.receiver import Receiver
+from tests.support.servers import NatsServer
 from tests.webhooks.house import House, running
 
 
 @pytest.fixture
-def working_house(make_house: Callable[..., House], nats_url: str) -> Iterator[House]:
+def working_house(make_house: Callable[..., House], nats_server: NatsServer) -> Iterator[House]:
     """The service with all its workers."""
-    house = make_house(nats_url=nats_url)
+    house = make_house(nats_url=nats_server.url_of("webhooks"))
     house.deps.bus.start()
     with running(workers.workers(house.deps)):
         yield house
@@ -29,18 +30,16 @@ def working_house(make_house: Callable[..., House], nats_url: str) -> Iterator[H
 
 
 @pytest.fixture
-def publish(nats_url: str) -> Iterator[Callable[..., None]]:
+def publish(invoices_bus: Bus) -> Callable[..., None]:
     """`publish(message, event_id=…)`: as the relay of invoices does."""
-    bus = Bus(nats_url, name="test")
-    bus.start()
-    wait_until(lambda: bus.connected, "NATS", timeout_seconds=15)
 
     def send(message: invoices_pb2.InvoiceFinished, *, event_id: UUID | None = None) -> None:
         fact = Outgoing(event_id or new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
-        wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15)
+        wait_until(
+            lambda: invoices_bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15
+        )
 
-    yield send
-    bus.close()
+    return send
 
 
 def _finished(house: House, callback_url: str | None, **fields: object) -> invoices_pb2.InvoiceFinished:

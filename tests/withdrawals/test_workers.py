@@ -29,7 +29,8 @@ from tests.withdrawals.conftest import all_at_once
 
 
 @pytest.fixture(scope="module")
-def settings(database_url: Callable[[str], str], nats_url: str) -> WithdrawalsSettings:
+def settings(database_url: Callable[[str], str], nats_url: str, invoices_bus: Bus) -> WithdrawalsSettings:
+    """`invoices_bus` has made the stream."""
     return WithdrawalsSettings(
         database_url=database_url("withdrawals"), nats_url=nats_url, bind="127.0.0.1:0"
     )

@@ -1,0 +1,122 @@
+"""kit.bus: no background task ends without a line in the log, and a bus without signs of life ends its process."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from deploy.local.waiting import wait_until
+from kit.bus import Bus, BusClosed, Outgoing, connection
+from kit.ids import new_id
+from kit.worker import Stop
+from tests.support.servers import NatsServer
+
+
+def _ended(bus: Bus) -> list[BaseException]:
+    """The thread that watches the bus, as a process runs it; what it ended with."""
+    ended: list[BaseException] = []
+
+    def watch() -> None:
+        try:
+            bus.run(Stop())
+        except BusClosed as error:
+            ended.append(error)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return ended
+
+
+def test_a_step_that_fails_is_logged_with_its_name(bus: Bus) -> None:
+    async def broken() -> None:
+        raise ValueError("a bug")
+
+    with capture_logs() as lines:
+        bus._loop.post(broken)
+        wait_until(lambda: bool(lines), "the log line", timeout_seconds=5)
+    assert lines[0]["event"] == "bus_step_failed"
+    assert "broken" in lines[0]["step"]
+    assert isinstance(lines[0]["exc_info"], ValueError)
+
+
+def test_a_check_that_runs_into_a_bug_is_logged_and_made_again(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream is looked after for ever, whatever one look runs into."""
+    looks: list[int] = []
+    real = bus._check_stream
+
+    async def broken_once() -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            raise ValueError("a bug")
+        await real()
+
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(bus, "_check_stream", broken_once)
+    with capture_logs() as lines:
+        wait_until(lambda: len(looks) > 1, "another look", timeout_seconds=10)
+    assert "bus_check_failed" in {line["event"] for line in lines}
+
+
+def test_a_listener_that_could_not_be_subscribed_is_subscribed_later(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.05)
+    real: Callable[..., Any] = bus._client.subscribe
+    tries: list[str] = []
+
+    async def fails_once(subject: str, **options: Any) -> object:
+        tries.append(subject)
+        if len(tries) == 1:
+            raise TimeoutError
+        return await real(subject, **options)
+
+    monkeypatch.setattr(bus._client, "subscribe", fails_once)
+    heard = threading.Event()
+    bus.on_hint("fiatgate-hint.second-try", lambda _subject, _data: heard.set())
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.second-try")
+        return heard.is_set()
+
+    wait_until(heard_after_telling, "the hint", timeout_seconds=15)
+
+
+def test_a_client_that_stopped_reconnecting_ends_the_process(
+    make_bus: Callable[[str], Bus], nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nats-py's own task is gone and says nothing; to be away for long is no reason to end."""
+    bus = make_bus(nats_server.url)
+    assert bus.wait_ready(10)
+    monkeypatch.setattr(connection, "SILENT_SECONDS", 4)
+    ended = _ended(bus)
+    nats_server.stop()
+    try:
+        wait_until(lambda: not bus.connected, "the connection to be lost", timeout_seconds=10)
+        with pytest.raises(TimeoutError):
+            wait_until(lambda: bool(ended), "an end", timeout_seconds=8)
+
+        async def end_reconnecting() -> None:
+            task = bus._client._reconnection_task
+            assert task is not None
+            task.cancel()
+
+        bus._loop.call(end_reconnecting, timeout_seconds=5)
+        wait_until(lambda: bool(ended), "the end", timeout_seconds=15)
+        assert "no sign of life" in str(ended[0])
+    finally:
+        nats_server.start()
+
+
+def test_a_server_that_pauses_longer_than_a_check_is_waited_for(bus: Bus, nats_server: NatsServer) -> None:
+    """nats-py stops reading when it gets the answer to a ping that was given up: so none is given up."""
+    ended = _ended(bus)
+    before = bus._client.stats["reconnects"]
+    with nats_server.paused(), pytest.raises(TimeoutError):
+        wait_until(lambda: bool(ended), "an end", timeout_seconds=8)
+    fact = Outgoing(new_id(), "fiatgate.test.paused", b"")
+    wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=10)
+    assert bus._client.stats["reconnects"] == before
+    assert not ended
