@@ -16,6 +16,7 @@ NEXT_STEPS: Final[Mapping[str, str]] = {
     "REQUISITE_NOT_FOUND": "The requisites there are: fiatgate requisites list",
     "NO_AVAILABLE_REQUISITES": "What is open on each account: fiatgate requisites list",
     "DEALS_SYSTEM_DISABLED": "New deals again: fiatgate deals system on",
+    "RATE_JUMPS": "If it is right: fiatgate rates set CODE RATE --anyway",
     "RATE_NOT_HELD": "The rates, those that are held too: fiatgate rates list",
     "RATE_NOT_FOUND": "The rates there are: fiatgate rates list",
     "RATES_UNAVAILABLE": "How old they are: fiatgate rates list",

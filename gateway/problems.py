@@ -144,6 +144,11 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "CASE_NOT_FOUND": Problem(404, "Case not found"),
     "CASE_STATE_CONFLICT": Problem(409, "The case is closed already"),
     "PROOF_NOT_FOUND": Problem(404, "No picture was sent"),
+    "RATE_JUMPS": Problem(
+        409,
+        "The rate is too far from the last one",
+        {"currency": str, "rate_before": str, "most": str},
+    ),
 }
 
 

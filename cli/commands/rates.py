@@ -7,6 +7,7 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.proto import datetime_from
 
 NAME = "rates"
 app = typer.Typer(help="Rates: fiat per USDT.", no_args_is_help=True)
@@ -27,11 +28,20 @@ def set_one(
     code: Code,
     rate: Annotated[str, typer.Argument(metavar="RATE", help="Fiat per USDT, before the markup.")],
     *,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also if it is far from the last rate; this is recorded.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Set a rate by hand; it outranks the polled ones while it is fresh."""
-    request = pb.SetRateRequest(currency_code=code, rate=rate)
-    output.record(connection.catalog().SetRate(request).rate, as_json=as_json)
+    request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)
+    made = connection.catalog().SetRate(request).rate
+    output.record(made, as_json=as_json)
+    if not as_json and made.HasField("fresh_until"):  # a catalog of the version before sends none
+        until = f"{datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC"
+        output.note(
+            f"[dim]It counts until {until}; after that the sources' rate does, without sources none.[/dim]"
+        )
 
 
 @app.command("list", epilog="Example: fiatgate rates list")

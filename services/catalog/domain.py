@@ -141,7 +141,10 @@ class Rate:
         return self.origin is Origin.OPERATOR or any(quote.rate is not None for quote in self.quotes)
 
     def is_fresh(self, now: datetime, max_age: timedelta) -> bool:
-        return now - max_age <= self.taken_at <= now + CLOCK_SKEW
+        return now <= self.fresh_until(max_age) and self.taken_at <= now + CLOCK_SKEW
+
+    def fresh_until(self, max_age: timedelta) -> datetime:
+        return self.taken_at + max_age
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,20 @@ def median(quotes: Iterable[Quote]) -> Decimal:
 def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
     """Whether `new` is further from `last` than the fraction `max_jump` of it; from nonsense all is far."""
     return not is_plausible_rate(last) or abs(new - last) > last * max_jump
+
+
+RATE_BEFORE = "rate before"
+
+
+def set_by_hand(rate: Decimal, last: Rate | None, *, at: datetime, max_jump: Decimal) -> Rate:
+    """An operator's rate. One that jumps keeps the rate before it, as a quote named `RATE_BEFORE`."""
+    if last is None or not jumps(last.source_rate, rate, max_jump):
+        return Rate(rate, Origin.OPERATOR, at)
+    if is_plausible_rate(last.source_rate):
+        before = Quote(RATE_BEFORE, last.source_rate)
+    else:
+        before = Quote(RATE_BEFORE, error=f"{last.source_rate:f} is no plausible rate")
+    return Rate(rate, Origin.OPERATOR, at, (before,))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
 
+from decimal import Decimal
+
 from kit.errors import Refused, invalid, not_found, precondition, unavailable
 
 
@@ -52,6 +54,16 @@ def rate_invalid(currency_code: str) -> Refused:
 
 def rate_not_found() -> Refused:
     return not_found("RATE_NOT_FOUND", "No rates found")
+
+
+def rate_jumps(currency_code: str, rate_before: Decimal, most: Decimal) -> Refused:
+    message = (
+        f"The rate is more than {most:.0%} away from the last one of {currency_code}, {rate_before:f}; "
+        "anyway sets it all the same"
+    )
+    return precondition(
+        "RATE_JUMPS", message, currency=currency_code, rate_before=f"{rate_before:f}", most=f"{most:f}"
+    )
 
 
 def rate_not_held(currency_code: str) -> Refused:

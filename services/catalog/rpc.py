@@ -153,7 +153,9 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
 
     def SetRate(self, request: pb.SetRateRequest, context: grpc.ServicerContext) -> pb.SetRateResponse:
-        rate = operations.set_rate(self._deps, currency_code=request.currency_code, rate=request.rate)
+        rate = operations.set_rate(
+            self._deps, currency_code=request.currency_code, rate=request.rate, anyway=request.anyway
+        )
         return pb.SetRateResponse(rate=rate_to_message(rate))
 
     def ListRates(self, request: pb.ListRatesRequest, context: grpc.ServicerContext) -> pb.ListRatesResponse:
@@ -248,6 +250,7 @@ def rate_to_message(rate: operations.RateInfo) -> pb.Rate:
         origin=_ORIGINS[rate.origin],
         taken_at=timestamp_from(rate.taken_at),
         fresh=rate.fresh,
+        fresh_until=timestamp_from(rate.fresh_until),
         sources=[quote_to_message(quote) for quote in quotes],
     )
 

@@ -66,8 +66,8 @@ class Catalog:
         self.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method))
         return method_code
 
-    def set_rate(self, code: str, rate: str) -> pb.Rate:
-        return self.stub.SetRate(pb.SetRateRequest(currency_code=code, rate=rate)).rate
+    def set_rate(self, code: str, rate: str, *, anyway: bool = False) -> pb.Rate:
+        return self.stub.SetRate(pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)).rate
 
     def accept_rate(self, code: str) -> pb.Rate:
         return self.stub.AcceptRate(pb.AcceptRateRequest(currency_code=code)).rate

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
+from kit.proto import datetime_from
 from services.catalog import store
 from services.catalog.domain import LOGO_MAX_BYTES
 from tests.catalog.running import Catalog, merchant, reason
@@ -108,7 +109,8 @@ def test_not_a_number_in_the_column_is_rate_invalid_and_can_be_looked_at(catalog
         catalog.currencies(merchant(code))
     assert reason(refused) == "RATE_INVALID"
     assert catalog.state(code).in_force.source_rate == "NaN"
-    catalog.set_rate(code, "2")
+    set_anyway = catalog.set_rate(code, "2", anyway=True)
+    assert [each.error for each in set_anyway.sources] == ["NaN is no plausible rate"]
     assert catalog.currencies(merchant(code)) == {code: "2.00"}
 
 
@@ -134,8 +136,8 @@ def test_a_stored_document_that_does_not_parse_is_rates_invalid(catalog: Catalog
         catalog.currencies(merchant(good, bad))
     assert reason(refused) == "RATES_INVALID"
     assert "malformed" in catalog.state(bad).in_force.sources[0].error
-    catalog.set_rate(bad, "3")
-    assert catalog.currencies(merchant(good, bad)) == {good: "2.00", bad: "3.00"}
+    catalog.set_rate(bad, "2.1")
+    assert catalog.currencies(merchant(good, bad)) == {good: "2.00", bad: "2.10"}
 
 
 def test_a_rate_from_the_future_is_rates_invalid(catalog: Catalog) -> None:
@@ -291,8 +293,8 @@ def test_a_quote_is_the_offer_with_the_rate_of_now(catalog: Catalog) -> None:
     quote = catalog.quote(asking, method)
     assert quote.rate == "99.00"
     assert [quote.offer] == catalog.offers(asking, code)
-    catalog.set_rate(code, "200")
-    assert catalog.quote(asking, method).rate == "198.00"
+    catalog.set_rate(code, "110")
+    assert catalog.quote(asking, method).rate == "108.90"
 
 
 def test_a_method_that_can_not_be_used_is_payment_method_not_found(catalog: Catalog) -> None:
@@ -338,7 +340,7 @@ def test_a_quote_fails_closed_with_the_rate_reasons_of_its_own_currency(catalog:
     assert fault() == "RATE_NOT_FOUND"
     catalog.set_rate(code, "0.001")
     assert fault() == "RATE_INVALID"
-    catalog.set_rate(code, "2")
+    catalog.set_rate(code, "2", anyway=True)
     assert offered(payable_now=True) == [method]
     catalog.clock.advance(seconds=601)
     assert fault() == "RATES_UNAVAILABLE"
@@ -476,15 +478,57 @@ def test_an_empty_request_is_refused_and_not_an_internal_error(catalog: Catalog)
 def test_a_set_rate_holds_at_once_and_every_one_is_kept(catalog: Catalog) -> None:
     code = catalog.currency(markup="0.1")
     for rate in ("1", "500", "0.02", "999999999999.99999999"):
-        answer = catalog.set_rate(code, rate)
+        answer = catalog.set_rate(code, rate, anyway=True)
         assert answer == catalog.state(code).in_force
     assert answer.source_rate == "999999999999.99999999"
     assert answer.rate == "899999999999.99"
     assert answer.origin == pb.RATE_ORIGIN_OPERATOR
     assert answer.taken_at.ToDatetime() == catalog.clock.now().replace(tzinfo=None)
-    assert answer.fresh and not answer.sources
+    assert answer.fresh
     kept = catalog.execute("SELECT count(*) FROM rates WHERE currency_code = %s", code)
     assert kept == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "refused"), [("110", False), ("110.00000001", True), ("90", False), ("89.9", True)]
+)
+def test_a_rate_set_by_hand_is_held_to_the_jump_guard(catalog: Catalog, rate: str, *, refused: bool) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "100")
+    if not refused:
+        assert not catalog.set_rate(code, rate).sources
+        return
+    with pytest.raises(Refused) as jumped:
+        catalog.set_rate(code, rate)
+    assert reason(jumped) == "RATE_JUMPS"
+    assert jumped.value.metadata == {"currency": code, "rate_before": "100.00000000", "most": "0.10"}
+    assert catalog.state(code).in_force.source_rate == "100"
+
+
+def test_a_rate_set_anyway_is_in_force_and_keeps_the_one_before_it(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "0.92")
+    made = catalog.set_rate(code, "9.2", anyway=True)
+    assert catalog.currencies(merchant(code)) == {code: "9.20"}
+    assert [(each.source, each.rate) for each in made.sources] == [("rate before", "0.92")]
+    assert catalog.state(code).in_force == made
+    assert not catalog.set_rate(code, "9.3", anyway=True).sources  # this one is near
+
+
+def test_the_first_rate_of_a_currency_has_nothing_to_jump_from(catalog: Catalog) -> None:
+    assert catalog.set_rate(catalog.currency(), "1000").source_rate == "1000"
+
+
+def test_the_answer_says_until_when_a_set_rate_counts(catalog: Catalog) -> None:
+    code = catalog.currency()
+    until = datetime_from(catalog.set_rate(code, "2").fresh_until)
+    assert until == catalog.clock.now() + catalog.deps.settings.rates_max_age
+    catalog.clock.advance(seconds=(until - catalog.clock.now()).total_seconds())
+    assert catalog.currencies(merchant(code)) == {code: "2.00"}
+    catalog.clock.advance(seconds=1)
+    with pytest.raises(Refused) as refused:
+        catalog.currencies(merchant(code))
+    assert reason(refused) == "RATES_UNAVAILABLE"
 
 
 @pytest.mark.parametrize(
@@ -523,7 +567,7 @@ def test_there_is_nothing_to_accept_when_nothing_is_held(catalog: Catalog) -> No
 def test_many_operators_at_once_leave_one_rate_in_force_and_all_of_them_kept(catalog: Catalog) -> None:
     code = catalog.currency()
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda number: catalog.set_rate(code, str(number)), range(1, 33)))
+        list(threads.map(lambda number: catalog.set_rate(code, str(number), anyway=True), range(1, 33)))
     (newest,) = catalog.execute(
         "SELECT source_rate FROM rates WHERE currency_code = %s ORDER BY id DESC LIMIT 1", code
     )

@@ -352,7 +352,7 @@ def test_setting_a_rate_drops_what_was_held_against_the_former_one(
     for rate in ("100", "50"):
         rate_server.say("/good", {code: rate})
         catalog.pull()
-    catalog.set_rate(code, "51")
+    catalog.set_rate(code, "51", anyway=True)
     assert not catalog.state(code).HasField("held")
     assert catalog.pull()[code].in_force.source_rate == "51"
     catalog.clock.advance(seconds=601)
@@ -474,8 +474,8 @@ def test_every_change_gives_a_hint_and_nothing_breaks_while_nats_is_away(
         assert heard.acquire(timeout=WAIT_SECONDS), "no hint after accepting"
         nats_server.stop()
         catalog.currency(code, name="Renamed")
-        catalog.set_rate(code, "101")
-        assert catalog.currencies(merchant(code)) == {code: "101.00"}
+        catalog.set_rate(code, "201")
+        assert catalog.currencies(merchant(code)) == {code: "201.00"}
     finally:
         listener.close()
         catalog.deps.bus.close()

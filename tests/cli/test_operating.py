@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,12 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
     assert (made["min_amount"], made["max_amount"], made["enabled"]) == ("5.00", "500.00", True)
     rate = fiatgate("rates", "set", CURRENCY, "50")
     assert rate["rate"] == "49.00"
+    assert datetime.fromisoformat(rate["fresh_until"]) > datetime.fromisoformat(rate["taken_at"])
+    assert fiatgate.refused("rates", "set", CURRENCY, "500") == "RATE_JUMPS"
+    told = run("rates", "set", CURRENCY, "500", "--anyway")
+    assert "It counts until" in told.err
+    (before,) = fiatgate("rates", "set", CURRENCY, "50", "--anyway")["sources"]
+    assert (before["source"], before["rate"]) == ("rate before", "500")
     assert CURRENCY in [each["currency_code"] for each in fiatgate("rates", "list")]
     method = fiatgate(
         *(

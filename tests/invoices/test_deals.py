@@ -74,13 +74,13 @@ def test_choosing_a_method_locks_rate_commission_requisite_and_time(world: World
     # 5 % in all, half of it the client's: 102.50 to send, 100/0.92 less 2.5 % credited in the end.
     assert (deal.amount_fiat, deal.conversion_rate) == (Decimal("102.50"), Decimal("0.92"))
     assert deal.expires_at - deal.created_at == timedelta(minutes=PAYMENT_MINUTES)
-    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="2.00"))
+    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="2.00", anyway=True))
     try:
         assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").merchant_usdt == Decimal(
             "105.978260"
         )
     finally:
-        world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
+        world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92", anyway=True))
 
 
 def test_choosing_the_same_method_again_changes_nothing(world: World) -> None:

@@ -216,6 +216,7 @@ class Rate(_message.Message):
     TAKEN_AT_FIELD_NUMBER: _builtins.int
     FRESH_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    FRESH_UNTIL_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
     source_rate: _builtins.str
     """Fiat per USDT as set or as the median of the sources."""
@@ -227,7 +228,13 @@ class Rate(_message.Message):
     @_builtins.property
     def taken_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceQuote]: ...
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceQuote]:
+        """Of a rate set past the jump guard: one named "rate before", which it was set against."""
+
+    @_builtins.property
+    def fresh_until(self) -> _timestamp_pb2.Timestamp:
+        """It is fresh up to this moment. A rate set by an operator outranks those of the sources as long."""
+
     def __init__(
         self,
         *,
@@ -238,10 +245,11 @@ class Rate(_message.Message):
         taken_at: _timestamp_pb2.Timestamp | None = ...,
         fresh: _builtins.bool = ...,
         sources: _abc.Iterable[Global___SourceQuote] | None = ...,
+        fresh_until: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["taken_at", b"taken_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fresh_until", b"fresh_until", "taken_at", b"taken_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "fresh", b"fresh", "origin", b"origin", "rate", b"rate", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "fresh", b"fresh", "fresh_until", b"fresh_until", "origin", b"origin", "rate", b"rate", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -629,18 +637,22 @@ class SetRateRequest(_message.Message):
 
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     RATE_FIELD_NUMBER: _builtins.int
+    ANYWAY_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
     rate: _builtins.str
     """Fiat per USDT, above zero, at most 12 digits before and 8 after the point."""
+    anyway: _builtins.bool
+    """Set it also if it is further from the last rate than RATES_MAX_JUMP; the rate keeps that it was."""
     def __init__(
         self,
         *,
         currency_code: _builtins.str = ...,
         rate: _builtins.str = ...,
+        anyway: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "rate", b"rate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anyway", b"anyway", "currency_code", b"currency_code", "rate", b"rate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -158,8 +158,8 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetRate(self, request, context):
-        """The operator's word: holds at once, no jump guard, and outranks polled rates while it is fresh.
-        Reason: CURRENCY_NOT_FOUND.
+        """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

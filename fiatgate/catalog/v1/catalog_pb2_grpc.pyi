@@ -62,8 +62,8 @@ class CatalogServiceStub:
     GetLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]
-    """The operator's word: holds at once, no jump guard, and outranks polled rates while it is fresh.
-    Reason: CURRENCY_NOT_FOUND.
+    """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
     """
     ListRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]
     """Every currency's rate in force and the one held back, by code."""
@@ -106,8 +106,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     GetLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]  # type: ignore[assignment]
-    """The operator's word: holds at once, no jump guard, and outranks polled rates while it is fresh.
-    Reason: CURRENCY_NOT_FOUND.
+    """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
     """
     ListRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]  # type: ignore[assignment]
     """Every currency's rate in force and the one held back, by code."""
@@ -195,8 +195,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.SetRateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetRateResponse, _abc.Awaitable[_catalog_pb2.SetRateResponse]]:
-        """The operator's word: holds at once, no jump guard, and outranks polled rates while it is fresh.
-        Reason: CURRENCY_NOT_FOUND.
+        """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
         """
 
     @_abc_1.abstractmethod

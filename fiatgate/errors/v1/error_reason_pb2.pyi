@@ -126,6 +126,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The case is closed already."""
     PROOF_NOT_FOUND: _ErrorReason.ValueType  # 120
     """No picture was sent."""
+    RATE_JUMPS: _ErrorReason.ValueType  # 121
+    """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name of the value, without a prefix, is the code merchants see in `error.code`
@@ -239,4 +241,6 @@ CASE_STATE_CONFLICT: ErrorReason.ValueType  # 119
 """The case is closed already."""
 PROOF_NOT_FOUND: ErrorReason.ValueType  # 120
 """No picture was sent."""
+RATE_JUMPS: ErrorReason.ValueType  # 121
+"""The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -10,7 +10,18 @@ from kit.db import retry_conflicts
 from kit.errors import database_unavailable
 from kit.rpc import deadline
 from services.catalog import errors, store
-from services.catalog.domain import Accept, Hold, Origin, Quote, Rate, TooFewSources, judge, with_markup
+from services.catalog.domain import (
+    Accept,
+    Hold,
+    Origin,
+    Quote,
+    Rate,
+    TooFewSources,
+    judge,
+    jumps,
+    set_by_hand,
+    with_markup,
+)
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import checks
 from services.catalog.store import RatedCurrency
@@ -32,6 +43,7 @@ class RateInfo:
     origin: Origin
     taken_at: datetime
     fresh: bool
+    fresh_until: datetime
     quotes: Sequence[Quote] | None
 
 
@@ -42,20 +54,29 @@ class RateState:
     held: RateInfo | None
 
 
-def set_rate(deps: Deps, *, currency_code: str, rate: str) -> RateInfo:
-    """The operator's word: in force at once, without guard. What was held against the former rate is dropped.
+def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> RateInfo:
+    """The operator's rate is in force at once. What was held against the former rate is dropped.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rate, unless `anyway`.
     """
     code = checks.currency_code(currency_code, field="currency_code")
-    set_by_operator = Rate(checks.rate(rate, field="rate"), Origin.OPERATOR, deps.clock.now())
+    source_rate = checks.rate(rate, field="rate")
+    max_jump = deps.settings.rates_max_jump
     with deps.db.transaction() as tx:
         currency = store.lock_currency(tx, code)
         if currency is None:
             raise errors.currency_not_found(code)
+        last = store.newest_rate(tx, code)
+        jumped = last is not None and jumps(last.source_rate, source_rate, max_jump)
+        if last is not None and jumped and not anyway:
+            raise errors.rate_jumps(code, last.source_rate, max_jump)
+        set_by_operator = set_by_hand(source_rate, last, at=deps.clock.now(), max_jump=max_jump)
         store.add_rate(tx, code, set_by_operator)
         store.take_held_rate(tx, code)
     deps.bus.hint(CATALOG_CHANGED)
+    before = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
+    tell = _log.warning if before else _log.info
+    tell("rate set by hand", currency=code, rate=f"{source_rate:f}", past_the_guard_from=before)
     return _info(deps, code, currency.markup, set_by_operator)
 
 
@@ -173,5 +194,6 @@ def _info(deps: Deps, code: str, markup: Decimal, rate: Rate) -> RateInfo:
         origin=rate.origin,
         taken_at=rate.taken_at,
         fresh=rate.is_fresh(deps.clock.now(), deps.settings.rates_max_age),
+        fresh_until=rate.fresh_until(deps.settings.rates_max_age),
         quotes=rate.quotes,
     )
