@@ -6,6 +6,7 @@ Calls: merchants at every request that carries a key, then the service that owns
 costs exactly two calls.
 Does not own: any rule about invoices, money or webhooks. It checks the form of what comes in, never its meaning.
 
-A request's way: `server` (gunicorn) -> `edge` (body, raw path, request id, deadline, log line) -> `app` (Falcon's
-routes) -> `auth` -> a resource of `api` or `pay` -> gRPC -> its converter -> JSON. A refusal: `refusals` -> `problems`.
+A request's way: `server` (gunicorn) -> `edge` (client, raw path, request id, deadline, log line) -> `app` (Falcon's
+routes) -> `auth` -> a resource of `api` or `pay`, which asks for the body (`bodies`) -> gRPC -> its converter -> JSON. A refusal: `refusals` -> `problems`. `walls`
+bounds what one client may take from the others.
 """

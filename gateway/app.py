@@ -22,6 +22,8 @@ from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
 from gateway.refusals import Refusals
 from gateway.spans import traced
+from gateway.walls.clients import Clients
+from gateway.walls.uploads import Uploads
 from gateway.wiring import Deps, wired
 
 
@@ -33,7 +35,19 @@ def gateway(settings: GatewaySettings) -> Edge:
         async with traced(settings), wired(settings) as deps, scraped(settings):
             yield routes(deps)
 
-    return Edge(open_app)
+    return Edge(
+        open_app,
+        clients=Clients(
+            settings.trusted_proxies,
+            header=settings.trusted_proxies_header,
+            prefix_4=settings.client_ipv4_bits,
+            prefix_6=settings.client_ipv6_bits,
+        ),
+        uploads=Uploads(
+            pictures_most=settings.upload_mib * 2**20,
+            pictures_most_per_client=settings.upload_network_mib * 2**20,
+        ),
+    )
 
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:

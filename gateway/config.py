@@ -1,10 +1,10 @@
 """Settings of the gateway (DESIGN section 5)."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, IPvAnyNetwork
 
-from kit.config import Address, BaseUrl, HostAndPort, Settings
+from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
 
 
 class GatewaySettings(Settings):
@@ -42,8 +42,38 @@ class GatewaySettings(Settings):
         default=240,
         ge=0,
         le=1_000_000,
-        description="requests to the pages of one payment, and of a client for logos not remembered, per minute "
-        "and process; 0: no limit",
+        description="requests to the pages of one payment, and of a client's network for logos not remembered, per "
+        "minute and process; 0: no limit",
+    )
+    trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], CommaSeparated] = Field(
+        default=(),
+        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8: the client is the one they "
+        "name; empty: the peer of the connection",
+    )
+    trusted_proxies_header: Literal["x-forwarded-for", "forwarded"] = Field(
+        default="x-forwarded-for",
+        description="the header those proxies write; another one is passed on as the client sent it, and is not read",
+    )
+    client_ipv4_bits: int = Field(
+        default=32,
+        ge=8,
+        le=32,
+        description="bits of an IPv4 address that make the network a client is counted under",
+    )
+    client_ipv6_bits: int = Field(
+        default=64,
+        ge=16,
+        le=128,
+        description="the same of an IPv6 address; one subscriber has at least 64 bits to himself",
+    )
+    upload_mib: int = Field(
+        default=32,
+        ge=6,
+        le=4096,
+        description="MiB of customers' pictures that one process waits for or works on at a time; one has at most 5",
+    )
+    upload_network_mib: int = Field(
+        default=16, ge=6, le=4096, description="MiB of them that may come from one client's network"
     )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"

@@ -7,17 +7,21 @@ from typing import Final, cast
 import falcon.asgi
 
 from fiatgate.merchants.v1.merchants_pb2 import Merchant
+from gateway.bodies import Incoming
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import deadline
 
 SCOPE_KEY: Final = "fiatgate"
+REQUEST_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
 class Exchange:
     """request_id  ours, never the client's: unique per request (SPEC, Standard format)
-    body        all of it, at most BODY_MAX_BYTES
+    incoming    the body, as long as it is with the client
+    network     the client's, for what is counted by client
+    body        all of it, once `receive_body` has read it
     refused     what `edge` found wrong before any route was looked for
     merchant    who asks, and with which key; set by `auth`
     code        the error code that was answered; empty when none was
@@ -28,6 +32,8 @@ class Exchange:
     request_id: str
     started_seconds: float
     stopping: asyncio.Event
+    incoming: Incoming
+    network: str = ""
     body: bytes = b""
     refused: Refused | None = None
     merchant: Merchant | None = None
@@ -35,6 +41,15 @@ class Exchange:
     status: int = 0
     code: str = ""
     route: str = ""
+
+    async def receive_body(self) -> None:
+        """Reads the body, and gives the request its time anew. Called when nothing else is left to check.
+
+        Raises what `Incoming.read` raises.
+        """
+        client = self.merchant.merchant_id if self.merchant else self.network
+        self.body = await self.incoming.read(client)
+        allow(REQUEST_SECONDS)
 
     @property
     def caller(self) -> Merchant:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import falcon
 import falcon.asgi
 
+from gateway.bodies import ClientGone
 from gateway.exchange import Request
 from gateway.links import Links
 from gateway.pay.page import refuse_page
@@ -54,6 +55,7 @@ class Refusals:
         app.add_error_handler(Refused, self.on_refused)
         app.add_error_handler(InvalidBody, self.on_invalid_body)
         app.add_error_handler(InvalidFields, self.on_invalid_fields)
+        app.add_error_handler(ClientGone, self.on_client_gone)
 
     async def on_refused(
         self, req: Request, resp: falcon.asgi.Response, refused: Refused, params: object, **_: object
@@ -91,6 +93,12 @@ class Refusals:
         refused = unexpected()
         _log.error("unexpected error", path=req.path, exc_info=error, **refused.metadata)
         self._answer(req, resp, refused)
+
+    async def on_client_gone(
+        self, req: Request, resp: falcon.asgi.Response, gone: ClientGone, params: object, **_: object
+    ) -> None:
+        """Leaves it to `edge`: there is no client to answer."""
+        raise gone
 
     async def _on_service_validation(
         self, req: Request, resp: falcon.asgi.Response, refused: Refused

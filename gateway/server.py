@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, Final
@@ -29,6 +30,12 @@ GRACEFUL_SECONDS: Final = 75
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
+# Bytes of a body that wait for a resource to ask for them; with more, the connection is not read from.
+HELD_MAX_BYTES: Final = 64 * 1024
+# The loop takes all at once that has arrived at a socket, long before a resource can refuse it: so that is little, until
+# one asks for a body. Then more may be on its way, or a picture from far away would take minutes.
+SOCKET_BUFFER_BYTES: Final = 16 * 1024
+SOCKET_BUFFER_FOR_BODY_BYTES: Final = 256 * 1024
 # How long a connection whose other half is closed waits for a next request: what was sent is read by then.
 NOTHING_MORE_COMES_SECONDS: Final = 0.001
 
@@ -45,6 +52,11 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
 
     _answered: Any = None  # the body receiver of the request whose answer has begun
 
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self._max_buffer_size = HELD_MAX_BYTES
+        self._is_widened = False
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.worker.connections.add(self)
         super().connection_made(transport)
@@ -54,6 +66,19 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.worker.connections.discard(self)
+
+    def _on_body(self, chunk: bytes) -> None:
+        """Throws away what no resource asks for, as it comes: only a POST takes a body."""
+        if self._current_request.method == "POST":
+            super()._on_body(chunk)
+
+    def _maybe_resume_reading(self) -> None:
+        """Called when a piece of the body is taken: by a resource, or, once the answer has begun, to be dropped."""
+        if not self._is_widened and self._answered is not self._body_receiver:
+            self._is_widened = True
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_FOR_BODY_BYTES)
+        super()._maybe_resume_reading()
 
     def eof_received(self) -> bool:
         """A client may end what it sends and still wait for the answer, as `nc -N` does: it gets that, then the end.
@@ -120,6 +145,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         super().init_process()
 
     async def _serve(self) -> None:
+        for listener in self.sockets:  # connections inherit it
+            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
         await self._until_the_services_are_there()
         await super()._serve()  # from here on it takes connections
 

@@ -46,6 +46,7 @@ class CreateInvoiceResource:
         self._http_callbacks = deps.settings.webhook_allow_private
 
     async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        await req.exchange.receive_body()
         wanted = create_invoice_from(req, http_callbacks=self._http_callbacks)
         answer = await self._invoices.CreateInvoice(create_request_from(wanted, req.exchange))
         invoice = answer.invoice

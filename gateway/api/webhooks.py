@@ -60,6 +60,7 @@ class WebhookResource:
         )
 
     async def on_post_resend(self, req: Request, resp: falcon.asgi.Response, invoice_ref: str) -> None:
+        await req.exchange.receive_body()
         no_other_than_json(req)
         invoice = await self._invoice(req, invoice_ref)
         allow(RESEND_SECONDS)

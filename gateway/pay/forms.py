@@ -10,6 +10,7 @@ import falcon
 from falcon.media.multipart import MultipartForm, MultipartParseError, MultipartParseOptions
 from falcon.util.mediatypes import parse_header
 
+from gateway.bodies import PICTURE_MAX_BYTES
 from gateway.exchange import Request
 from gateway.links import Links
 from kit.errors import invalid
@@ -17,7 +18,6 @@ from kit.errors import invalid
 FIELDS_MAX: Final = 10
 FIELD_MAX_BYTES: Final = 64 * 1024
 PICTURE_FIELD: Final = "picture"
-PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.exchange import Request
 from gateway.pay.files import keep_for_ever
-from gateway.pay.flood import Flood
+from gateway.walls import turned_away
+from gateway.walls.buckets import Buckets
 from gateway.wiring import Deps
 from kit.errors import not_found
 
@@ -34,19 +35,21 @@ class LogoResource:
             "methods": lambda logo: deps.catalog.GetLogo(catalog_pb2.GetLogoRequest(logo=logo)),
         }
         self._known: OrderedDict[tuple[str, str], tuple[str, bytes]] = OrderedDict()
-        self._flood = Flood(deps.settings.page_requests_per_minute)
+        self._unknown = Buckets(deps.settings.page_requests_per_minute)
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, owner: str, logo: str) -> None:
         if owner not in self._ask or not _DIGEST(logo):
             raise not_found("NOT_FOUND", "No such file")
-        resp.content_type, resp.data = await self._content(owner, logo, client=req.remote_addr)
+        resp.content_type, resp.data = await self._content(owner, logo, network=req.exchange.network)
         keep_for_ever(resp)
         resp.set_header("Content-Security-Policy", "default-src 'none'")
 
-    async def _content(self, owner: str, logo: str, *, client: str) -> tuple[str, bytes]:
+    async def _content(self, owner: str, logo: str, *, network: str) -> tuple[str, bytes]:
         known = self._known.get((owner, logo))
         if known is None:
-            self._flood.check(client)
+            if not self._unknown.take(network):
+                turned_away.count("logos")
+                raise self._unknown.refusal()
             answer = await self._ask[owner](logo)
             known = self._known[owner, logo] = answer.content_type, answer.content
             if len(self._known) > REMEMBERED:

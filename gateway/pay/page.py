@@ -9,15 +9,17 @@ import falcon
 import falcon.asgi
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from gateway.bodies import PICTURE_MAX_BYTES
 from gateway.exchange import Request
-from gateway.pay.flood import Flood
-from gateway.pay.forms import PICTURE_FIELD, PICTURE_MAX_BYTES, Form, form_of, sent_by_our_page
+from gateway.pay.forms import PICTURE_FIELD, Form, form_of, sent_by_our_page
 from gateway.pay.languages import N_
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
 from gateway.pay.rendering import answer_page, language_of
 from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, View, view_of
 from gateway.query import Query
+from gateway.walls import turned_away
+from gateway.walls.buckets import Buckets
 from gateway.wiring import Deps
 from kit.errors import Refused, denied, invalid, not_found
 from kit.ids import parse_id
@@ -36,39 +38,39 @@ class PageResource:
         self._checkout = deps.checkout
         self._links = deps.links
         self._live = Live(deps.hints)
-        self._flood = Flood(deps.settings.page_requests_per_minute)
+        self._pages = Buckets(deps.settings.page_requests_per_minute)
 
     # -- what is shown
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         self._show(req, resp, invoice_id, view.screen.value, view)
 
     on_head = on_get
 
     async def on_get_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         if view.can_choose:
             self._show(req, resp, invoice_id, "choose", view)
         else:
             self._lead(resp, invoice_id)
 
     async def on_get_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         if view.can_cancel:
             self._show(req, resp, invoice_id, "cancel", view)
         else:
             self._lead(resp, invoice_id)
 
     async def on_get_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         if view.can_appeal:
             self._show(req, resp, invoice_id, "appeal", view)
         else:
             self._lead(resp, invoice_id)
 
     async def on_get_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         if view.can_tell_of_late_money:
             self._show(req, resp, invoice_id, "late", view)
         else:
@@ -80,7 +82,7 @@ class PageResource:
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Where to pay, as a picture."""
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         if view.requisite is None:
             raise not_found("NOT_FOUND", "There is no account to pay to")
         resp.content_type = "image/svg+xml"
@@ -95,7 +97,7 @@ class PageResource:
 
     async def on_get_events(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Rings when the page should look again; 204 when too many listen already, and then it looks unasked."""
-        view = await self._view(invoice_id)
+        view = await self._view(req, invoice_id)
         id = _known_form(invoice_id)
         if not self._live.has_room_for(id):
             resp.status = falcon.HTTP_204
@@ -105,7 +107,7 @@ class PageResource:
 
         async def look() -> bool:
             with suppress(Refused):
-                return (await self._view(invoice_id)).state != view.state
+                return (await self._view(req, invoice_id)).state != view.state
             return False
 
         resp.sse = self._live.stream(id, has_changed=has_changed, look=look, stopping=req.exchange.stopping)
@@ -113,14 +115,14 @@ class PageResource:
     # -- what is done
 
     async def on_post_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = self._form(req)
+        form = await self._form(req, invoice_id)
         request = pb.SelectPaymentMethodRequest(
             invoice_id=_known_form(invoice_id), method_code=form.text("method_code")
         )
         await self._step(resp, invoice_id, self._checkout.SelectPaymentMethod(request))
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        deal_id = self._form(req).text("deal_id")
+        deal_id = (await self._form(req, invoice_id)).text("deal_id")
         if (
             not deal_id
         ):  # to invoices an empty one means "whichever is open", which is not what the customer saw
@@ -129,12 +131,12 @@ class PageResource:
         await self._step(resp, invoice_id, self._checkout.MarkPaid(request))
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        self._form(req)
+        await self._form(req, invoice_id)
         request = pb.CancelCheckoutRequest(invoice_id=_known_form(invoice_id))
         await self._step(resp, invoice_id, self._checkout.CancelCheckout(request))
 
     async def on_post_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = self._form(req)
+        form = await self._form_with_picture(req, invoice_id)
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCustomerAppealRequest(
             invoice_id=_known_form(invoice_id), note=note, picture=form.picture
@@ -143,7 +145,7 @@ class PageResource:
         await self._tell(req, resp, invoice_id, template="appeal", note=note, call=call)
 
     async def on_post_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = self._form(req)
+        form = await self._form_with_picture(req, invoice_id)
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
         call = self._checkout.OpenCase(request)
@@ -151,9 +153,9 @@ class PageResource:
 
     # -- how
 
-    async def _view(self, invoice_id: str) -> View:
+    async def _view(self, req: Request, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
-        self._flood.check(known_form)
+        self._check_flood(known_form)
         checkout = await self._checkout.GetCheckout(pb.GetCheckoutRequest(invoice_id=known_form))
         return view_of(checkout, self._links)
 
@@ -194,11 +196,25 @@ class PageResource:
             picture_max_bytes=PICTURE_MAX_BYTES,
         )
 
-    def _form(self, req: Request) -> Form:
-        self._flood.check(_known_form(req.path.split("/")[2]))
+    async def _form(self, req: Request, invoice_id: str) -> Form:
+        """What was posted; read after everything that needs no body is checked."""
+        self._check_flood(_known_form(invoice_id))
         if not sent_by_our_page(req, self._links):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
-        return form_of(req)
+        await req.exchange.receive_body()
+        form = form_of(req)
+        req.exchange.body = b""  # with a picture it is megabytes, which the form holds as well
+        return form
+
+    async def _form_with_picture(self, req: Request, invoice_id: str) -> Form:
+        """The same, once the payment is known to exist: so large a body is taken from its customer only."""
+        await self._view(req, invoice_id)
+        return await self._form(req, invoice_id)
+
+    def _check_flood(self, invoice_id: str) -> None:
+        if not self._pages.take(invoice_id):
+            turned_away.count("page")
+            raise self._pages.refusal()
 
     async def _tell(
         self,
@@ -214,7 +230,7 @@ class PageResource:
         try:
             await self._step(resp, invoice_id, call)
         except _PictureRefused:
-            view = await self._view(invoice_id)
+            view = await self._view(req, invoice_id)
             self._show(req, resp, invoice_id, template, view, status=422, notice=PICTURE_REFUSED, note=note)
 
     async def _step(self, resp: falcon.asgi.Response, invoice_id: str, call: Awaitable[object]) -> None:

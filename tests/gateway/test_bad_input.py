@@ -324,7 +324,7 @@ def test_a_large_body_without_a_length_is_refused(shop: Shop) -> None:
     assert code_of(response) == "PAYLOAD_TOO_LARGE"
 
 
-def test_a_large_body_is_refused_on_any_path(shop: Shop) -> None:
+def test_a_body_that_says_it_is_too_large_is_refused_on_any_path(shop: Shop) -> None:
     response = requests.post(f"{shop.url}/nowhere", data=b"a" * 100_000, timeout=10)
     assert code_of(response) == "PAYLOAD_TOO_LARGE"
 

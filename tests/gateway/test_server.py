@@ -20,13 +20,16 @@ import pytest
 import requests
 from falcon.testing import create_scope
 
-from gateway import edge
+from gateway import bodies
+from gateway.bodies import Incoming
 from gateway.config import GatewaySettings
 from gateway.edge import Edge
 from gateway.exchange import SCOPE_KEY, Exchange, Request
 from gateway.links import Links
 from gateway.refusals import Refusals
 from gateway.server import FIRST_HEAD_SECONDS, options
+from gateway.walls.clients import Clients
+from gateway.walls.uploads import Uploads
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, invalid
 from tests.gateway.desk import Shop, code_of
@@ -168,12 +171,29 @@ def test_a_closed_page_ends_its_stream(stack: Stack, shop: Shop) -> None:
 # -- the edge, without a server: a client's time is not the test's
 
 
-async def _served(receive_events: list[dict[str, Any]], headers: list[tuple[bytes, bytes]]) -> Refused | None:
-    """What the edge found wrong with a body that arrives in these pieces, and then no more."""
+def an_edge(open_app: Any) -> Edge:
+    clients = Clients((), header="x-forwarded-for", prefix_4=32, prefix_6=64)
+    return Edge(open_app, clients=clients, uploads=uploads())
+
+
+def uploads() -> Uploads:
+    return Uploads(pictures_most=2**25, pictures_most_per_client=2**24)
+
+
+async def _served(
+    receive_events: list[dict[str, Any]], headers: list[tuple[bytes, bytes]], path: bytes = b"/"
+) -> Refused | None:
+    """What is found wrong with a body that arrives in these pieces, and then no more."""
     found: list[Refused | None] = []
 
     async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        found.append(scope[SCOPE_KEY].refused)
+        exchange: Exchange = scope[SCOPE_KEY]
+        try:
+            if exchange.refused is None:
+                await exchange.receive_body()
+            found.append(exchange.refused)
+        except Refused as refused:
+            found.append(refused)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -186,12 +206,12 @@ async def _served(receive_events: list[dict[str, Any]], headers: list[tuple[byte
     async def send(message: dict[str, Any]) -> None:
         started.set()
 
-    the_edge = Edge(open_app)
+    the_edge = an_edge(open_app)
     living = asyncio.create_task(
         the_edge({"type": "lifespan"}, _then_silence([{"type": "lifespan.startup"}]), send)
     )
     await started.wait()
-    scope = {"type": "http", "method": "POST", "raw_path": b"/", "headers": headers, "client": None}
+    scope = {"type": "http", "method": "POST", "raw_path": path, "headers": headers, "client": None}
     await the_edge(scope, _then_silence(receive_events), send)
     living.cancel()
     return found[0] if found else None
@@ -207,8 +227,8 @@ def _then_silence(events: list[dict[str, Any]]) -> Callable[[], Awaitable[dict[s
 
 
 def test_a_body_that_never_arrives_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge, "BODY_SECONDS", 0.05)
-    monkeypatch.setattr(edge, "UNWANTED_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "UNWANTED_SECONDS", 0.05)
     pieces = [{"type": "http.request", "body": b"{", "more_body": True}]
     refused = asyncio.run(_served(pieces, [(b"content-length", b"10")]))
     assert refused is not None
@@ -219,7 +239,8 @@ def test_a_body_that_never_arrives_is_no_bad_query_value() -> None:
     """Also where none is asked for: the shape of bad query values is one that most endpoints don't document."""
 
     async def answered() -> falcon.asgi.Response:
-        exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event())
+        incoming = Incoming(_then_silence([]), [], path="/", uploads=uploads())
+        exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event(), incoming=incoming)
         scope = create_scope(path="/api/v1/currencies") | {SCOPE_KEY: exchange}
         request, response = Request(scope, _then_silence([])), falcon.asgi.Response()
         refused = invalid("VALIDATION_ERROR", "the body did not arrive within 10 seconds")
@@ -236,7 +257,7 @@ def test_a_client_that_hangs_up_costs_nothing_more() -> None:
 
 
 def test_a_body_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge, "UNWANTED_MAX_BYTES", 200_000)
+    monkeypatch.setattr(bodies, "UNWANTED_MAX_BYTES", 200_000)
     pieces = [{"type": "http.request", "body": b"a" * 50_000, "more_body": True} for _ in range(100)]
     refused = asyncio.run(_served(pieces, [(b"transfer-encoding", b"chunked")]))
     assert refused is not None

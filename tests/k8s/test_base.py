@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
-from gateway.edge import BODY_SECONDS, PICTURE_BODY_SECONDS, REQUEST_SECONDS
+from gateway.bodies import BODY_SECONDS, PICTURE_BODY_SECONDS
+from gateway.exchange import REQUEST_SECONDS
 from gateway.server import GRACEFUL_SECONDS
 from kit.config import ServiceSettings
 from kit.rpc.client import DEADLINE_SECONDS

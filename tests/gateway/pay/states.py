@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.pay.forms import PICTURE_MAX_BYTES
+from gateway.bodies import PICTURE_MAX_BYTES
 from gateway.pay.languages import Language
 from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of

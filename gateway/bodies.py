@@ -1,0 +1,171 @@
+"""The body of a request: read by the resource that wants it, after every check that needs no body.
+
+Route, method, key, id and flood are checked first, so a request that is refused costs no memory, whatever it sends. A
+body has to arrive within a time that grows with what has arrived, and counts among `walls.uploads` until its request
+is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.walls import turned_away
+from gateway.walls.uploads import Pool, Uploads
+from kit.errors import Refused, exhausted, invalid
+
+BODY_MAX_BYTES: Final = 64 * 1024
+BODY_SECONDS: Final = 10.0
+# A customer's picture, from a telephone at the edge of its network (gateway.pay.forms). Nothing else may be that
+# large.
+PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
+PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
+PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
+PICTURE_BODY_SECONDS: Final = 60.0
+# Beyond its first BODY_SECONDS a body has a second more for each so many bytes that have come: a client that stalls
+# is given up after ten seconds, one on a slow network is not.
+LEAST_BYTES_PER_SECOND: Final = 4096
+# Closing a connection while the client still sends makes its system throw our answer away; so a body that was not
+# wanted is read and dropped: so much of it, for so long, and of so many clients at a time. Beyond, the connection is
+# closed.
+UNWANTED_MAX_BYTES: Final = 32 * 1024 * 1024
+UNWANTED_SECONDS: Final = 10.0
+UNWANTED_AT_A_TIME: Final = 64
+
+Receive = Callable[[], Any]  # of ASGI
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """pool       where it is reserved
+    max_bytes  of the whole body
+    seconds    for all of it, however steadily it comes
+    """
+
+    pool: Pool
+    max_bytes: int
+    seconds: float
+
+
+def _bounds(path: str, uploads: Uploads) -> _Bounds:
+    if PICTURE_PATH(path):
+        return _Bounds(uploads.pictures, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS)
+    pool = uploads.forms if path.startswith("/pay") else uploads.orders
+    return _Bounds(pool, BODY_MAX_BYTES, BODY_SECONDS)
+
+
+class Incoming:
+    """The body of one request, from a client that may be slow, or send too much, or nothing at all."""
+
+    _unwanted = 0  # bodies that this worker drops at the moment
+
+    def __init__(
+        self,
+        receive: Receive,
+        headers: Iterable[tuple[bytes, bytes]],
+        *,
+        path: str,
+        uploads: Uploads,
+    ) -> None:
+        self._receive = receive
+        self._bounds = _bounds(path, uploads)
+        self._length = _content_length(headers)
+        self._complete = self._length == 0
+        self._give_back: Callable[[], None] | None = None
+        self._begun = False
+
+    def fault(self) -> Refused | None:
+        """What its announced length alone is refused for."""
+        if self._length is not None and self._length > self._bounds.max_bytes:
+            return _too_large(self._bounds.max_bytes)
+        return None
+
+    async def read(self, client: str) -> bytes:
+        """All of it, reserved for that client until `release`. Raises ClientGone, and Refused for one that is too long,
+        does not arrive in time, or finds too many under way.
+        """
+        if self._complete:
+            return b""
+        size = self._bounds.max_bytes if self._length is None else self._length
+        self._give_back = self._bounds.pool.reserve(client, size)
+        try:
+            return await self._pieces()
+        except TimeoutError:
+            turned_away.count("uploads", "slow")
+            raise invalid("VALIDATION_ERROR", "the body did not arrive in time") from None
+
+    async def after(self) -> Any:
+        """What Falcon receives in place of the body: its end, and, for what asks on, that the client has hung up."""
+        if not self._begun:
+            self._begun = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        while True:
+            event = await self._receive()
+            if event["type"] == "http.disconnect":
+                return event
+
+    def release(self) -> None:
+        """Gives its reservation back."""
+        if self._give_back is not None:
+            self._give_back()
+            self._give_back = None
+
+    async def drop_the_rest(self) -> None:
+        """Reads on into nothing, so that the client comes to read the answer. See UNWANTED_MAX_BYTES."""
+        if self._complete:
+            return
+        if Incoming._unwanted >= UNWANTED_AT_A_TIME:
+            turned_away.count("uploads", "unwanted")
+            return
+        Incoming._unwanted += 1
+        dropped_bytes = 0
+        try:
+            async with asyncio.timeout(UNWANTED_SECONDS):
+                while not self._complete and dropped_bytes < UNWANTED_MAX_BYTES:
+                    dropped_bytes += len(await self._piece())
+        except (TimeoutError, ClientGone):
+            pass
+        finally:
+            Incoming._unwanted -= 1
+
+    async def _pieces(self) -> bytes:
+        began_seconds = asyncio.get_running_loop().time()
+        body = bytearray()
+        async with asyncio.timeout(BODY_SECONDS) as limit:
+            while not self._complete:
+                body += await self._piece()  # a large one comes in many pieces
+                if len(body) > self._bounds.max_bytes:
+                    raise _too_large(self._bounds.max_bytes)
+                earned_seconds = BODY_SECONDS + len(body) / LEAST_BYTES_PER_SECOND
+                limit.reschedule(began_seconds + min(self._bounds.seconds, earned_seconds))
+        return bytes(body)
+
+    async def _piece(self) -> bytes:
+        event = await self._receive()
+        if event["type"] == "http.disconnect":
+            raise ClientGone
+        self._complete = not event.get("more_body", False)
+        piece: bytes = event.get("body", b"")
+        return piece
+
+
+def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+    """Bytes to come; None when they come in chunks. The server has checked the header's form."""
+    length: int | None = 0
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            length = None
+    return length
+
+
+def _too_large(max_bytes: int) -> Refused:
+    return exhausted("PAYLOAD_TOO_LARGE", f"The request body is larger than {max_bytes // 1024} KiB")

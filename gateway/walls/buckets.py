@@ -1,0 +1,68 @@
+"""Token buckets: so many at once, and again within a minute.
+
+Each worker counts for itself. The bounds protect the services behind the gateway, and for that a few times the limit
+is as good as the limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kit.clock import monotonic_seconds
+from kit.errors import Refused, exhausted
+
+REMEMBERED_MAX: Final = 20_000  # the longest unused are forgotten, which fills them
+WINDOW_SECONDS: Final = 60
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """Requests that may still be made, and when that was counted. It fills up again evenly."""
+
+    left: float  # fractions of a request: so many seconds of waiting
+    at_seconds: float
+
+
+class Buckets:
+    """One bucket of `limit` tokens for each name; 0: no limit."""
+
+    def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
+        self._limit = limit
+        self._now_seconds = now_seconds
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, whose: str) -> bool:
+        """Takes one token; False when there is none."""
+        if not self._limit:
+            return True
+        bucket = self._filled(whose)
+        if bucket.left < 1:
+            return False
+        bucket.left -= 1
+        return True
+
+    def give_back(self, whose: str) -> None:
+        """Returns one token that was taken."""
+        if self._limit:
+            bucket = self._filled(whose)
+            bucket.left = min(bucket.left + 1, self._limit)
+
+    def refusal(self, message: str = "This was asked for too often") -> Refused:
+        """RATE_LIMITED, for a request that found no token."""
+        return exhausted(
+            "RATE_LIMITED", message, retry_after_seconds=str(-int(-WINDOW_SECONDS // self._limit))
+        )
+
+    def _filled(self, whose: str) -> _Bucket:
+        now_seconds = self._now_seconds()
+        bucket = self._buckets.pop(whose, None) or _Bucket(self._limit, now_seconds)
+        refilled = (now_seconds - bucket.at_seconds) * self._limit / WINDOW_SECONDS
+        bucket.left = min(bucket.left + refilled, self._limit)
+        bucket.at_seconds = now_seconds
+        self._buckets[whose] = bucket
+        if len(self._buckets) > REMEMBERED_MAX:
+            self._buckets.popitem(last=False)
+        return bucket

@@ -1,0 +1,18 @@
+"""How often each wall has refused something: one series per wall and kind, both from lists of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kit import metrics
+
+TURNED_AWAY: Final = metrics.counter(
+    "turned_away",
+    "Requests and connections that a bound of the gateway refused, by bound and kind",
+    ["wall", "kind"],
+)
+
+
+def count(wall: str, kind: str = "") -> None:
+    """Counts one refusal. Neither label may hold what a client chose."""
+    TURNED_AWAY.labels(wall, kind).inc()
