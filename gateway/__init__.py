@@ -7,6 +7,6 @@ costs exactly two calls.
 Does not own: any rule about invoices, money or webhooks. It checks the form of what comes in, never its meaning.
 
 A request's way: `server` (gunicorn) -> `edge` (client, raw path, request id, deadline, log line) -> `app` (Falcon's
-routes) -> `auth` -> a resource of `api` or `pay`, which asks for the body (`bodies`) -> gRPC -> its converter -> JSON. A refusal: `refusals` -> `problems`. `walls`
-bounds what one client may take from the others.
+routes) -> `auth` -> a resource of `api` or `pay`, which asks for the body (`bodies`) -> gRPC -> its converter ->
+JSON. A refusal: `refusals` -> `problems`. `walls` bounds what one client may take from the others.
 """

@@ -32,8 +32,8 @@ FIRST_HEAD_SECONDS: Final = 10
 REQUEST_LINE_MAX_BYTES: Final = 8190
 # Bytes of a body that wait for a resource to ask for them; with more, the connection is not read from.
 HELD_MAX_BYTES: Final = 64 * 1024
-# The loop takes all at once that has arrived at a socket, long before a resource can refuse it: so that is little, until
-# one asks for a body. Then more may be on its way, or a picture from far away would take minutes.
+# The loop takes all at once that has arrived at a socket, long before a resource can refuse it: so that is little,
+# until one asks for a body. Then more may be on its way, or a picture from far away would take minutes.
 SOCKET_BUFFER_BYTES: Final = 16 * 1024
 SOCKET_BUFFER_FOR_BODY_BYTES: Final = 256 * 1024
 # How long a connection whose other half is closed waits for a next request: what was sent is read by then.
@@ -46,8 +46,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     """A connection whose parser's complaints have the documented shape too.
 
     gunicorn answers a request it can't parse by itself, in plain text, long before any application could. This one
-    method writes all of those answers; tests/gateway/test_server.py sends such requests, so an upgrade that renames it
-    is noticed.
+    method writes all of those answers; tests/gateway/test_server.py sends such requests, so an upgrade that renames
+    it is noticed.
     """
 
     _answered: Any = None  # the body receiver of the request whose answer has begun
@@ -60,7 +60,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.worker.connections.add(self)
         super().connection_made(transport)
-        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay for ever.
+        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay for
+        # ever.
         self._keepalive_handle = self.worker.loop.call_later(FIRST_HEAD_SECONDS, self._keepalive_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -151,8 +152,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         await super()._serve()  # from here on it takes connections
 
     async def _until_the_services_are_there(self) -> None:
-        """See `gateway.reach`. A service that stays away is waited for no longer than `start_seconds`: most of the API
-        works without it.
+        """See `gateway.reach`. A service that stays away is waited for no longer than `start_seconds`: most of the
+        API works without it.
         """
         settings: GatewaySettings = self.app.settings
         give_up_at = self.loop.time() + settings.gateway_start_seconds
