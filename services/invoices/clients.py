@@ -1,7 +1,10 @@
 """What invoices asks of catalog and merchants.
 
-The catalog itself (bounds, methods) is kept in memory, for every create needs it; what customers are shown is kept for
-a moment, for pages are looked at again and again. What becomes part of a deal (rate, commissions) is asked for then.
+The catalog itself (bounds, methods) is kept in memory, for every create needs it. What customers are shown is kept for
+a moment, because pages are looked at again and again, and for longer while the services behind it do not answer. What
+becomes part of a deal (rate, commissions) is asked for at that moment.
+
+A service that hangs costs few threads for a short time: each kind of call has a short limit and a breaker.
 """
 
 import threading
@@ -15,6 +18,7 @@ from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, database_unavailable
+from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
 from kit.tls import Identity
 from kit.worker import Loop, Outage, Signal
@@ -24,7 +28,16 @@ CATALOG_RELOAD_SECONDS = 2.0
 # Without the catalog service for longer, nothing new is sold on old terms.
 CATALOG_MAX_AGE_SECONDS = 60.0
 
+LOOK_SECONDS = 1.0
+"""Longest that a page waits for another service: it has something older to show, or says what is missing."""
+DEAL_SECONDS = 2.5
+"""Longest that a choice, or the copy of the catalog, waits for another service."""
+
+FIRST_COPY_SECONDS = 1.0
+
 STOREFRONT_SECONDS = 2.0
+# Pages show what is this old while the services behind it do not answer.
+STOREFRONT_MAX_AGE_SECONDS = 60.0
 STOREFRONTS_MAX = 1000  # the ones opened longest ago are asked for again
 
 
@@ -80,18 +93,36 @@ class CatalogClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="catalog", identity=identity)
         self._stub = catalog_pb2_grpc.CatalogServiceStub(opened)
+        self._looks = Breaker("catalog", seconds=LOOK_SECONDS)
+        self._deals = Breaker("catalog", seconds=DEAL_SECONDS)
+        self._loading = threading.Lock()
         self._catalog: Catalog | None = None
         self._loaded_at_seconds = 0.0
         self.changed = Signal()
 
     def catalog(self) -> Catalog:
-        """The copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is away for long."""
-        age_seconds = monotonic_seconds() - self._loaded_at_seconds
-        if self._catalog is None or age_seconds > CATALOG_MAX_AGE_SECONDS:
-            self._load()
-        if self._catalog is None:
+        """The copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is away for long.
+
+        Then one call at a time loads it, and the others are refused at once: every create passes here. Right after the
+        start they wait for the first copy.
+        """
+        known = self._current()
+        if known is None and self._loading.acquire(
+            timeout=FIRST_COPY_SECONDS if self._catalog is None else 0
+        ):
+            try:
+                if self._current() is None:
+                    self._load()
+            finally:
+                self._loading.release()
+            known = self._current()
+        if known is None:
             raise database_unavailable()
-        return self._catalog
+        return known
+
+    def _current(self) -> Catalog | None:
+        age_seconds = monotonic_seconds() - self._loaded_at_seconds
+        return self._catalog if age_seconds <= CATALOG_MAX_AGE_SECONDS else None
 
     def knows_method(self, method_code: str) -> bool:
         """Whether the method exists, asked again when the copy does not have it: it may have come just now."""
@@ -105,7 +136,8 @@ class CatalogClient:
 
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
         """Raises `Refused` with the reasons of CatalogService.GetQuote."""
-        answer = self._stub.GetQuote(catalog_pb2.GetQuoteRequest(merchant=merchant, method_code=method_code))
+        request = catalog_pb2.GetQuoteRequest(merchant=merchant, method_code=method_code)
+        answer = self._deals.call(self._stub.GetQuote, request)
         method, currency = answer.offer.method, answer.offer.currency
         return Quote(
             method_code=method.method_code,
@@ -130,7 +162,7 @@ class CatalogClient:
         request = catalog_pb2.ListMethodOffersRequest(
             merchant=merchant, currency_code=currency_code, payable_now=True
         )
-        return self._stub.ListMethodOffers(request).offers
+        return self._looks.call(self._stub.ListMethodOffers, request).offers
 
     def _reload(self) -> bool:
         try:
@@ -142,7 +174,7 @@ class CatalogClient:
         return False
 
     def _load(self) -> None:
-        answer = self._stub.GetCatalog(catalog_pb2.GetCatalogRequest())
+        answer = self._deals.call(self._stub.GetCatalog, catalog_pb2.GetCatalogRequest())
         self._catalog = catalog_from_message(answer)
         self._loaded_at_seconds = monotonic_seconds()
 
@@ -180,49 +212,112 @@ class MerchantsClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
+        self._looks = Breaker("merchants", seconds=LOOK_SECONDS)
+        self._deals = Breaker("merchants", seconds=DEAL_SECONDS)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """Raises `Refused` MERCHANT_NOT_FOUND."""
+        """As it is now, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""
+        return self._merchant(self._deals, merchant_id)
+
+    def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
+        """The same, for a page, which waits less. Raises `Refused` MERCHANT_NOT_FOUND."""
+        return self._merchant(self._looks, merchant_id)
+
+    def _merchant(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.Merchant:
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
-        return self._stub.GetMerchant(request).merchant
+        return breaker.call(self._stub.GetMerchant, request).merchant
+
+
+@dataclass(frozen=True, slots=True)
+class _Offers:
+    """What catalog answered, and when it was asked."""
+
+    offers: Sequence[catalog_pb2.MethodOffer]
+    asked_seconds: float
 
 
 class Storefront:
-    """What customers are shown of one merchant, each part as it was when it was first asked for."""
+    """What customers are shown of one merchant, each part as it was when it was first asked for.
+
+    before  the one it takes the place of: its offers are shown while catalog does not answer
+    """
 
     def __init__(
-        self, merchant: merchants_pb2.Merchant, catalog: CatalogClient, *, opened_seconds: float
+        self,
+        merchant: merchants_pb2.Merchant,
+        catalog: CatalogClient,
+        *,
+        opened_seconds: float,
+        before: "Storefront | None" = None,
     ) -> None:
         self.merchant = merchant
         self.opened_seconds = opened_seconds
+        self.asking = (
+            threading.Lock()
+        )  # held by the one thread that asks for what others have something older of
         self._catalog = catalog
-        self._offers: dict[str, Sequence[catalog_pb2.MethodOffer]] = {}
+        self._offers: dict[str, _Offers] = {} if before is None else dict(before._offers)
 
     def offers(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
         """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not remembered."""
         known = self._offers.get(currency_code)
-        if known is None:
-            known = self._offers[currency_code] = self._catalog.offers(self.merchant, currency_code)
-        return known
+        if known is not None and known.asked_seconds >= self.opened_seconds:
+            return known.offers
+        older = known if known is not None and _may_be_shown(known.asked_seconds) else None
+        if older is None:
+            return self._ask(currency_code)
+        if not self.asking.acquire(blocking=False):
+            return older.offers
+        try:
+            return self._ask(currency_code)
+        except Refused as refused:
+            if refused.reason != "DB_UNAVAILABLE":
+                raise
+            return older.offers
+        finally:
+            self.asking.release()
+
+    def _ask(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
+        now_seconds = monotonic_seconds()
+        offers = self._catalog.offers(self.merchant, currency_code)
+        self._offers[currency_code] = _Offers(offers, now_seconds)
+        return offers
 
 
 class Storefronts:
-    """Name, looks and offers of merchants, at most 2 s old. Only to be shown: nothing is decided by them."""
+    """Name, looks and offers of merchants, at most 2 s old; older while a service behind them does not answer, up to
+    `STOREFRONT_MAX_AGE_SECONDS`. Only to be shown: nothing is decided by them.
+    """
 
     def __init__(self, merchants: MerchantsClient, catalog: CatalogClient) -> None:
         self._merchants = merchants
         self._catalog = catalog
         self._open: dict[UUID, Storefront] = {}
+        self._fresh_from_seconds = 0.0
         self._lock = threading.Lock()
 
     def of(self, merchant_id: UUID) -> Storefront:
-        """Raises `Refused` MERCHANT_NOT_FOUND."""
-        now_seconds = monotonic_seconds()
+        """Raises `Refused` MERCHANT_NOT_FOUND, and DB_UNAVAILABLE when nothing is known that may be shown."""
         known = self._open.get(merchant_id)
-        if known is not None and now_seconds - known.opened_seconds < STOREFRONT_SECONDS:
+        if known is not None and self._is_fresh(known):
             return known
-        merchant = self._merchants.merchant(merchant_id)
-        opened = Storefront(merchant, self._catalog, opened_seconds=now_seconds)
+        if known is None or not _may_be_shown(known.opened_seconds):
+            return self._opened(merchant_id, None)
+        if not known.asking.acquire(blocking=False):
+            return known
+        try:
+            return self._opened(merchant_id, known)
+        except Refused as refused:
+            if refused.reason != "DB_UNAVAILABLE":
+                raise
+            return known
+        finally:
+            known.asking.release()
+
+    def _opened(self, merchant_id: UUID, before: Storefront | None) -> Storefront:
+        now_seconds = monotonic_seconds()
+        merchant = self._merchants.merchant_to_show(merchant_id)
+        opened = Storefront(merchant, self._catalog, opened_seconds=now_seconds, before=before)
         with self._lock:
             self._open.pop(merchant_id, None)
             self._open[merchant_id] = opened
@@ -230,7 +325,14 @@ class Storefronts:
                 del self._open[next(iter(self._open))]
         return opened
 
+    def _is_fresh(self, known: Storefront) -> bool:
+        fresh_from_seconds = max(self._fresh_from_seconds, monotonic_seconds() - STOREFRONT_SECONDS)
+        return known.opened_seconds > fresh_from_seconds
+
     def close_all(self) -> None:
         """Ask for all of them again: something has changed."""
-        with self._lock:
-            self._open.clear()
+        self._fresh_from_seconds = monotonic_seconds()
+
+
+def _may_be_shown(asked_seconds: float) -> bool:
+    return monotonic_seconds() - asked_seconds <= STOREFRONT_MAX_AGE_SECONDS

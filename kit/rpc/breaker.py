@@ -1,0 +1,85 @@
+"""Spares calls the wait for a peer that hangs: the first ones wait in vain, the next are refused at once.
+
+Our own, because libraries count failures of any kind. Here only a wait counts: a peer that refuses quickly, or that is
+away, costs its callers no time.
+"""
+
+from __future__ import annotations  # grpc's classes are generic in their stubs only
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from kit import errors, log, metrics
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+
+R = TypeVar("R")
+
+OPENED: Final = metrics.counter(
+    "rpc_breaker_opened",
+    "Times that a peer was found hanging, and calls to it were refused at once",
+    ["peer"],
+)
+REST_SECONDS: Final = 1.0
+"""So long all calls are refused; then one call at a time finds out whether the peer answers again."""
+
+_log = log.get_logger()
+
+
+class Breaker:
+    """For one kind of calls to one peer, by any number of threads.
+
+    seconds  longest that a call waits; one that waited half of it in vain, its deadline being short, opens the breaker
+    """
+
+    def __init__(self, peer: str, *, seconds: float) -> None:
+        self._peer = peer
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._is_open = False
+        self._rests_until_seconds = 0.0
+        OPENED.labels(peer)
+
+    def call(self, method: Callable[..., R], request: Any) -> R:
+        """The answer of a stub's method. Raises `Refused`: the peer's own, or DB_UNAVAILABLE."""
+        self._admit()
+        started_seconds = monotonic_seconds()
+        try:
+            answer = method(request, timeout=self._seconds)
+        except Refused as refused:
+            waited_seconds = monotonic_seconds() - started_seconds
+            if refused.reason == "DB_UNAVAILABLE" and waited_seconds >= self._seconds / 2:
+                self._open()
+            else:
+                self._close()
+            raise
+        self._close()
+        return answer
+
+    def _admit(self) -> None:
+        """Raises DB_UNAVAILABLE while the breaker is open. One call passes after each rest."""
+        if not self._is_open:
+            return
+        with self._lock:
+            now_seconds = monotonic_seconds()
+            if self._is_open and now_seconds < self._rests_until_seconds:
+                raise errors.database_unavailable()
+            # The call that passes now ends within `seconds`; no other one passes until then.
+            self._rests_until_seconds = now_seconds + self._seconds
+
+    def _open(self) -> None:
+        with self._lock:
+            newly, self._is_open = not self._is_open, True
+            self._rests_until_seconds = monotonic_seconds() + REST_SECONDS
+        if newly:
+            OPENED.labels(self._peer).inc()
+            _log.warning("peer hangs", peer_service=self._peer, waited_seconds=self._seconds)
+
+    def _close(self) -> None:
+        if not self._is_open:
+            return
+        with self._lock:
+            newly, self._is_open = self._is_open, False
+        if newly:
+            _log.info("peer answers again", peer_service=self._peer)

@@ -1,0 +1,271 @@
+"""While catalog or merchants hang, invoices are created and marked paid as before; pages show what they last knew."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import grpc
+import pytest
+
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.clock import monotonic_seconds
+from kit.errors import Refused
+from kit.ids import new_id
+from services.invoices import clients, rpc
+from services.invoices.clients import CatalogClient, MerchantsClient, Storefronts
+from services.invoices.operations import checkout
+from services.invoices.wiring import Deps
+from tests.invoices.conftest import World
+from tests.support.serving import TEST_MASTER_KEY, connected, serving
+
+START_SECONDS = 60
+LOOKERS = 8
+SHOPS = 40
+PURCHASES = 30
+# A call that waits for the peer would take 2.5 s or more; the machine may be busy.
+SLOWEST_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A service that invoices calls, as a process of its own."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Inside the block it neither answers nor hangs up."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def peer(service: str, environment: dict[str, str]) -> Iterator[Peer]:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    own = {f"FIATGATE_{service.upper()}_{name}": value for name, value in environment.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"services.{service}", "serve"],
+        env=os.environ | own | {f"FIATGATE_{service.upper()}_ADDRESS": address},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with grpc.insecure_channel(address) as channel:
+            grpc.channel_ready_future(channel).result(START_SECONDS)
+        yield Peer(address, process)
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def catalog(module_world: World, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
+    environment = {"DATABASE_URL": database_url("catalog")}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FIATGATE_NATS_URL", nats_url)
+        with peer("catalog", environment) as started:
+            yield started
+
+
+@pytest.fixture(scope="module")
+def merchants(module_world: World, database_url: Callable[[str], str], nats_url: str) -> Iterator[Peer]:
+    environment = {"DATABASE_URL": database_url("merchants")}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FIATGATE_NATS_URL", nats_url)
+        patched.setenv("FIATGATE_MASTER_KEYS", TEST_MASTER_KEY)
+        with peer("merchants", environment) as started:
+            yield started
+
+
+def calling(world: World, *, catalog: Peer | None = None, merchants: Peer | None = None) -> World:
+    """The same world, where invoices asks these processes."""
+    settings = world.deps.settings
+    catalog_client = CatalogClient(catalog.address if catalog else settings.catalog_address)
+    merchants_client = MerchantsClient(merchants.address if merchants else settings.merchants_address)
+    catalog_client.catalog()
+    storefronts = Storefronts(merchants_client, catalog_client)
+    deps = replace(world.deps, catalog=catalog_client, merchants=merchants_client, storefronts=storefronts)
+    return replace(world, deps=deps)
+
+
+def shops(world: World) -> list[merchants_pb2.Merchant]:
+    """New merchants: nothing is remembered of them yet."""
+    return [
+        world.merchants.CreateMerchant(
+            merchants_pb2.CreateMerchantRequest(
+                name=f"Shop {number}",
+                owner_email=f"{new_id()}@example.com",
+                category_code="shops",
+                callback_url="https://shop.example/hook",
+                success_url="https://shop.example/thanks",
+                fail_url="https://shop.example/sorry",
+                active=True,
+            )
+        ).merchant
+        for number in range(SHOPS)
+    ]
+
+
+class Stubs:
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.invoices = pb_grpc.InvoicesServiceStub(channel)
+        self.checkout = pb_grpc.CheckoutServiceStub(channel)
+
+
+@contextmanager
+def served(deps: Deps) -> Iterator[Stubs]:
+    with serving(rpc.add_to, deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+        yield Stubs(channel)
+
+
+@contextmanager
+def looked_at(stubs: Stubs, invoice_ids: list[str]) -> Iterator[None]:
+    """Inside the block customers look at these pages, again and again."""
+    stop = threading.Event()
+
+    def look(first: int) -> None:
+        number = first
+        while not stop.is_set():
+            number += 1
+            try:
+                stubs.checkout.GetCheckout(
+                    pb.GetCheckoutRequest(invoice_id=invoice_ids[number % len(invoice_ids)])
+                )
+            except Refused:
+                stop.wait(0.05)  # else refusals, which are quick, would take the processor
+
+    with ThreadPoolExecutor(LOOKERS) as threads:
+        looks = [threads.submit(look, number * SHOPS // LOOKERS) for number in range(LOOKERS)]
+        try:
+            yield
+        finally:
+            stop.set()
+        for each in looks:
+            each.result()
+
+
+def slowest_seconds(world: World, stubs: Stubs, deals: list[tuple[str, str]]) -> float:
+    """Of creating an invoice and of marking a deal paid, many times each, one after the other."""
+    slowest = 0.0
+    for invoice_id, deal_id in deals:
+        started = monotonic_seconds()
+        create(world, stubs)
+        created = monotonic_seconds()
+        stubs.checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=invoice_id, deal_id=deal_id))
+        slowest = max(slowest, created - started, monotonic_seconds() - created)
+    return slowest
+
+
+def create(world: World, stubs: Stubs) -> None:
+    id = str(new_id())
+    stubs.invoices.CreateInvoice(
+        pb.CreateInvoiceRequest(
+            merchant=world.merchant,
+            key_id=world.key_id,
+            amount="100.00",
+            currency_code="EUR",
+            customer_id=id,
+            external_id=id,
+        )
+    )
+
+
+def deals_of(world: World) -> list[tuple[str, str]]:
+    deals = [world.with_deal() for _ in range(PURCHASES)]
+    return [(str(deal.invoice_id), str(deal.id)) for deal in deals]
+
+
+def test_creating_and_marking_paid_go_on_while_catalog_hangs_and_pages_are_looked_at(
+    world: World, catalog: Peer
+) -> None:
+    world = calling(world, catalog=catalog)
+    invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
+    deals = deals_of(world)
+    with served(world.deps) as stubs, catalog.hanging(), looked_at(stubs, invoice_ids):
+        assert slowest_seconds(world, stubs, deals) < SLOWEST_SECONDS
+
+
+def test_creating_and_marking_paid_go_on_while_merchants_hangs_and_pages_are_looked_at(
+    world: World, merchants: Peer
+) -> None:
+    world = calling(world, merchants=merchants)
+    invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
+    deals = deals_of(world)
+    with served(world.deps) as stubs, merchants.hanging(), looked_at(stubs, invoice_ids):
+        assert slowest_seconds(world, stubs, deals) < SLOWEST_SECONDS
+
+
+def test_a_page_shows_what_was_last_known_while_catalog_hangs(world: World, catalog: Peer) -> None:
+    world = calling(world, catalog=catalog)
+    invoice_id = str(world.create().id)
+    before = checkout.get_checkout(world.deps, invoice_id=invoice_id)
+    assert before.offers
+    with catalog.hanging():
+        for _ in range(3):
+            world.deps.storefronts.close_all()
+            page = checkout.get_checkout(world.deps, invoice_id=invoice_id)
+            assert [each.amount_fiat for each in page.offers] == [each.amount_fiat for each in before.offers]
+            assert page.offers_refused is None
+
+
+def test_a_page_shows_what_was_last_known_while_merchants_hangs(world: World, merchants: Peer) -> None:
+    world = calling(world, merchants=merchants)
+    invoice_id = str(world.create().id)
+    checkout.get_checkout(world.deps, invoice_id=invoice_id)
+    with merchants.hanging():
+        for _ in range(3):
+            world.deps.storefronts.close_all()
+            page = checkout.get_checkout(world.deps, invoice_id=invoice_id)
+            assert page.merchant.name == world.merchant.name
+            assert page.offers
+
+
+def test_what_is_known_is_not_shown_for_ever(
+    world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "STOREFRONT_MAX_AGE_SECONDS", 0.0)
+    world = calling(world, catalog=catalog)
+    invoice_id = str(world.create().id)
+    assert checkout.get_checkout(world.deps, invoice_id=invoice_id).offers
+    with catalog.hanging():
+        world.deps.storefronts.close_all()
+        page = checkout.get_checkout(world.deps, invoice_id=invoice_id)
+        assert (page.offers, page.offers_refused) == ((), "DB_UNAVAILABLE")
+
+
+def test_while_catalog_hangs_for_long_creating_is_refused_at_once(
+    world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = calling(world, catalog=catalog)
+    with monkeypatch.context() as patched, catalog.hanging(), ThreadPoolExecutor(8) as threads:
+        patched.setattr(clients, "CATALOG_MAX_AGE_SECONDS", 0.0)
+        started = monotonic_seconds()
+        asked = [threads.submit(world.create) for _ in range(40)]
+        refusals = [each.exception() for each in asked]
+        took_seconds = monotonic_seconds() - started
+    assert all(isinstance(each, Refused) and each.reason == "DB_UNAVAILABLE" for each in refusals)
+    assert took_seconds < 2 * clients.DEAL_SECONDS + SLOWEST_SECONDS, "each would have waited for itself"
+    wait_until(lambda: _creates(world), "catalog to be asked again", timeout_seconds=15)
+
+
+def _creates(world: World) -> bool:
+    try:
+        return world.create() is not None
+    except Refused:
+        return False
