@@ -225,13 +225,13 @@ def rpcs_of(service: str) -> dict[str, str]:
 
 
 def rpcs_called(folder: str, service: str) -> frozenset[str]:
-    """What the code of `folder` calls of a service's methods, by their names."""
+    """What the code of `folder` calls of a service's methods, by their names: `stub.GetQuote`, called or handed on."""
     offered = rpcs_of(service)
     called = {
-        node.func.attr
+        node.attr
         for path in sources(folder)
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if isinstance(node, ast.Attribute)
     }
     return frozenset(offered[name] for name in called & offered.keys())
 
