@@ -11,17 +11,19 @@ Headers: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit-Policy` and `RateLi
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from gateway.hints import Hints
 from kit.clock import Clock
 from kit.errors import Refused, exhausted
 from kit.ids import new_id
+from kit.log import get_logger
 
 WINDOW_SECONDS: Final = 60
 POLICY: Final = "key"
@@ -31,6 +33,24 @@ TELL_SECONDS: Final = 0.2
 # Everything again, for workers that have just started and for hints that got lost; otherwise what has changed.
 TELL_ALL_EVERY: Final = 10
 KEYS_PER_HINT: Final = 2000  # about 50 bytes each; NATS takes a megabyte
+WORKERS_MAX: Final = 1000
+LEARNED_MAX: Final = (
+    500_000  # counts of others in one window, so that a flood of hints does not fill the memory
+)
+
+_log = get_logger()
+
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class _News(BaseModel):
+    """What a worker tells. Only gateways may publish it (deploy/nats_rights.py), and it is read as if anyone could."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    worker: _Name
+    window: int
+    counts: Annotated[dict[_Name, Annotated[int, Field(ge=0)]], Field(max_length=KEYS_PER_HINT)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +110,32 @@ class RateLimit:
         self._untold.clear()
         while piece := list(islice(keys, KEYS_PER_HINT)):
             counts = {key_id: self._own[key_id] for key_id in piece}
-            yield json.dumps({"worker": self._worker, "window": self._window, "counts": counts}).encode()
+            yield _News(worker=self._worker, window=self._window, counts=counts).model_dump_json().encode()
 
     def learn(self, data: bytes) -> None:
-        """What another worker has told. Of another window, whether its clock is ahead or behind: ignored."""
+        """What another worker has told. Of another window, whether its clock is ahead or behind: ignored.
+
+        So is what is not understood. No count is larger than the limit, which no worker grants more than once.
+        """
         self._turn()
-        told = json.loads(data)
-        if told["worker"] == self._worker or told["window"] != self._window:
+        try:
+            told = _News.model_validate_json(data)
+        except ValidationError:
+            self._note_nonsense()
             return
-        known = self._others.setdefault(told["worker"], {})
-        for key_id, taken in told["counts"].items():
-            grown = taken - known.get(key_id, 0)
-            if grown > 0:  # hints may overtake each other; counts only grow
-                known[key_id] = taken
+        if told.worker == self._worker or told.window != self._window:
+            return
+        if told.worker not in self._others and len(self._others) >= WORKERS_MAX:
+            return
+        known = self._others.setdefault(told.worker, {})
+        for key_id, taken in told.counts.items():
+            counted = min(taken, self.limit)
+            grown = counted - known.get(key_id, 0)
+            is_new = key_id not in known
+            if grown > 0 and not (is_new and self._learned >= LEARNED_MAX):
+                known[key_id] = counted  # hints may overtake each other; counts only grow
                 self._foreign[key_id] = self._foreign.get(key_id, 0) + grown
+                self._learned += is_new
 
     def _turn(self) -> int:
         """Starts a new window when it is time; returns the seconds until the next."""
@@ -118,6 +150,14 @@ class RateLimit:
         self._untold: set[str] = set()
         self._others: dict[str, dict[str, int]] = {}
         self._foreign: dict[str, int] = {}  # sums of _others
+        self._learned = 0  # entries of _others
+        self._has_noted_nonsense = False
+
+    def _note_nonsense(self) -> None:
+        """Once in a window."""
+        if not self._has_noted_nonsense:
+            self._has_noted_nonsense = True
+            _log.warning("hint_not_understood", subject=SUBJECT)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
+from gateway import limits
 from gateway.hints import Hints
 from gateway.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
 from tests.gateway.desk import Desk, Shop, code_of
@@ -127,6 +128,49 @@ def test_counts_of_another_minute_are_ignored(clock: ManualClock) -> None:
     clock.advance(minutes=1)
     tell(here, there)
     assert there.take("a").remaining == 9
+
+
+def news(window: int, counts: object, worker: object = "forger") -> bytes:
+    return json.dumps({"worker": worker, "window": window, "counts": counts}).encode()
+
+
+NOW = int(ManualClock().now().timestamp()) // WINDOW_SECONDS
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\xff", b"(" * 10_000, b"[]", b"{}",
+        news(NOW, {"a": "9"}), news(NOW, {"a": 9.5}), news(NOW, {"a": -9}), news(NOW, {"a": None}), news(NOW, ["a"]),
+        news(NOW, {"a": 9}, worker=7), news(NOW, {"a": 9}, worker="w" * 65), news(NOW, {"k" * 65: 9, "a": 9}),
+    ],
+)  # fmt: skip
+def test_a_hint_that_no_gateway_would_send_changes_nothing(clock: ManualClock, data: bytes) -> None:
+    limit = RateLimit(10, clock=clock)
+    limit.learn(data)
+    assert limit.take("a").remaining == 9
+
+
+def test_a_forged_count_ends_with_its_minute(clock: ManualClock) -> None:
+    limit = RateLimit(10, clock=clock)
+    limit.learn(news(NOW, {"a": 10**30}))
+    limit.learn(news(NOW + 1, {"b": 10}))
+    assert not limit.take("a").granted
+    assert limit.take("b").remaining == 9, "no minute is taken before it begins"
+    clock.advance(minutes=1)
+    assert limit.take("a").remaining == 9
+
+
+def test_a_flood_of_forged_hints_does_not_fill_the_memory(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "WORKERS_MAX", 3)
+    monkeypatch.setattr(limits, "LEARNED_MAX", 10)
+    limit = RateLimit(10, clock=clock)
+    for worker in range(5):
+        limit.learn(news(NOW, {f"key-{worker}-{number}": 1 for number in range(8)}, worker=f"w{worker}"))
+    assert len(limit._others) == 3
+    assert sum(len(counts) for counts in limit._others.values()) == 10
 
 
 def test_workers_share_the_limit_over_nats_and_go_on_without_it(nats_server: NatsServer) -> None:
