@@ -1,44 +1,72 @@
 """`fiatgate deals …`: the operator's desk."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from cli import connection, output
+from cli import connection, output, rejecting
 from cli.commands import cases
 from cli.output import Json
+from cli.rejecting import Wanted
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.clock import SystemClock
 
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
 Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the history.")]
 Note = Annotated[str, typer.Option(help="Why, for the history.")]
-STATUSES = pb.DealStatus.DESCRIPTOR
+Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
+Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because nobody confirmed in time.")]
+Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Of this merchant.")]
+Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Of this payment method.")]
+OlderThan = Annotated[
+    str | None, typer.Option("--older-than", metavar="TIME", help="Opened longer ago: 90s, 30m, 24h, 7d.")
+]
+COLUMNS = (
+    "deal_id",
+    "status",
+    "sub_status",
+    "amount_fiat",
+    "currency_code",
+    "payment_method_code",
+    "mark_paid_at",
+)
 
 
 @app.command("list", epilog="Example: fiatgate deals list --status pending")
 def list_all(
     *,
-    status: Annotated[str | None, typer.Option(metavar="S", help="pending, appeal, completed, …")] = None,
+    status: Status = None,
+    overdue: Overdue = False,
+    merchant: Merchant = "",
+    method: Method = "",
+    older_than: OlderThan = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
     as_json: Json = False,
 ) -> None:
     """Deals, newest first."""
-    request = pb.ListDealsRequest(limit=limit)
-    request.status = output.enum_number(STATUSES, status)  # type: ignore[assignment]  # a number of this very enum
-    answer = connection.desk().ListDeals(request)
-    columns = (
-        "deal_id",
-        "status",
-        "sub_status",
-        "amount_fiat",
-        "currency_code",
-        "payment_method_code",
-        "mark_paid_at",
+    wanted = _wanted(status, overdue=overdue, merchant=merchant, method=method, older_than=older_than)
+    output.records(rejecting.found(wanted, limit), COLUMNS, as_json=as_json, empty="No such deals")
+
+
+def _wanted(
+    status: str | None, *, overdue: bool, merchant: str, method: str, older_than: str | None
+) -> Wanted:
+    try:
+        opened_before = None if older_than is None else SystemClock().now() - rejecting.age(older_than)
+    except (ValueError, OverflowError) as fault:
+        raise typer.BadParameter(str(fault), param_hint="--older-than") from None
+    return Wanted(
+        status=output.enum_number(pb.DealStatus.DESCRIPTOR, status),
+        overdue=overdue,
+        merchant_id=merchant,
+        method_code=method,
+        created_before=opened_before,
     )
-    output.records(answer.deals, columns, as_json=as_json, empty="No such deals")
 
 
 @app.command("show", epilog="Example: fiatgate deals show 0197… --save-proof receipt.jpg")
@@ -67,11 +95,75 @@ def confirm(deal_id: Id, *, actor: Actor = "", as_json: Json = False) -> None:
     output.record(connection.desk().ConfirmDeal(request).deal, as_json=as_json)
 
 
-@app.command("reject", epilog='Example: fiatgate deals reject 0197… --note "nothing came"')
-def reject(deal_id: Id, *, actor: Actor = "", note: Note = "", as_json: Json = False) -> None:
-    """The money did not come: the invoice fails."""
-    request = pb.RejectDealRequest(deal_id=deal_id, actor=actor, note=note)
-    output.record(connection.desk().RejectDeal(request).deal, as_json=as_json)
+@app.command("reject", epilog="Example: fiatgate deals reject --overdue --method upi --older-than 24h")
+def reject(
+    deal_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="UUIDs of deals.", show_default=False)
+    ] = None,
+    *,
+    status: Annotated[str | None, typer.Option("--status", metavar="S", help="pending or appeal.")] = None,
+    overdue: Overdue = False,
+    merchant: Merchant = "",
+    method: Method = "",
+    older_than: OlderThan = None,
+    limit: Annotated[int, typer.Option(min=1, max=rejecting.MOST, help="At most so many.")] = 100,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    actor: Actor = "",
+    note: Note = "",
+    as_json: Json = False,
+) -> None:
+    """The money did not come: the invoice fails. One deal, several, or all open ones of a kind.
+
+    More than one are shown first, and rejected when you agree. A deal that has changed since then stays as it is. Exit
+    code 1 when one of them was not rejected.
+    """
+    wanted = _wanted(status, overdue=overdue, merchant=merchant, method=method, older_than=older_than)
+    if bool(deal_ids) == wanted.is_narrow:
+        raise typer.BadParameter("give IDs, or options that say which deals")
+    if wanted.status not in (pb.DEAL_STATUS_UNSPECIFIED, *rejecting.OPEN):
+        raise typer.BadParameter("only open deals can be rejected: pending or appeal", param_hint="--status")
+    if deal_ids and len(deal_ids) == 1:
+        (deal,) = rejecting.named(deal_ids)
+        output.record(rejecting.reject(deal, actor=actor, note=note), as_json=as_json)
+        return
+    if deal_ids and len(deal_ids) > limit:
+        raise typer.BadParameter(f"at most {limit} deals at once, or --limit", param_hint="ID")
+    if as_json and not yes:
+        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
+    deals = list(rejecting.named(deal_ids)) if deal_ids else rejecting.found_open(wanted, limit)
+    _confirm(deals, limit, yes=yes, as_json=as_json)
+    _report(_reject_each(deals, actor=actor, note=note, quiet=as_json), as_json=as_json)
+
+
+def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) -> None:
+    """Shows the deals, and ends the command unless the operator agrees."""
+    if as_json:
+        return
+    output.records(deals, COLUMNS, as_json=False, empty="No such deals")
+    if len(deals) == limit:
+        output.note(f"[dim]The first {limit}; there may be more[/dim]")
+    if deals and not yes:
+        typer.confirm(f"Reject these {len(deals)} deals?", abort=True, err=True)
+
+
+def _reject_each(deals: Sequence[pb.Deal], *, actor: str, note: str, quiet: bool) -> list[dict[str, str]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    silent = quiet or not output.console.is_terminal
+    with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
+        task = progress.add_task("rejecting", total=len(deals))
+        return rejecting.reject_each(deals, actor=actor, note=note, advance=lambda: progress.advance(task))
+
+
+def _report(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
+    rejected = sum(row["outcome"] == "rejected" for row in rows)
+    if as_json:
+        output.print_json(rows)
+    elif rows:
+        if left := [row for row in rows if row["outcome"] != "rejected"]:
+            output.rows(left, ("deal_id", "outcome", "status", "sub_status"), as_json=False, empty="")
+        output.console.print(f"{rejected} of {len(rows)} rejected")
+    if rejected < len(rows):
+        raise typer.Exit(1)
 
 
 @app.command("appeal", epilog='Example: fiatgate deals appeal 0197… --note "another amount came"')

@@ -17,9 +17,10 @@ from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
+from services.invoices.domain import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers
-from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, with_settings
+from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings
 from tests.invoices.test_creating import refusal
 
 
@@ -367,6 +368,68 @@ def test_rejecting_fails_the_invoice(world: World) -> None:
     fact = only_fact(world, deal)
     assert fact.event_type == "invoice.fail"
     assert not fact.HasField("merchant_usdt")
+
+
+def test_a_deal_is_rejected_only_as_the_operator_saw_it(world: World) -> None:
+    deal, seen = world.with_deal(), "awaiting_payment"
+    mark(world, deal)
+    refused = refusal(desk.reject_deal, world.deps, deal_id=str(deal.id), actor="", note="", expected=seen)
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+    assert refused.metadata == {"status": "pending", "sub_status": "awaiting_confirmation"}
+    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+    resolve: dict[str, Any] = {"deal_id": str(deal.id), "actor": "", "note": ""}
+    for step in (desk.resolve_as_rejected, desk.resolve_as_paid):
+        assert refusal(step, world.deps, **resolve, expected=seen).reason == "DEAL_STATE_CONFLICT"
+    refused = refusal(desk.resolve_adjusted, world.deps, **resolve, amount="50", expected=seen)
+    assert refused.reason == "DEAL_STATE_CONFLICT"
+    done = desk.resolve_as_rejected(world.deps, **resolve, expected="opened_by_operator")
+    assert done.sub_status == "appeal_rejected"
+
+
+def test_a_customer_who_marks_a_deal_paid_while_it_is_rejected_as_unpaid_wins_or_loses(world: World) -> None:
+    for _ in range(10):
+        deal = world.with_deal()
+
+        def attempt(number: int, deal: Deal = deal) -> str:
+            try:
+                if number % 2:
+                    mark(world, deal)
+                else:
+                    desk.reject_deal(
+                        world.deps, deal_id=str(deal.id), actor="", note="", expected="awaiting_payment"
+                    )
+            except Refused as refused:
+                return refused.reason
+            return "marked" if number % 2 else "rejected"
+
+        outcomes = in_parallel(2, attempt)
+        won = "marked" if "marked" in outcomes else "rejected"
+        lost = {"marked": "DEAL_STATE_CONFLICT", "rejected": "INVOICE_FINISHED"}[won]
+        assert outcomes == {won: 1, lost: 1}
+
+
+def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
+    other_merchant, other_key = make_merchant(world.merchants)
+    old = world.with_deal()
+    mark(world, old)
+    world.clock.advance(minutes=world.deps.settings.confirmation_minutes)
+    run_timers(world)
+    young = world.with_deal()
+    other = world.with_deal(merchant=other_merchant, key_id=other_key)
+    checkout.select_payment_method(world.deps, invoice_id=str(other.invoice_id), method_code="sepa_eur")
+    other = world.newest_deal(other.invoice_id)
+
+    def ids(**wanted: Any) -> list[Any]:
+        return [row.id for row in desk.list_deals(world.deps, limit=0, **wanted)]
+
+    assert ids(sub_status="confirmation_overdue") == [old.id]
+    assert ids(created_before=young.created_at) == [old.id]
+    assert ids(method_code="sepa_eur") == [other.id]
+    assert other.id in ids(merchant_id=other_merchant.merchant_id)
+    assert set(ids(merchant_id=world.merchant.merchant_id)) == {old.id, young.id}
+    assert ids(merchant_id=world.merchant.merchant_id, status=DealStatus.PENDING) == [young.id]
+    assert ids(merchant_id=other_merchant.merchant_id, sub_status="confirmation_overdue") == []
+    assert refusal(desk.list_deals, world.deps, limit=0, merchant_id="nobody").reason == "VALIDATION_ERROR"
 
 
 def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:

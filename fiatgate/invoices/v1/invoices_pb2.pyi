@@ -1340,21 +1340,41 @@ class ListDealsRequest(_message.Message):
 
     STATUS_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    SUB_STATUS_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    sub_status: _builtins.str
+    """Only deals in this state, such as "confirmation_overdue". Empty: all."""
+    merchant_id: _builtins.str
+    """Empty: all."""
+    payment_method_code: _builtins.str
+    """Empty: all."""
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only deals opened earlier. Null: all."""
+
     def __init__(
         self,
         *,
         status: Global___DealStatus.ValueType = ...,
         limit: _builtins.int = ...,
+        sub_status: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+        payment_method_code: _builtins.str = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
 
 Global___ListDealsRequest: _TypeAlias = ListDealsRequest  # noqa: Y015
 
@@ -1483,19 +1503,23 @@ class RejectDealRequest(_message.Message):
     DEAL_ID_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     actor: _builtins.str
     note: _builtins.str
+    expected_sub_status: _builtins.str
+    """DEAL_STATE_CONFLICT unless the deal's sub_status is still this one. Empty: any."""
     def __init__(
         self,
         *,
         deal_id: _builtins.str = ...,
         actor: _builtins.str = ...,
         note: _builtins.str = ...,
+        expected_sub_status: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "deal_id", b"deal_id", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1576,6 +1600,7 @@ class ResolveAppealRequest(_message.Message):
     REJECTED_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     paid: _builtins.bool
     """Paid as asked."""
@@ -1585,6 +1610,8 @@ class ResolveAppealRequest(_message.Message):
     """Not paid."""
     actor: _builtins.str
     note: _builtins.str
+    expected_sub_status: _builtins.str
+    """As in RejectDealRequest."""
     def __init__(
         self,
         *,
@@ -1594,10 +1621,11 @@ class ResolveAppealRequest(_message.Message):
         rejected: _builtins.bool = ...,
         actor: _builtins.str = ...,
         note: _builtins.str = ...,
+        expected_sub_status: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "note", b"note", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["paid", "adjusted_amount", "rejected"]  # noqa: Y015
     _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -33,9 +34,26 @@ class DealStory:
 # -- deals
 
 
-def list_deals(deps: Deps, *, status: DealStatus | None, limit: int) -> Sequence[DealRow]:
+def list_deals(
+    deps: Deps,
+    *,
+    limit: int,
+    status: DealStatus | None = None,
+    sub_status: str = "",
+    merchant_id: str = "",
+    method_code: str = "",
+    created_before: datetime | None = None,
+) -> Sequence[DealRow]:
+    """Newest first; empty words are any."""
+    wanted = store.DealFilter(
+        status=status,
+        sub_status=fields.text(sub_status, "sub_status", least=0, most=64),
+        merchant_id=fields.required_id(merchant_id, "merchant_id") if merchant_id else None,
+        method_code=fields.text(method_code, "payment_method_code", least=0, most=64),
+        created_before=created_before,
+    )
     with deps.db.autocommit() as connection:
-        return store.newest_deals(connection, status, fields.limit(limit))
+        return store.newest_deals(connection, wanted, fields.limit(limit))
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
@@ -57,9 +75,9 @@ def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealRow:
     return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
 
 
-def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
-    """The money did not come: failed, and the invoice with it."""
-    return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note)
+def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+    """The money did not come: failed, and the invoice with it. `expected` is the sub_status that the operator saw."""
+    return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note, expected=expected)
 
 
 def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
@@ -67,18 +85,28 @@ def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
     return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
 
 
-def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
-    return _step(deps, deal_id, Trigger.RESOLVE_PAID, actor=actor, note=note)
+def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+    return _step(deps, deal_id, Trigger.RESOLVE_PAID, actor=actor, note=note, expected=expected)
 
 
-def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
-    return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, actor=actor, note=note)
+def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+    return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, actor=actor, note=note, expected=expected)
 
 
-def resolve_adjusted(deps: Deps, *, deal_id: str, amount: str, actor: str, note: str) -> DealRow:
+def resolve_adjusted(
+    deps: Deps, *, deal_id: str, amount: str, actor: str, note: str, expected: str = ""
+) -> DealRow:
     """The customer paid less: the invoice succeeds with `amount` (fiat, below the requested one). Once per deal."""
     adjusted = fields.amount(amount, "adjusted_amount")
-    return _step(deps, deal_id, Trigger.RESOLVE_ADJUSTED, actor=actor, note=note, adjusted_amount=adjusted)
+    return _step(
+        deps,
+        deal_id,
+        Trigger.RESOLVE_ADJUSTED,
+        actor=actor,
+        note=note,
+        expected=expected,
+        adjusted_amount=adjusted,
+    )
 
 
 @retry_conflicts
@@ -89,11 +117,15 @@ def _step(
     *,
     actor: str,
     note: str = "",
+    expected: str = "",
     adjusted_amount: Decimal | None = None,
 ) -> DealRow:
     id = fields.deal_id(deal_id)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked_by_deal(tx, id)
+        if expected and deal.sub_status != expected:
+            message = "The deal has changed since it was looked at"
+            raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
         if adjusted_amount is not None:
             _require_adjustable(deal.invoice_amount, adjusted_amount, deal.currency_decimals)
         lifecycle.advance(

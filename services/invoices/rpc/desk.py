@@ -4,7 +4,7 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.proto import optional
+from kit.proto import optional, optional_datetime
 from services.invoices import errors
 from services.invoices.operations import cases, desk
 from services.invoices.rpc.converters import (
@@ -30,7 +30,13 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
 
     def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
         rows = desk.list_deals(
-            self._deps, status=deal_status_from_message(request.status), limit=request.limit
+            self._deps,
+            limit=request.limit,
+            status=deal_status_from_message(request.status),
+            sub_status=request.sub_status,
+            merchant_id=request.merchant_id,
+            method_code=request.payment_method_code,
+            created_before=optional_datetime(request, "created_before"),
         )
         return pb.ListDealsResponse(deals=[deal_to_message(row) for row in rows])
 
@@ -48,7 +54,13 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         return pb.ConfirmDealResponse(deal=deal_to_message(row))
 
     def RejectDeal(self, request: pb.RejectDealRequest, context: Context) -> pb.RejectDealResponse:
-        row = desk.reject_deal(self._deps, deal_id=request.deal_id, actor=request.actor, note=request.note)
+        row = desk.reject_deal(
+            self._deps,
+            deal_id=request.deal_id,
+            actor=request.actor,
+            note=request.note,
+            expected=request.expected_sub_status,
+        )
         return pb.RejectDealResponse(deal=deal_to_message(row))
 
     def OpenAppeal(self, request: pb.OpenAppealRequest, context: Context) -> pb.OpenAppealResponse:
@@ -60,6 +72,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             "deal_id": request.deal_id,
             "actor": request.actor,
             "note": request.note,
+            "expected": request.expected_sub_status,
         }
         if request.WhichOneof("outcome") == "adjusted_amount":
             row = desk.resolve_adjusted(self._deps, amount=request.adjusted_amount, **who)

@@ -17,6 +17,7 @@ from services.invoices.store.cases import (
     resolve_case_if_open,
 )
 from services.invoices.store.deals import (
+    DealFilter,
     MethodLoad,
     deal,
     deal_history,
@@ -54,6 +55,7 @@ from services.invoices.store.invoices import (
 )
 
 __all__ = [
+    "DealFilter",
     "InvoiceView",
     "MethodLoad",
     "case",

@@ -35,8 +35,29 @@ def deal_row(connection: Connection | Session, deal_id: UUID) -> Row[Any] | None
     return connection.execute(_DEALS.where(Deal.id == deal_id)).one_or_none()
 
 
-def newest_deals(connection: Connection, status: DealStatus | None, limit: int) -> Sequence[Row[Any]]:
-    query = _DEALS if status is None else _DEALS.where(Deal.status == status)
+@dataclass(frozen=True, kw_only=True)
+class DealFilter:
+    """What deals have to be like; null and empty are any."""
+
+    status: DealStatus | None = None
+    sub_status: str = ""
+    merchant_id: UUID | None = None
+    method_code: str = ""
+    created_before: datetime | None = None
+
+
+def newest_deals(connection: Connection, wanted: DealFilter, limit: int) -> Sequence[Row[Any]]:
+    query = _DEALS
+    for column, value in (
+        (Deal.status, wanted.status),
+        (Deal.sub_status, wanted.sub_status),
+        (Deal.merchant_id, wanted.merchant_id),
+        (Deal.method_code, wanted.method_code),
+    ):
+        if value:
+            query = query.where(column == value)
+    if wanted.created_before is not None:
+        query = query.where(Deal.created_at < wanted.created_before)
     return connection.execute(query.order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)).all()
 
 

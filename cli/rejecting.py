@@ -1,0 +1,117 @@
+"""Rejecting many deals: which ones, and each by a call of its own.
+
+A deal is rejected only as it was when the operator saw it. One that has changed meanwhile, because the customer marked
+it paid or another operator decided, stays as it is, and the others go on.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from cli import connection, output
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.errors import Refused
+from kit.proto import timestamp_from
+
+MOST: Final = 1000
+"""Deals at a time: as many as an operator can see before agreeing."""
+
+OVERDUE: Final = "confirmation_overdue"
+OPEN: Final = (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL)
+_CHANGED: Final = frozenset({"DEAL_STATE_CONFLICT", "INVOICE_FINISHED"})
+_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def age(text: str) -> timedelta:
+    """ "24h" as a time. Raises ValueError."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no time such as 90s, 30m, 24h or 7d")
+    return timedelta(seconds=int(found[1]) * _UNIT_SECONDS[found[2]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What deals have to be like; empty words are any, an empty `status` is any status."""
+
+    status: int = pb.DEAL_STATUS_UNSPECIFIED
+    overdue: bool = False
+    merchant_id: str = ""
+    method_code: str = ""
+    created_before: datetime | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        return self != Wanted()
+
+
+def found(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
+    """Deals that are so, newest first."""
+    request = pb.ListDealsRequest(
+        limit=limit,
+        sub_status=OVERDUE if wanted.overdue else "",
+        merchant_id=wanted.merchant_id,
+        payment_method_code=wanted.method_code,
+        created_before=timestamp_from(wanted.created_before),
+    )
+    request.status = wanted.status  # type: ignore[assignment]  # a number of this very enum
+    return connection.desk().ListDeals(request).deals
+
+
+def found_open(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
+    """The open ones among them."""
+    if wanted.status:
+        return found(wanted, limit)
+    of_each = [deal for status in OPEN for deal in found(_with_status(wanted, status), limit)]
+    return of_each[:limit]
+
+
+def _with_status(wanted: Wanted, status: int) -> Wanted:
+    return Wanted(**{**vars(wanted), "status": status})
+
+
+def named(deal_ids: Sequence[str]) -> Iterator[pb.Deal]:
+    """Raises Refused DEAL_NOT_FOUND."""
+    for deal_id in dict.fromkeys(deal_ids):
+        yield connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id)).deal
+
+
+def reject(deal: pb.Deal, *, actor: str, note: str) -> pb.Deal:
+    """Raises Refused DEAL_STATE_CONFLICT when it is no longer in the state of `deal`."""
+    if deal.status == pb.DEAL_STATUS_APPEAL:
+        resolve = pb.ResolveAppealRequest(
+            deal_id=deal.deal_id, rejected=True, actor=actor, note=note, expected_sub_status=deal.sub_status
+        )
+        return connection.desk().ResolveAppeal(resolve).deal
+    request = pb.RejectDealRequest(
+        deal_id=deal.deal_id, actor=actor, note=note, expected_sub_status=deal.sub_status
+    )
+    return connection.desk().RejectDeal(request).deal
+
+
+def reject_each(
+    deals: Sequence[pb.Deal], *, actor: str, note: str, advance: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """What became of each: `outcome` is "rejected", "changed" (its state says how), the reason of another refusal, or
+    "not tried" after one, for the service that gave it is not well.
+    """
+    rows: list[dict[str, Any]] = []
+    stopped = False
+    for deal in deals:
+        now, outcome = deal, "not tried"
+        if not stopped:
+            try:
+                now, outcome = reject(deal, actor=actor, note=note), "rejected"
+            except Refused as refused:
+                stopped = refused.reason not in _CHANGED
+                outcome = refused.reason if stopped else "changed"
+                if not stopped:
+                    (now,) = named([deal.deal_id])
+        status = output.enum_word(pb.DealStatus.DESCRIPTOR, now.status)
+        rows.append(
+            {"deal_id": deal.deal_id, "outcome": outcome, "status": status, "sub_status": now.sub_status}
+        )
+        advance()
+    return rows

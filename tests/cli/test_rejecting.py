@@ -1,0 +1,144 @@
+"""Rejecting many deals with one command, against the whole stack."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cli import rejecting
+from tests.cli.command_line import Fiatgate, run
+from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
+
+REJECT = ("deals", "reject")
+AWAITING_PAYMENT, AWAITING_CONFIRMATION, APPEAL = range(3)
+
+
+@pytest.fixture
+def deals(fiatgate: Fiatgate, shop: dict[str, str]) -> list[dict[str, Any]]:  # noqa: F811  the fixture
+    """One deal of the shop in each open state, with its invoice's id."""
+    opened = []
+    for state in (AWAITING_PAYMENT, AWAITING_CONFIRMATION, APPEAL):
+        invoice_id = create_invoice(fiatgate, shop)["invoice_id"]
+        deal = fiatgate("checkout", "select", invoice_id, "eur-card")["deal"]
+        if state != AWAITING_PAYMENT:
+            fiatgate("checkout", "mark-paid", invoice_id)
+        if state == APPEAL:
+            fiatgate("deals", "appeal", deal["deal_id"])
+        opened.append(deal)
+    return opened
+
+
+def states(fiatgate: Fiatgate, deals: list[dict[str, Any]]) -> list[str]:
+    return [fiatgate("deals", "show", deal["deal_id"])["sub_status"] for deal in deals]
+
+
+class Operator:
+    """Stands in for the terminal: answers a question, after something has happened."""
+
+    def __init__(self, answer: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self._answer = answer
+        self._meanwhile = meanwhile
+
+    def readline(self) -> str:
+        self._meanwhile()
+        return f"{self._answer}\n"
+
+
+def test_all_open_deals_of_a_merchant_are_rejected_and_nobody_elses(
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    deals: list[dict[str, Any]],
+) -> None:
+    of_shop = (*REJECT, "--merchant", shop["merchant_id"])
+    assert fiatgate(*of_shop, "--yes", "--method", "sepa") == []
+    assert fiatgate(*of_shop, "--yes", "--older-than", "1d") == []
+    assert fiatgate(*of_shop, "--yes", "--overdue") == []
+    marked = fiatgate(*of_shop, "--yes", "--status", "appeal", "--note", "nothing came", "--as", "eve")
+    assert marked == [
+        {
+            "deal_id": deals[APPEAL]["deal_id"],
+            "outcome": "rejected",
+            "status": "failed",
+            "sub_status": "appeal_rejected",
+        }
+    ]
+    last = fiatgate("deals", "show", deals[APPEAL]["deal_id"])["history"][-1]
+    assert (last["actor"], last["note"]) == ("operator:eve", "nothing came")
+    rest = fiatgate(*of_shop, "--yes", "--older-than", "0s")
+    assert {row["deal_id"] for row in rest} == {deal["deal_id"] for deal in deals[:APPEAL]}
+    assert states(fiatgate, deals) == ["rejected_by_operator", "rejected_by_operator", "appeal_rejected"]
+    assert fiatgate(*of_shop, "--yes") == []
+
+
+def test_the_operator_sees_the_deals_and_may_say_no(
+    fiatgate: Fiatgate, deals: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [deal["deal_id"] for deal in deals]
+    monkeypatch.setattr(sys, "stdin", Operator("n"))
+    refused = run(*REJECT, *ids)
+    assert refused.exit_code == 1
+    assert all(id in refused.out for id in ids)
+    assert states(fiatgate, deals) == ["awaiting_payment", "awaiting_confirmation", "opened_by_operator"]
+    monkeypatch.setattr(sys, "stdin", Operator("y"))
+    agreed = run(*REJECT, *ids)
+    assert (agreed.exit_code, agreed.out.splitlines()[-1].strip()) == (0, "3 of 3 rejected")
+    assert states(fiatgate, deals) == ["rejected_by_operator", "rejected_by_operator", "appeal_rejected"]
+
+
+def test_a_deal_that_changes_while_the_operator_reads_stays_as_it_is_and_the_others_go_on(
+    fiatgate: Fiatgate, deals: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid = deals[AWAITING_PAYMENT]
+
+    def customer_pays() -> None:
+        fiatgate("checkout", "mark-paid", paid["invoice_id"])
+
+    monkeypatch.setattr(sys, "stdin", Operator("y", customer_pays))
+    ended = run(*REJECT, *(deal["deal_id"] for deal in deals))
+    assert ended.exit_code == 1
+    assert "changed" in ended.out
+    assert ended.out.splitlines()[-1].strip() == "2 of 3 rejected"
+    assert states(fiatgate, deals) == ["awaiting_confirmation", "rejected_by_operator", "appeal_rejected"]
+
+
+def test_one_deal_is_rejected_at_once_in_whatever_open_state(
+    fiatgate: Fiatgate, deals: list[dict[str, Any]]
+) -> None:
+    rejected = [fiatgate(*REJECT, deal["deal_id"])["sub_status"] for deal in deals]
+    assert rejected == ["rejected_by_operator", "rejected_by_operator", "appeal_rejected"]
+    assert fiatgate.refused(*REJECT, deals[0]["deal_id"]) == "DEAL_STATE_CONFLICT"
+    assert fiatgate.refused(*REJECT, UNKNOWN) == "DEAL_NOT_FOUND"
+
+
+def test_a_batch_has_a_bound(fiatgate: Fiatgate, shop: dict[str, str], deals: list[dict[str, Any]]) -> None:  # noqa: F811
+    of_shop = (*REJECT, "--merchant", shop["merchant_id"], "--yes")
+    assert len(fiatgate(*of_shop, "--limit", "2")) == 2
+    assert len(fiatgate(*of_shop, "--limit", "2")) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        (UNKNOWN, "--overdue"),
+        ("--overdue", "--json"),
+        ("--status", "completed", "--yes"),
+        ("--older-than", "yesterday"),
+        ("--older-than", "999999d"),
+        (UNKNOWN, UNKNOWN, "--limit", "1"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_said_clearly_rejects_nothing(words: tuple[str, ...]) -> None:
+    assert run(*REJECT, *words).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0s", 0), ("90s", 90), ("30m", 1800), ("24h", 86_400), ("7d", 604_800)]
+)
+def test_an_age_has_a_unit(text: str, seconds: int) -> None:
+    assert rejecting.age(text) == timedelta(seconds=seconds)
