@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from cli import output
+from deploy.local import child
 from deploy.local.waiting import wait_until
 from kit.clock import monotonic_seconds
 from tests.cli.command_line import Fiatgate, run
@@ -64,7 +65,7 @@ def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatga
     terminal, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     watching = subprocess.Popen(
-        [sys.executable, "-m", "cli", "status", "--watch"],
+        child.command(sys.executable, "-m", "cli", "status", "--watch"),
         stdin=inside,
         stdout=inside,
         stderr=inside,
@@ -101,7 +102,7 @@ def test_a_narrow_window_cuts_nothing_short_and_begins_with_what_is_ill(
 
 
 def test_where_there_is_no_screen_the_looks_follow_each_other(fiatgate: Fiatgate) -> None:
-    command = [sys.executable, "-m", "cli", "status", "--watch"]
+    command = child.command(sys.executable, "-m", "cli", "status", "--watch")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         given_up = threading.Timer(SETTLE_SECONDS, watching.kill)

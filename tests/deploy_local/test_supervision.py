@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+from deploy.local import child
 from deploy.local.supervision import trim_logs
 
 
@@ -18,3 +22,17 @@ def test_a_log_that_grew_too_large_is_moved_aside_and_goes_on(tmp_path: Path) ->
     assert log.read_bytes() == b"goes on\n"
     assert (tmp_path / "one.log.1").stat().st_size > 10 * 1024 * 1024
     assert other.read_text() == "small\n"
+
+
+def test_a_child_ends_at_ctrl_c_also_when_a_script_has_put_it_into_the_background() -> None:
+    command = child.command(sys.executable, "-c", "import sys; print('up', flush=True); sys.stdin.read()")
+    ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
+    with subprocess.Popen(
+        ignoring, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGINT
+    assert b"KeyboardInterrupt" in said
