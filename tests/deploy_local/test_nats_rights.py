@@ -216,6 +216,29 @@ def test_no_process_can_empty_or_delete_the_stream(
     assert stored(nats_server) == before
 
 
+def test_the_right_to_make_ones_own_consumer_makes_no_other(
+    nats_server: NatsServer, invoices_bus: Bus
+) -> None:
+    """The server holds the name in the request against the one in the subject."""
+    own, other = DURABLES["withdrawals"], "another"
+
+    async def attack(client: Client) -> None:
+        config = {"durable_name": other, "ack_policy": "none", "deliver_policy": "all"}
+        request = json.dumps({"stream_name": STREAM, "config": config}).encode()
+        answer = await client.request(f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{own}", request, timeout=5)
+        assert "error" in json.loads(answer.data)
+
+    assert not refusals(nats_server, "withdrawals", attack)
+
+    async def consumers() -> set[str]:
+        client = await nats.connect(nats_server.url)
+        found = {each.name for each in await client.jsm().consumers_info(STREAM)}
+        await client.close()
+        return found
+
+    assert other not in asyncio.run(consumers())
+
+
 def test_a_delivery_asked_for_to_the_facts_own_subject_changes_no_fact(
     nats_server: NatsServer, invoices_bus: Bus
 ) -> None:
