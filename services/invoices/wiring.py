@@ -1,18 +1,24 @@
 """The service put together: the one place that knows which part is made of which."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.outbox import Announced
+from kit.set_aside import SetAside
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 
 
 @dataclass(frozen=True)
 class Deps:
-    """What operations and workers use. `announced` has the facts that were committed to the outbox here."""
+    """What operations and workers use.
+
+    announced  the facts that were committed to the outbox here
+    set_aside  the invoices that the timers failed at
+    """
 
     settings: InvoicesSettings
     clock: Clock
@@ -22,6 +28,7 @@ class Deps:
     merchants: MerchantsClient
     storefronts: Storefronts
     announced: Announced
+    set_aside: SetAside[UUID]
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -45,4 +52,5 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         merchants=merchants,
         storefronts=storefronts,
         announced=Announced(),
+        set_aside=SetAside(),
     )

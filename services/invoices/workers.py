@@ -53,6 +53,11 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         open_cases = store.open_case_count(connection)
         loads = store.method_loads(connection, METHODS_SHOWN)
     return [
+        Gauge(
+            "invoices_set_aside",
+            deps.set_aside.count,
+            "Invoices that a timer failed at and tries again later",
+        ),
         Gauge("outbox_unpublished", waiting, "Facts that wait to be announced"),
         Gauge("outbox_oldest_seconds", oldest_seconds, "How long the oldest fact has waited to be announced"),
         Gauge("deals_pending", deals.pending, "Open deals"),

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import exc, text
+import structlog
+from sqlalchemy import create_engine, exc, make_url, text
 
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
+from kit.set_aside import SetAside
 from services.invoices.domain import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers
 from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings
 from tests.invoices.test_creating import refusal
+from tests.support.servers import PostgresServer
 
 
 def status_of(world: World, deal: Deal) -> tuple[str, str, str]:
@@ -541,11 +546,62 @@ def test_an_invoice_that_can_not_be_ended_holds_up_no_other(world: World) -> Non
     # A counter that nobody can explain: freeing the requisite once more would take it below zero.
     execute(world, "UPDATE requisites SET open_deals = 0 WHERE id = :id", id=broken.requisite_id)
     world.clock.advance(minutes=PAYMENT_MINUTES)
-    with pytest.raises(exc.IntegrityError) as failure:
+    with structlog.testing.capture_logs() as lines:
         run_timers(world)
-    assert str(broken.invoice_id) in "".join(failure.value.__notes__)
+    (told,) = [line for line in lines if line["event"] == "invoice set aside"]
+    assert (told["invoice_id"], type(told["exc_info"])) == (str(broken.invoice_id), exc.IntegrityError)
     assert {status_of(world, deal)[0] for deal in others} == {"expired"}
     assert status_of(world, broken)[0] == "pending"
+
+
+def test_any_number_of_invoices_that_can_not_be_ended_hold_up_no_other(
+    world: World, postgres: PostgresServer
+) -> None:
+    world = replace(world, deps=replace(world.deps, set_aside=SetAside()))
+    poisoned = [world.create(customer_id=f"poisoned-{number}") for number in range(150)]
+    world.clock.advance(seconds=1)
+    others = [world.create() for _ in range(5)]
+    world.clock.advance(minutes=31)
+    failures_before = timers.FAILURES._value.get()
+    with nothing_of_poisoned_customers_changes(world, postgres), structlog.testing.capture_logs() as lines:
+        run_timers(world)
+        assert len({line["invoice_id"] for line in lines if line["event"] == "invoice set aside"}) == 150
+        assert all(len(world.announced(each.id)) == 1 for each in others)
+        run_timers(world)
+        assert timers.FAILURES._value.get() - failures_before == 150, "once each, until their time has come"
+        world.clock.advance(seconds=6)
+        run_timers(world)
+        assert timers.FAILURES._value.get() - failures_before == 300
+        assert world.deps.set_aside.count == 150
+    world.clock.advance(seconds=6)
+    run_timers(world)
+    assert not any(world.announced(each.id) for each in poisoned), "the second wait is longer than the first"
+    world.clock.advance(seconds=6)
+    run_timers(world)
+    assert all(len(world.announced(each.id)) == 1 for each in poisoned)
+    assert world.deps.set_aside.count == 0
+
+
+@contextmanager
+def nothing_of_poisoned_customers_changes(world: World, postgres: PostgresServer) -> Iterator[None]:
+    """Inside the block each change of their invoices fails, for a reason that nobody expected."""
+    name = make_url(world.deps.settings.database_url).database or ""
+    engine = create_engine(make_url(postgres.admin_url).set(drivername="postgresql+psycopg2", database=name))
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION 'poisoned'; END $$; "
+                "CREATE TRIGGER poison BEFORE UPDATE ON invoices FOR EACH ROW "
+                "WHEN (old.customer_id LIKE 'poisoned-%') EXECUTE FUNCTION poison()"
+            )
+        )
+    try:
+        yield
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP FUNCTION poison CASCADE"))
+        engine.dispose()
 
 
 def test_a_timer_that_waits_for_one_requisite_holds_no_other(world: World) -> None:

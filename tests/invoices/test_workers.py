@@ -104,6 +104,7 @@ def test_the_gauges_tell_what_waits(running: World, world: World) -> None:
         "oldest_confirmation_seconds",
         "oldest_appeal_seconds",
         "cases_open",
+        "invoices_set_aside",
         "methods_crowded",
     }
 

@@ -2,7 +2,8 @@
 
 Any number of workers may run these. They ask for what is due by now, so after a stop over the expiry the first rounds
 catch up. Each invoice gets a transaction of its own: one of them never holds two requisites, which others may want in
-the other order, nor makes a customer wait for a whole batch, and an invoice that can't be ended stops no other.
+the other order, nor makes a customer wait for a whole batch. An invoice that can't be ended is set aside for a while:
+any number of them stops no other.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from kit.db import retry_conflicts
+from kit import log, metrics
+from kit.db import DatabaseBusy, retry_conflicts
 from kit.worker import Outage
 from services.invoices import store
 from services.invoices.models import Deal, Invoice
@@ -21,9 +23,16 @@ from services.invoices.wiring import Deps
 
 BATCH = 100
 
-Due = Callable[[Connection, datetime, int], Sequence[UUID]]
+FAILURES = metrics.counter(
+    "invoice_timer_failures",
+    "Times that an invoice whose time was over could not be ended, and was set aside",
+)
+
+Due = Callable[[Connection, datetime, int, Sequence[UUID]], Sequence[UUID]]
 Step = Callable[[Session, Deps, Invoice, Deal | None, datetime], bool]
 """Does to a locked invoice what time asks for, if it still does; whether it did."""
+
+_log = log.get_logger()
 
 
 def expire_invoices(deps: Deps) -> bool:
@@ -50,22 +59,39 @@ def expire_invoice(deps: Deps, invoice_id: UUID) -> None:
 
 
 def _each_due(deps: Deps, due: Due, step: Step) -> bool:
-    """Raises what went wrong with an invoice once the others had their turn."""
+    """One batch. What goes wrong with an invoice is logged and counted, and the invoice is set aside; an outage is
+    raised.
+    """
+    now = deps.clock.now()
     with deps.db.autocommit() as connection:
-        invoice_ids = due(connection, deps.clock.now(), BATCH)
-    done, broken = 0, None
+        invoice_ids = due(connection, now, BATCH, deps.set_aside.at(now))
+    done, failed = 0, 0
     for invoice_id in invoice_ids:
         try:
             done += _one(deps, invoice_id, step)
+            deps.set_aside.forget(invoice_id)
+        except DatabaseBusy:  # the database itself may be busy, so no next one is tried in this batch
+            deps.set_aside.add(invoice_id, deps.clock.now())
+            raise
         except Outage:
             raise
-        except Exception as error:  # noqa: BLE001  the worker tells about it, after the others
-            error.add_note(f"while time was up for invoice {invoice_id}")
-            broken = error
-    if broken is not None:
-        raise broken
+        except Exception as error:  # noqa: BLE001  whatever it is, it must not stop the others
+            _set_aside(deps, invoice_id, error, with_traceback=not failed)
+            failed += 1
     # Of a full batch in which others did everything the next one may be theirs as well: no hurry then.
-    return done > 0 and len(invoice_ids) == BATCH
+    return done + failed > 0 and len(invoice_ids) == BATCH
+
+
+def _set_aside(deps: Deps, invoice_id: UUID, error: Exception, *, with_traceback: bool) -> None:
+    FAILURES.inc()
+    left_alone = deps.set_aside.add(invoice_id, deps.clock.now())
+    _log.error(
+        "invoice set aside",
+        invoice_id=str(invoice_id),
+        retry_seconds=left_alone.total_seconds(),
+        error=repr(error)[:200],
+        exc_info=error if with_traceback else None,
+    )
 
 
 @retry_conflicts

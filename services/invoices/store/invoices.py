@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Select, Uuid, all_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from kit.db import Database
 from kit.prepared import Prepared
@@ -263,25 +263,36 @@ def locked_invoice_of_deal(tx: Session, deal_id: UUID) -> Invoice | None:
 # -- what is due by now, the longest overdue first; not locked: whoever takes one up has to look again
 
 
-def waiting_invoices_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+def waiting_invoices_due(
+    connection: Connection, now: datetime, limit: int, without: Sequence[UUID]
+) -> Sequence[UUID]:
     """Invoices whose time for choosing a method is over."""
     waiting = (Invoice.status == InvoiceStatus.PENDING, Invoice.deal_id.is_(None))
     due = select(Invoice.id).where(*waiting, Invoice.expires_at <= now).order_by(Invoice.expires_at)
-    return connection.execute(due.limit(limit)).scalars().all()
+    return connection.execute(due.where(_is_not_of(Invoice.id, without)).limit(limit)).scalars().all()
 
 
-def invoices_with_unpaid_deal_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+def invoices_with_unpaid_deal_due(
+    connection: Connection, now: datetime, limit: int, without: Sequence[UUID]
+) -> Sequence[UUID]:
     """Invoices whose deal was not marked paid in its time."""
     unpaid = Deal.sub_status == "awaiting_payment"
     due = select(Deal.invoice_id).where(unpaid, Deal.expires_at <= now).order_by(Deal.expires_at)
-    return connection.execute(due.limit(limit)).scalars().all()
+    return connection.execute(due.where(_is_not_of(Deal.invoice_id, without)).limit(limit)).scalars().all()
 
 
-def invoices_with_confirmation_due(connection: Connection, now: datetime, limit: int) -> Sequence[UUID]:
+def invoices_with_confirmation_due(
+    connection: Connection, now: datetime, limit: int, without: Sequence[UUID]
+) -> Sequence[UUID]:
     """Invoices whose deal was marked paid and not confirmed in its time."""
     marked = Deal.sub_status == "awaiting_confirmation"
     due = select(Deal.invoice_id).where(marked, Deal.confirm_before <= now).order_by(Deal.confirm_before)
-    return connection.execute(due.limit(limit)).scalars().all()
+    return connection.execute(due.where(_is_not_of(Deal.invoice_id, without)).limit(limit)).scalars().all()
+
+
+def _is_not_of(column: InstrumentedAttribute[UUID], ids: Sequence[UUID]) -> ColumnElement[bool]:
+    """One parameter, however many ids: the statement stays the same."""
+    return column != all_(bindparam("without", list(ids), type_=ARRAY(Uuid())))
 
 
 # -- the outbox
