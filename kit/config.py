@@ -10,25 +10,38 @@ An empty variable counts as unset. What has a name of its own everywhere is read
 docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
 """
 
+import base64
+import binascii
 import os
 import re
 import sys
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kit import tls
+from kit.clock import SystemClock
 
 PREFIX: Final = "FIATGATE_"
 EXIT_CODE: Final = 2
+UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
 
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
 
@@ -66,6 +79,18 @@ def _readable_file(text: str) -> str:
     return text
 
 
+def _key(text: str) -> str:
+    """32 bytes in base64, either alphabet, with or without the padding; written one way."""
+    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        key = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != 32:
+        raise ValueError("expected 32 random bytes in base64 each, as `openssl rand -base64 32` prints them")
+    return base64.urlsafe_b64encode(key).decode()
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -74,6 +99,7 @@ HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+Key = Annotated[str, AfterValidator(_key)]
 FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
 BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
@@ -234,6 +260,30 @@ class ServiceSettings(Settings):
     def connections(self) -> int:
         """Most connections of the pool of one process."""
         return self.pool_size + self.slot_connections
+
+
+class FactSettings(ServiceSettings):
+    """What a service has besides that consumes signed facts (kit.signing)."""
+
+    fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
+        min_length=1,
+        repr=False,
+        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
+    )
+    unsigned_facts_until: AwareDatetime | None = Field(
+        default=None,
+        description="until then facts without a signature count, for the upgrade from a version that did not sign; at "
+        "most 31 days ahead; empty: never",
+    )
+
+    @field_validator("unsigned_facts_until")
+    @classmethod
+    def _ends_soon(cls, until: AwareDatetime | None) -> AwareDatetime | None:
+        if until is not None and until > SystemClock().now() + UNSIGNED_FACTS_AT_MOST:
+            raise ValueError(
+                "expected a time at most 31 days ahead: anyone on the network of NATS can forge till then"
+            )
+        return until
 
 
 # What every process reads from a variable with its own name first.

@@ -1,53 +1,67 @@
 """Lets each event of one subject take effect once, in one transaction, however often it is delivered.
 
-Deliver, begin, note it in the inbox, do the effect, commit, acknowledge: a crash anywhere repeats the
-delivery and the inbox makes the repetition harmless. An event that keeps failing is parked in a table,
-counted and shown, never dropped (DESIGN section 3); the database being away is nobody's failure and counts
-for nothing.
+Deliver, verify the signature, begin, note it in the inbox, do the effect, commit, acknowledge: a crash anywhere repeats
+the delivery and the inbox makes the repetition harmless.
+
+Three things can go wrong, and each has its own way out:
+
+- The event is not proven (kit.signing): it is parked at once and has no effect.
+- The handler refuses it: it comes again, and after 20 failures it is parked. Parked events are counted and shown, never
+  dropped.
+- The database is busy or away: that is not the event's failure. The event comes again for as long as it takes, with
+  growing pauses, and is never parked for it.
 """
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
 
 import structlog
-from sqlalchemy import case, delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from kit import metrics, request_id, tracing
 from kit.bus import Bus, Incoming, Pull, processing
 from kit.clock import Clock, monotonic_seconds
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
-from kit.inbox import InboxColumns, ParkedColumns, take_in
-from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
+from kit.inbox import InboxColumns, ParkedColumns, forget, take_in
+from kit.parked import Parking, Retried, StillProven
+from kit.proof import REASONS, Proven, Unproven, Verifier
+from kit.putoff import PutOff
+from kit.worker import Backoff, Fatal, Outage, Pulse, Stop, WorkerHealth, log_failure
 
 log = structlog.get_logger(__name__)
 
 EVENTS = metrics.counter(
     "events",
-    "Events taken from the stream: handled, failed (and coming again), parked",
+    "Events taken from the stream: handled, failed (and coming again), put off for the database, parked",
     ["consumer", "outcome"],
+)
+UNPROVEN = metrics.counter(
+    "events_unproven",
+    "Events without a signature of their producer: unsigned, unknown_key, wrong_signature",
+    ["consumer", "reason"],
+)
+UNSIGNED = metrics.counter(
+    "events_unsigned", "Events without a signature that counted, as FIATGATE_UNSIGNED_FACTS_UNTIL allows"
+)
+WAITING_SECONDS = metrics.gauge(
+    "events_waiting_seconds", "How long the event that has waited longest for the database has been put off"
 )
 
 Handler = Callable[[Session, Incoming], None]
-
-
-@dataclass(frozen=True)
-class Retried:
-    """How many parked events were handled again, and how many of them took effect; `more` lie behind `last_id`."""
-
-    retried: int
-    mended: int
-    last_id: uuid.UUID | None
-    more: bool
 
 
 BATCH = 32
 PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
+BUSY_IN_A_ROW = 2
+"""So many events in a row that the database is too busy for: it is busy for all, and the others come again later."""
+
+FORGET_PUT_OFF = timedelta(seconds=3 * LAST_RETRY_SECONDS)
+
 STALE_AFTER_SECONDS = 4.0
 """An idle consumer fetches once a second. One that has not for so long has stopped; readiness tells within 5 s."""
 
@@ -84,6 +98,7 @@ class Consumer:
         bus: Bus,
         inbox: type[InboxColumns],
         parked: type[ParkedColumns],
+        verifier: Verifier,
         clock: Clock,
         lock_order: Callable[[Incoming], str] | None = None,
         park_after_failures: int = PARK_AFTER_FAILURES,
@@ -96,17 +111,23 @@ class Consumer:
         self._bus = bus
         self._inbox = inbox
         self._parked = parked
+        self._parking = Parking(db, parked, clock)
+        self._verifier = verifier
         self._clock = clock
         self._lock_order = lock_order
         self._park_after_failures = park_after_failures
         self._first_retry_seconds = first_retry_seconds
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
         self._pull: Pull | None = None
+        self._put_off = PutOff(forget_after=FORGET_PUT_OFF)
+        for reason in REASONS:
+            UNPROVEN.labels(name, reason)  # shown as 0 from the start: an alert sees the first one grow
         self._swept_at = clock.now()
 
     def run(self, stop: Stop) -> None:
         """Pull and handle until `stop`; a subscription that ended or fell silent is made anew."""
         stop.on_set(self._interrupt)
+        self._warn_of_unsigned()
         backoff = Backoff()
         while not stop.is_set():
             try:
@@ -124,74 +145,125 @@ class Consumer:
         self._close()
 
     def health(self) -> WorkerHealth:
-        return self._pulse.health()
+        """`detail` says how long events have waited for the database, unless something worse does."""
+        health = self._pulse.health()
+        seconds = self._put_off.longest_seconds(self._clock.now())
+        count = len(self._put_off)
+        if health.detail or not count:
+            return health
+        return replace(
+            health, detail=f"{count} events wait for the database, the longest for {seconds:.0f} s"
+        )
 
     def handle(self, event: Incoming) -> None:
-        """One delivery, from the transaction to its settlement; `DatabaseUnavailable` leaves it unsettled."""
-        try:
-            self._take_effect([event])
-        except DatabaseUnavailable as error:
-            if not isinstance(error, DatabaseBusy):
-                raise
-            self._count_failure(event, error)
-        except Exception as error:  # noqa: BLE001 - an event that fails must not stop the ones behind it
-            self._count_failure(event, error)
-        else:
-            self._acknowledge([event])
+        """One delivery, from its signature to its settlement.
+
+        Raises `DatabaseUnavailable` when the database is away: the delivery is not settled then.
+        """
+        proven, unproven = self._verified([event])
+        for each in proven:
+            self._handle(each)
+        self._park(unproven)
 
     def list_parked(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
         """Those parked longest ago, at most `limit`; and how many are parked in all."""
-        parked = self._parked
-        is_parked = parked.parked_at.is_not(None)
-        oldest = select(parked).where(is_parked).order_by(parked.parked_at, parked.event_id).limit(limit)
-        with self._db.transaction() as tx:
-            return tx.scalars(oldest).all(), tx.scalar(select(func.count()).where(is_parked)) or 0
+        return self._parking.oldest(limit=limit)
 
     def retry_parked(self, *, only: uuid.UUID | None = None, after: uuid.UUID | None = None) -> Retried:
         """Handle parked events again, once each, by their ids: `only` this one, or some of those behind `after`.
 
-        For an operator after a mended bug. Those that fail again stay parked. Takes no longer than a call may.
+        For an operator who has mended the cause: a bug, or a public key that was missing. Those that fail again stay
+        parked. Takes no longer than a call may.
         """
-        parked = self._parked
-        waiting = select(parked).where(parked.parked_at.is_not(None)).order_by(parked.event_id)
-        if only is not None:
-            waiting = waiting.where(parked.event_id == only)
-        if after is not None:
-            waiting = waiting.where(parked.event_id > after)
-        with self._db.transaction() as tx:
-            rows = tx.scalars(waiting.limit(RETRY_ROWS + 1)).all()
-        rows, more = rows[:RETRY_ROWS], len(rows) > RETRY_ROWS
+        events, more = self._parking.after(only=only, after=after, limit=RETRY_ROWS)
         give_up_at = monotonic_seconds() + RETRY_SECONDS
         ids = []
-        for row in rows:
+        for parked in events:
             if monotonic_seconds() > give_up_at:
                 more = True
                 break
-            self.handle(_again(row))
-            ids.append(row.event_id)
-        with self._db.transaction() as tx:
-            left = tx.scalar(select(func.count()).where(parked.event_id.in_(ids))) or 0
-        return Retried(len(ids), len(ids) - left, ids[-1] if ids else None, more)
+            proven, unproven = self._verified([parked.event])
+            for event in proven:
+                self._handle(event)
+            for _, failure in unproven:
+                self._parking.note_again(parked.row_id, failure)
+            ids.append(parked.row_id)
+        return Retried(len(ids), len(ids) - self._parking.count(ids), ids[-1] if ids else None, more)
+
+    def discard_parked(self, row_id: uuid.UUID) -> bool:
+        """Delete a parked event that is not proven; false when none has this id.
+
+        Raises `StillProven`: a true event is never deleted.
+        """
+        events, _ = self._parking.after(only=row_id, after=None, limit=1)
+        for parked in events:
+            try:
+                self._verifier.proven(parked.event)
+            except Unproven:
+                self._parking.delete(row_id)
+                log.warning("parked_discarded", **self._fields_of(parked.event))
+                return True
+            raise StillProven
+        return False
 
     def _round(self, stop: Stop) -> None:
         if self._pull is None:
             self._pull = self._bus.open_pull(self.name, self._subject)
-        events = self._pull.take(BATCH)
+        events, unproven = self._verified(self._pull.take(BATCH))
         self._pulse.beat()
         try:
             if len(events) > 1 and self._handle_together(events):
-                events = []
-            while events and not stop.is_set():
-                self.handle(events[0])
-                self._pulse.beat()
-                del events[0]
+                events.clear()
+            self._one_by_one(events, stop)
+            self._park(unproven)
         except DatabaseUnavailable:
-            self._hand_back(events, OUTAGE_RETRY_SECONDS)
+            self._hand_back([*events, *(event for event, _ in unproven)], OUTAGE_RETRY_SECONDS)
             raise
-        self._hand_back(events, 0)
+        finally:
+            WAITING_SECONDS.set(self._put_off.longest_seconds(self._clock.now()))
         self._sweep()
 
-    def _handle_together(self, events: Sequence[Incoming]) -> bool:
+    def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
+        """The events that may take effect, and those that may not."""
+        proven: list[Proven] = []
+        unproven: list[tuple[Incoming, Unproven]] = []
+        for event in events:
+            try:
+                proven.append(self._verifier.proven(event))
+            except Unproven as failure:
+                unproven.append((event, failure))
+                continue
+            if not event.signature:
+                UNSIGNED.inc()
+                log.warning("unsigned_fact_counted", **self._fields_of(event))
+        return proven, unproven
+
+    def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
+        """Handle and remove each; those left when the database is busy for all, or at the stop, are handed back."""
+        busy = 0
+        while events and not stop.is_set() and busy < BUSY_IN_A_ROW:
+            busy = 0 if self._handle(events[0]) else busy + 1
+            self._pulse.beat()
+            del events[0]
+        self._hand_back(events, OUTAGE_RETRY_SECONDS if busy else 0)
+        events.clear()
+
+    def _handle(self, event: Proven) -> bool:
+        """False when the event was put off for the database. Raises `DatabaseUnavailable` when that is away."""
+        try:
+            self._take_effect([event])
+        except Exception as error:
+            if isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy):
+                raise
+            if _is_no_refusal(error):
+                self._wait_for_database(event, error)
+                return False
+            self._count_failure(event, error)
+        else:
+            self._acknowledge([event])
+        return True
+
+    def _handle_together(self, events: Sequence[Proven]) -> bool:
         """One transaction for all that came: several times quicker when there are many.
 
         False when one of them fails, whichever it is; nothing has happened then and each gets its own.
@@ -208,12 +280,12 @@ class Consumer:
         return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
-        """Ask for them again now: left alone they would come after ten seconds only."""
+        """Ask for them again: left alone they would come after ten seconds only."""
         for event in events:
             event.retry_after(seconds)
 
     @retry_conflicts
-    def _take_effect(self, events: Sequence[Incoming]) -> None:
+    def _take_effect(self, events: Sequence[Proven]) -> None:
         with self._db.transaction() as tx:
             new = take_in(tx, self._inbox, self._parked, events, self._clock.now())
             for event in events:
@@ -226,65 +298,75 @@ class Consumer:
         EVENTS.labels(self.name, "handled").inc(len(events))
         for event in events:
             event.acknowledge()
-            log.info(
-                "event_handled",
-                consumer=self.name,
-                subject=event.subject,
-                event_id=str(event.event_id),
-                request_id=event.request_id,
-                **tracing.ids_of(event.traceparent),
-            )
+            self._put_off.remove(event.event_id)
+            log.info("event_handled", **self._fields_of(event))
 
     def _count_failure(self, event: Incoming, failure: Exception) -> None:
         """Note the failure by itself, and either ask for the event again or park it."""
-        now = self._clock.now()
-        parked = self._parked
-        error = f"{type(failure).__name__}: {failure}"[:2000].replace("\x00", "")
-        note = insert(parked).values(
-            event_id=event.event_id,
-            subject=event.subject,
-            payload=event.payload,
-            request_id=event.request_id,
-            error=error,
-            attempts=1,
-            failed_at=now,
-            parked_at=now if self._park_after_failures <= 1 else None,
-        )
-        again = {
-            "error": error,
-            "attempts": parked.attempts + 1,
-            "failed_at": now,
-            "parked_at": case((parked.attempts + 1 >= self._park_after_failures, now), else_=None),
-        }
-        note = note.on_conflict_do_update(index_elements=[parked.event_id], set_=again)
-        with self._db.autocommit() as connection:
-            attempts = connection.execute(note.returning(parked.attempts)).scalar_one()
+        self._put_off.remove(event.event_id)
+        attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
         park = attempts >= self._park_after_failures
         EVENTS.labels(self.name, "parked" if park else "failed").inc()
         log.error(
             "event_parked" if park else "event_failed",
-            consumer=self.name,
-            subject=event.subject,
-            event_id=str(event.event_id),
-            request_id=event.request_id,
-            **tracing.ids_of(event.traceparent),
+            **self._fields_of(event),
             attempts=attempts,
             exc_info=failure,
         )
         if park:
             event.acknowledge()
         else:
-            event.retry_after(min(self._first_retry_seconds * 2 ** min(attempts - 1, 10), LAST_RETRY_SECONDS))
+            event.retry_after(self._pause_seconds(attempts))
+
+    def _park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
+        """Park and remove each. Raises `DatabaseUnavailable` with the rest left in the list."""
+        while unproven:
+            event, failure = unproven[0]
+            self._parking.park_unproven(event, failure)
+            EVENTS.labels(self.name, "parked").inc()
+            UNPROVEN.labels(self.name, failure.reason).inc()
+            log.error("event_unproven", **self._fields_of(event), reason=failure.reason, error=str(failure))
+            event.acknowledge()
+            del unproven[0]
+
+    def _wait_for_database(self, event: Incoming, reason: Exception) -> None:
+        """Ask for it again later and later: one that is slow by itself must not keep the others waiting."""
+        self._put_off.add(event.event_id, self._clock.now())
+        pause_seconds = self._pause_seconds(event.deliveries)
+        EVENTS.labels(self.name, "put_off").inc()
+        log.warning(
+            "event_put_off",
+            **self._fields_of(event),
+            deliveries=event.deliveries,
+            pause_seconds=pause_seconds,
+            error=f"{type(reason).__name__}: {reason}",
+        )
+        event.retry_after(pause_seconds)
+
+    def _pause_seconds(self, times: int) -> float:
+        doubled = 1 << min(times - 1, 10)
+        return min(self._first_retry_seconds * doubled, LAST_RETRY_SECONDS)
+
+    def _fields_of(self, event: Incoming) -> dict[str, str]:
+        """What the log says of an event."""
+        return {
+            "consumer": self.name,
+            "subject": event.subject,
+            "event_id": str(event.event_id),
+            "request_id": event.request_id,
+            **tracing.ids_of(event.traceparent),
+        }
+
+    def _warn_of_unsigned(self) -> None:
+        if until := self._verifier.unsigned_counts_until:
+            log.warning("unsigned_facts_count", consumer=self.name, until=until.isoformat())
 
     def _sweep(self) -> None:
         now = self._clock.now()
         if now - self._swept_at < SWEEP_EVERY:
             return
-        inbox = self._inbox
-        old = select(inbox.event_id).where(inbox.received_at < now - KEEP_INBOX).limit(SWEEP_ROWS)
-        with self._db.autocommit() as connection:
-            swept = connection.execute(delete(inbox).where(inbox.event_id.in_(old.scalar_subquery())))
-        if swept.rowcount < SWEEP_ROWS:
+        self._warn_of_unsigned()
+        if forget(self._db, self._inbox, before=now - KEEP_INBOX, limit=SWEEP_ROWS) < SWEEP_ROWS:
             self._swept_at = now
 
     def _interrupt(self) -> None:
@@ -297,13 +379,11 @@ class Consumer:
             self._bus.close_pull(pull)
 
 
-def _again(row: ParkedColumns) -> Incoming:
-    """A parked event as if it were delivered: nobody on the stream waits for what comes of it."""
-    return Incoming(
-        row.event_id,
-        row.subject,
-        row.payload,
-        row.request_id,
-        acknowledge=lambda: None,
-        retry_after=lambda _seconds: None,
-    )
+def _is_no_refusal(error: Exception) -> bool:
+    """Whether something around the handler is in the way, which must never park money.
+
+    The handler refuses with exceptions of its own and by the constraints that the event violates.
+    """
+    if isinstance(error, exc.DBAPIError):
+        return not isinstance(error, exc.IntegrityError | exc.DataError)
+    return isinstance(error, Outage)

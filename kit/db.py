@@ -8,6 +8,7 @@ section 8).
 """
 
 import functools
+import json
 import select
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import psycopg2
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     DateTime,
     LargeBinary,
@@ -25,11 +27,13 @@ from sqlalchemy import (
     Numeric,
     Table,
     Text,
+    TextClause,
     Uuid,
     create_engine,
     event,
     exc,
     inspect,
+    literal_column,
     make_url,
     text,
 )
@@ -83,6 +87,27 @@ def metadata() -> MetaData:
 def table_of(entity: type[Any]) -> Table:
     """The table behind a class, for statements that shall do without the ORM's work on entities."""
     return cast(Table, inspect(entity).local_table)
+
+
+def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextClause:
+    """Insert a row; values for columns that the table does not have yet are left out. `then` ends the statement.
+
+    For a column that the newest migration brings: the code of the same version runs without it (docs/decisions/0025).
+    """
+    # jsonb_populate_record ignores members that are no column.
+    statement = text(
+        f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, CAST(:row AS jsonb)) {then}"  # noqa: S608
+    )
+    return statement.bindparams(row=json.dumps(row, default=_for_json))
+
+
+def if_known(table: str, column: str) -> ColumnElement[str | None]:
+    """The text of a column that the newest migration brings; null as long as the table does not have it."""
+    return literal_column(f"to_jsonb({table}) ->> '{column}'").label(column)
+
+
+def _for_json(value: object) -> str:
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
 class DatabaseUnavailable(Outage):

@@ -23,7 +23,7 @@ from kit.config import Settings
 MASK: Final = "[hidden]"
 
 _SECRET_KEY = re.compile(
-    r"api_?key|secret|authorization|password|passwd|token|master_?key|private_?key|cookie|signature"
+    r"api_?key|secret|authorization|password|passwd|token|master_?key|private_?key|signing_?key|cookie|signature"
     r"|requisite(?!_id|s_)|account|holder|database_url|nats_url|dsn",
     re.IGNORECASE,
 )

@@ -2,8 +2,9 @@
 
 Several relays may run (one per process). Each publishes what its own process commits, straight from memory; only one
 at a time looks through the table for what is left: of a process that died, of NATS being away, of a stream that was
-lost. Should a row be published twice all the same, its id makes JetStream and every inbox drop the second copy. No
-transaction is open while the network is used (DESIGN section 3).
+lost. Should a row be published twice all the same, its id makes every inbox drop the second copy. A row is published
+with the signature that it was written with, and without one if it has none. No transaction is open while the network is
+used.
 """
 
 import functools
@@ -19,7 +20,7 @@ from kit import metrics
 from kit.alone import alone
 from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
 from kit.clock import Clock, monotonic_seconds
-from kit.db import Database, table_of
+from kit.db import Database, if_known, table_of
 from kit.outbox import Announced, BusStateColumns, OutboxColumns
 from kit.worker import Loop, Worker
 
@@ -113,14 +114,28 @@ class Relay:
     def _waiting(self) -> list[Outgoing]:
         table = self.outbox
         newest = (
-            select(table.id, table.subject, table.payload, table.request_id, table.traceparent)
+            select(
+                table.id,
+                table.subject,
+                table.payload,
+                table.request_id,
+                table.traceparent,
+                if_known(table.__tablename__, "signature"),
+            )
             .where(table.published_at.is_(None))
             .order_by(table.id.desc())
             .limit(BATCH_ROWS)
         )
         with self.db.autocommit() as connection:
             return [
-                Outgoing(row.id, row.subject, row.payload, row.request_id, row.traceparent or "")
+                Outgoing(
+                    row.id,
+                    row.subject,
+                    row.payload,
+                    row.request_id,
+                    row.traceparent or "",
+                    row.signature or "",
+                )
                 for row in connection.execute(newest)
             ]
 

@@ -141,7 +141,11 @@ def idle_latencies_ms(bench: Bench, count: int) -> tuple[list[float], list[float
                 with bench.deps.db.transaction() as tx:
                     operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
             else:
-                fact = Outgoing(new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
+                event_id, payload = new_id(), message.SerializeToString()
+                signature = bench.signer.sign(
+                    subject=INVOICE_FINISHED_SUBJECT, event_id=event_id, payload=payload
+                )
+                fact = Outgoing(event_id, INVOICE_FINISHED_SUBJECT, payload, signature=signature)
                 announced.add(message.event_id)
                 bench.invoices_bus.publish([fact])
             _wait_for(bench, len(begun))

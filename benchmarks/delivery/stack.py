@@ -33,6 +33,7 @@ from kit.ids import new_id
 from kit.process.running import settle_memory
 from kit.proto import timestamp_from
 from kit.rpc.client import channel
+from kit.signing import Signer, new_private_key
 from kit.worker import Stop, Worker
 from services.webhooks import workers
 from services.webhooks.config import WebhooksSettings
@@ -53,6 +54,7 @@ class Bench:
 
     deps: Deps
     invoices_bus: Bus
+    signer: Signer
     receiver_port: int
     shop: Shop
     attacker: Shop
@@ -157,12 +159,14 @@ def running_bench() -> Iterator[Bench]:
         stack.enter_context(
             _process([sys.executable, "-m", "benchmarks.delivery.receiver", str(receiver_port)])
         )
+        signer = Signer(new_private_key())
         settings = WebhooksSettings(
             database_url=urls["webhooks"],
             bind="127.0.0.1:0",
             nats_url=nats.url("webhooks"),
             merchants_address=f"127.0.0.1:{merchants_port}",
             webhook_allow_private=True,
+            fact_public_keys=(signer.public_key,),
         )
         # One line per attempt is written as in production, only not to this screen.
         stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
@@ -174,12 +178,19 @@ def running_bench() -> Iterator[Bench]:
             "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
             "FIATGATE_WEBHOOKS_NATS_URL": nats.url("webhooks"),
             "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
+            "FIATGATE_FACT_PUBLIC_KEYS": signer.public_key,
         }
         invoices_bus = Bus(nats.url("invoices"), name="invoices", replicas=1)
         stack.callback(invoices_bus.close)
         invoices_bus.start()
         bench = Bench(
-            deps, invoices_bus, receiver_port, _shop(merchants_port), _shop(merchants_port), environment
+            deps,
+            invoices_bus,
+            signer,
+            receiver_port,
+            _shop(merchants_port),
+            _shop(merchants_port),
+            environment,
         )
         wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
         deps.bus.start()

@@ -52,6 +52,21 @@ def retry(
         raise typer.Exit(1)
 
 
+@app.command("discard", epilog="Example: fiatgate parked discard 3f0c7b1e-6d7e-5c0b-9a53-0d7f4e6f2a11")
+def discard(
+    event_id: Annotated[str, typer.Argument(metavar="EVENT_ID", show_default=False)],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Delete a parked event that carries no valid signature, a forgery. A true event is refused."""
+    request = pb.DiscardParkedRequest(event_id=event_id)
+    rows = [
+        {"service": service, "discarded": connection.parked(service).DiscardParked(request).discarded}
+        for service in CONSUMING
+    ]
+    output.rows(rows, ("service", "discarded"), as_json=as_json, empty="")
+
+
 def _retry(service: str, event_id: str | None) -> dict[str, int]:
     stub, request = connection.parked(service), pb.RetryParkedRequest(event_id=event_id)
     retried = mended = 0

@@ -1,7 +1,7 @@
 """The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets, and where it can be reached.
 
 postgres/  nats/        the data: all that must be kept
-secrets.json            made on the first start: passwords of databases and of NATS, master key (mode 0600)
+secrets.json            made on the first start: passwords of databases and of NATS, master key, signing key (mode 0600)
 demo.json               the demo merchant's key and secret (mode 0600)
 stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
 logs/                   one rotated file per process
@@ -15,6 +15,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ from cryptography.fernet import Fernet
 
 from deploy.local.databases import SERVICES
 from deploy.nats_rights import USERS
+from kit.clock import SystemClock
+from kit.signing import new_private_key
+
+UNSIGNED_FACTS_COUNT = timedelta(days=1)
+"""In a folder of a version that did not sign: what it had left unhandled is handled at the next start."""
 
 
 class LockHeld(Exception):
@@ -83,9 +89,10 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """`{"postgres": …, "databases": {service: …}, "nats": {user: …}, "master_key": …}`, each made on first use.
+        """`{"postgres": …, "databases": {service: …}, "nats": {user: …}, "master_key": …, "fact_signing_key": …}`.
 
-        A folder of an earlier version lacks some; the others stay as they are.
+        Each is made on first use. A folder of an earlier version lacks some; the others stay as they are. One that has
+        no signing key gets `unsigned_facts_until` with it.
         """
         path = self.folder / "secrets.json"
         known = read_json(path) or {}
@@ -93,9 +100,12 @@ class Home:
             "postgres": secrets.token_urlsafe(24),
             "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
             "master_key": Fernet.generate_key().decode(),
+            "fact_signing_key": new_private_key(),
             **known,
             "nats": {user: secrets.token_urlsafe(24) for user in USERS} | known.get("nats", {}),
         }
+        if known and "fact_signing_key" not in known:
+            made["unsigned_facts_until"] = (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat()
         if made != known:
             write_private_json(path, made)
         return made

@@ -19,6 +19,7 @@ from deploy.local.ports import free_ports, free_range
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
+from kit.signing import Signer
 
 PREFIX = "FIATGATE_"
 PROMETHEUS = "FIATGATE_PROMETHEUS"
@@ -121,7 +122,7 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         for service in SERVICES
     }
     nats_urls = _nats_urls(nats, own)
-    private = _private(database_urls, nats_urls, own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"])
+    private = _private(database_urls, nats_urls, own, secrets)
     secret = {"FIATGATE_NATS_URL", *(name for settings in private.values() for name in settings)}
     return Plan(
         home=home,
@@ -178,7 +179,10 @@ def _data_programs(postgres: Postgres, nats: Nats, rates_port: int) -> list[Prog
 
 
 def _private(
-    database_urls: Mapping[str, str], nats_urls: Mapping[str, str], master_keys: str
+    database_urls: Mapping[str, str],
+    nats_urls: Mapping[str, str],
+    own: Mapping[str, str],
+    secrets: Mapping[str, Any],
 ) -> dict[str, dict[str, str]]:
     """The secrets of each process, which no other one gets."""
     private: dict[str, dict[str, str]] = {process: {} for process in (*SERVICES, "gateway")}
@@ -186,8 +190,25 @@ def _private(
         private[service][_database_variable(service)] = url
     for process, url in nats_urls.items():
         private[process][_nats_variable(process)] = url
-    private["merchants"]["FIATGATE_MASTER_KEYS"] = master_keys
+    private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
+    signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]
+    private["invoices"]["FIATGATE_FACT_SIGNING_KEY"] = signing_key
+    for consuming in ("withdrawals", "webhooks"):
+        private[consuming] |= {
+            "FIATGATE_FACT_PUBLIC_KEYS": own.get("FIATGATE_FACT_PUBLIC_KEYS") or _public_key(signing_key),
+            "FIATGATE_UNSIGNED_FACTS_UNTIL": own.get("FIATGATE_UNSIGNED_FACTS_UNTIL")
+            or secrets.get("unsigned_facts_until", ""),
+        }
     return private
+
+
+def _public_key(signing_key: str) -> str:
+    try:
+        return Signer(signing_key).public_key
+    except ValueError:
+        raise CannotStart(
+            "FIATGATE_FACT_SIGNING_KEY: expected one that `python -m kit.signing new` prints"
+        ) from None
 
 
 def _world(port: int, rates_port: int) -> dict[str, str]:

@@ -10,12 +10,15 @@ from datetime import datetime
 import nats.js.errors
 import structlog
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig
 
 from kit.bus.client import Client
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
+    EVENT_ID_HEADER,
     NATS_ERRORS,
+    SAME_EVENT_HEADER,
     STREAM,
     SUBJECTS,
     BusClosed,
@@ -26,6 +29,7 @@ from kit.bus.messages import (
 )
 from kit.bus.pull import Pull
 from kit.clock import SystemClock, monotonic_seconds
+from kit.ids import new_id
 from kit.worker import Stop, WorkerHealth
 
 log = structlog.get_logger(__name__)
@@ -298,9 +302,7 @@ class Bus:
                 with publishing(message) as span:
                     headers = message.headers(span.traceparent)
                     try:
-                        await jetstream.publish(
-                            message.subject, message.payload, stream=STREAM, headers=headers
-                        )
+                        await _store(jetstream, message, headers)
                         stored.append(message.event_id)
                     except NATS_ERRORS as error:
                         failures.append(error)
@@ -359,6 +361,17 @@ class Bus:
     async def _on_closed(self) -> None:
         self._ready.clear()
         self._closed.set()
+
+
+async def _store(jetstream: JetStreamContext, message: Outgoing, headers: dict[str, str]) -> None:
+    """Publish it, and once more if JetStream drops it for its id and it is signed.
+
+    What the stream has under that id may be forged: the true fact must be there too. Inboxes drop a second copy.
+    """
+    stored = await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers)
+    if stored.duplicate and message.signature:
+        again = {EVENT_ID_HEADER: str(new_id()), SAME_EVENT_HEADER: str(message.event_id)}
+        await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers | again)
 
 
 def _heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:

@@ -14,6 +14,9 @@ STREAM = "FIATGATE"
 SUBJECTS = ("fiatgate.>",)
 EVENT_ID_HEADER = "Nats-Msg-Id"  # JetStream drops a second message with the same one within two minutes
 REQUEST_ID_HEADER = "Fiatgate-Request-Id"
+SIGNATURE_HEADER = "Fiatgate-Signature"  # see kit.signing
+SAME_EVENT_HEADER = "Fiatgate-Event-Id"
+"""The event's id where `EVENT_ID_HEADER` has another one, so that JetStream takes a second copy."""
 
 NATS_ERRORS = (nats.errors.Error, TimeoutError, OSError)
 """What nats-py raises when the server is away, silent, or says no."""
@@ -36,6 +39,7 @@ class Outgoing:
     payload: bytes
     request_id: str = ""
     traceparent: str = ""
+    signature: str = ""
 
     def headers(self, traceparent: str) -> dict[str, str]:
         """Of the message; `traceparent` is its publication's, where that is a span."""
@@ -43,6 +47,7 @@ class Outgoing:
             EVENT_ID_HEADER: str(self.event_id),
             REQUEST_ID_HEADER: self.request_id,
             tracing.HEADER: traceparent or self.traceparent,
+            SIGNATURE_HEADER: self.signature,
         }
         return {name: value for name, value in named.items() if value}
 
@@ -60,6 +65,8 @@ class Incoming:
     acknowledge: Callable[[], None]
     retry_after: Callable[[float], None]
     traceparent: str = ""
+    signature: str = ""
+    deliveries: int = 1  # of this message so far, to whichever process
 
 
 def publishing(message: Outgoing) -> Span:

@@ -11,6 +11,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import nats.errors
 import nats.js.errors
 import structlog
 from nats.aio.msg import Msg
@@ -22,6 +23,8 @@ from kit.bus.loop import LoopThread
 from kit.bus.messages import (
     EVENT_ID_HEADER,
     REQUEST_ID_HEADER,
+    SAME_EVENT_HEADER,
+    SIGNATURE_HEADER,
     STREAM,
     BusUnavailable,
     Incoming,
@@ -38,6 +41,8 @@ REQUEST_SECONDS = 1.0
 
 SILENCE_SECONDS = 2.0
 CALL_TIMEOUT_SECONDS = 10.0
+
+HEADER_MOST_CHARACTERS = 200
 
 NOTHING_CAME = ("404", "408")  # statuses that end a request in good order
 
@@ -143,7 +148,7 @@ class Pull:
             return
         self._owed -= 1
         headers = message.headers or {}
-        event_id = parse_id(headers.get(EVENT_ID_HEADER, ""))
+        event_id = parse_id(headers.get(SAME_EVENT_HEADER) or headers.get(EVENT_ID_HEADER, ""))
         if (
             event_id is None
         ):  # nothing of ours publishes such a message, so nothing of ours knows what it means
@@ -155,12 +160,26 @@ class Pull:
                 event_id=event_id,
                 subject=message.subject,
                 payload=message.data,
-                request_id=headers.get(REQUEST_ID_HEADER, ""),
+                request_id=_text(headers.get(REQUEST_ID_HEADER, "")),
                 traceparent=headers.get(tracing.HEADER, ""),
+                signature=_text(headers.get(SIGNATURE_HEADER, "")),
+                deliveries=_deliveries(message),
                 acknowledge=lambda: self._loop.post(message.ack),
                 retry_after=lambda seconds: self._loop.post(message.nak, seconds),
             )
         )
+
+
+def _text(header: str) -> str:
+    """Without what no header of ours has and a table would not take: a forger's must not stop the consumer."""
+    return "".join(each for each in header[:HEADER_MOST_CHARACTERS] if each.isascii() and each.isprintable())
+
+
+def _deliveries(message: Msg) -> int:
+    try:
+        return message.metadata.num_delivered or 1
+    except nats.errors.NotJSMessageError:  # sent to the subscription past the stream
+        return 1
 
 
 def _status(message: Msg) -> str | None:

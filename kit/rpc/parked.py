@@ -10,6 +10,7 @@ from kit import errors
 from kit.consumer import Consumer
 from kit.ids import parse_id
 from kit.inbox import ParkedColumns
+from kit.parked import StillProven
 from kit.proto import optional, timestamp_from
 
 # ruff: noqa: N802  methods are named by the proto
@@ -46,6 +47,18 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
             last_event_id=None if retried.last_id is None else str(retried.last_id),
             more=retried.more,
         )
+
+    def DiscardParked(
+        self, request: pb.DiscardParkedRequest, context: grpc.ServicerContext
+    ) -> pb.DiscardParkedResponse:
+        event_id = parse_id(request.event_id)
+        if event_id is None:
+            raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field="event_id")
+        try:
+            return pb.DiscardParkedResponse(discarded=self._consumer.discard_parked(event_id))
+        except StillProven:
+            message = "The event is signed by its producer: retry it"
+            raise errors.invalid("VALIDATION_ERROR", message, field="event_id") from None
 
 
 def _event_to_message(consumer: str, row: ParkedColumns) -> pb.ParkedEvent:

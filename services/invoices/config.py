@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from kit.config import Address, ServiceSettings
+from kit.config import Address, Key, ServiceSettings
 from services.invoices.domain import CustomerLimit
 
 
@@ -15,6 +15,10 @@ class InvoicesSettings(ServiceSettings):
 
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")
+    fact_signing_key: Key = Field(
+        repr=False,
+        description="signs the facts that move money, 32 random bytes in base64; FACT_PUBLIC_KEYS has its public key",
+    )
     invoice_ttl_seconds: int = Field(
         default=1800, ge=1, le=604_800, description="time for choosing a payment method"
     )

@@ -8,6 +8,7 @@ from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.outbox import Announced
 from kit.set_aside import SetAside
+from kit.signing import Signer
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 
@@ -29,6 +30,7 @@ class Deps:
     storefronts: Storefronts
     announced: Announced
     set_aside: SetAside[UUID]
+    signer: Signer
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -53,4 +55,5 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         storefronts=storefronts,
         announced=Announced(),
         set_aside=SetAside(),
+        signer=Signer(settings.fact_signing_key),
     )

@@ -4,13 +4,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from kit.config import Address, CommaSeparated, ServiceSettings
+from kit.config import Address, CommaSeparated, FactSettings
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
 CALL_MARGIN_SECONDS = 5
 
 
-class WebhooksSettings(ServiceSettings):
+class WebhooksSettings(FactSettings):
     service: ClassVar[str] = "webhooks"
     slot_connections: ClassVar[int] = 5
 

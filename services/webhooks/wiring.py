@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
+from kit.proof import Verifier
 from services.webhooks.clients import Merchants
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
@@ -19,6 +20,7 @@ class Deps:
     settings: WebhooksSettings
     db: Database
     bus: Bus
+    verifier: Verifier
     clock: Clock
     merchants: Merchants
     courier: Courier
@@ -34,6 +36,9 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         settings=settings,
         db=db,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
+        verifier=Verifier(
+            settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
+        ),
         clock=clock,
         merchants=Merchants(settings.merchants_address, identity=settings.identity),
         courier=Courier(

@@ -39,6 +39,7 @@ def consumer(deps: Deps) -> Consumer:
         bus=deps.bus,
         inbox=Inbox,
         parked=Parked,
+        verifier=deps.verifier,
         clock=deps.clock,
     )
 

@@ -1,13 +1,13 @@
-"""Settings of the withdrawals service (DESIGN section 5): those that every service has."""
+"""Settings of the withdrawals service (DESIGN section 5): those that every consumer of facts has."""
 
 from typing import ClassVar
 
 from pydantic import Field
 
-from kit.config import ServiceSettings
+from kit.config import FactSettings
 
 
-class WithdrawalsSettings(ServiceSettings):
+class WithdrawalsSettings(FactSettings):
     service: ClassVar[str] = "withdrawals"
     slot_connections: ClassVar[int] = 5
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
+from kit.proof import Verifier
 from services.withdrawals.config import WithdrawalsSettings
 
 
@@ -16,13 +17,18 @@ class Deps:
     db: Database
     clock: Clock
     bus: Bus
+    verifier: Verifier
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
+    clock = clock or SystemClock()
     return Deps(
         settings=settings,
         db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
-        clock=clock or SystemClock(),
+        clock=clock,
         bus=Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca),
+        verifier=Verifier(
+            settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
+        ),
     )

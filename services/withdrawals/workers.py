@@ -50,6 +50,7 @@ def consumer(deps: Deps) -> Consumer:
         bus=deps.bus,
         inbox=Inbox,
         parked=Parked,
+        verifier=deps.verifier,
         clock=deps.clock,
     )
 

@@ -11,24 +11,35 @@ import pytest
 from deploy.local.waiting import wait_until
 from fiatgate.webhooks.v1 import webhooks_pb2
 from kit.ids import new_id
+from kit.signing import Signer
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import create_invoice, like, shop  # noqa: F401  a fixture
 from tests.support.receiver import Receiver
 
 PARK = """
-INSERT INTO parked (event_id, subject, payload, request_id, error, attempts, failed_at, parked_at)
-VALUES (%s, 'fiatgate.invoices.finished', %s, 'req-7', 'ValueError: a bug', 20, now(), now())
+INSERT INTO parked (event_id, subject, payload, signature, request_id, error, attempts, failed_at, parked_at)
+VALUES (%s, 'fiatgate.invoices.finished', %s, %s, 'req-7', 'ValueError: a bug', 20, now(), now())
 """
 UNKNOWN = "01000000-0000-7000-8000-000000000000"
 
 
-def _park(fiatgate: Fiatgate, payload: bytes) -> str:
+def _park(fiatgate: Fiatgate, payload: bytes, *, sign: bool = True) -> str:
     """As if withdrawals had failed 20 times at it: with the pauses between them that takes a quarter of an hour."""
-    event_id = str(new_id())
+    id = new_id()
+    event_id, signature = str(id), None
+    if sign:
+        signer = Signer(fiatgate.stack.home.secrets()["fact_signing_key"])
+        signature = signer.sign(subject="fiatgate.invoices.finished", event_id=id, payload=payload)
     url = fiatgate.stack.database_urls["withdrawals"]
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute(PARK, (event_id, payload))
+        cursor.execute(PARK, (event_id, payload, signature))
     return event_id
+
+
+def _unpark(fiatgate: Fiatgate, event_id: str) -> None:
+    url = fiatgate.stack.database_urls["withdrawals"]
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM parked WHERE event_id = %s", (event_id,))
 
 
 def _announced(fiatgate: Fiatgate, invoice_id: str) -> bytes:
@@ -82,9 +93,21 @@ def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
         assert (left["event_id"], left["attempts"]) == (bad, 21)
         assert "DecodeError" in left["error"]
     finally:
-        url = fiatgate.stack.database_urls["withdrawals"]
-        with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-            cursor.execute("DELETE FROM parked WHERE event_id = %s", (bad,))
+        _unpark(fiatgate, bad)
+
+
+def test_a_forged_event_stays_parked_until_an_operator_discards_it(fiatgate: Fiatgate) -> None:
+    forged, true = _park(fiatgate, b"forged", sign=False), _park(fiatgate, b"true")
+    assert run("parked", "retry", forged).exit_code == 1
+    listed = {each["event_id"]: each for each in fiatgate("parked", "list")}
+    assert listed[forged]["error"] == "Unproven: it carries no signature"
+    assert fiatgate.refused("parked", "discard", true) == "VALIDATION_ERROR"
+    assert fiatgate("parked", "discard", forged) == [
+        {"service": "withdrawals", "discarded": True},
+        {"service": "webhooks", "discarded": False},
+    ]
+    assert [each["event_id"] for each in fiatgate("parked", "list")] == [true]
+    _unpark(fiatgate, true)
 
 
 @pytest.mark.parametrize("arguments", [(), (UNKNOWN, "--all")])

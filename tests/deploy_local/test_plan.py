@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,9 @@ from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
 from deploy.local.ports import free_ports, free_range
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
+from kit.clock import SystemClock
+from kit.signing import Signer
+from tests.support.signing import SIGNING_KEY
 
 
 def plan_for(folder: Path, caller: dict[str, str]) -> Plan:
@@ -44,10 +50,9 @@ def test_the_callers_settings_win_over_the_stacks_own(tmp_path: Path) -> None:
     programs = {program.name: program for program in plan.programs}
     assert plan.environment["FIATGATE_PUBLIC_URL"] == "https://pay.example"
     assert programs["merchants"].environment["FIATGATE_MASTER_KEYS"] == "mine"
-    assert programs["invoices"].environment == {
-        "FIATGATE_INVOICES_DATABASE_URL": "postgresql://me:secret@db.example/mine",
-        "FIATGATE_INVOICES_NATS_URL": "nats://me:secret@nats.example:4222",
-    }
+    invoices = programs["invoices"].environment
+    assert invoices["FIATGATE_INVOICES_DATABASE_URL"] == "postgresql://me:secret@db.example/mine"
+    assert invoices["FIATGATE_INVOICES_NATS_URL"] == "nats://me:secret@nats.example:4222"
     assert not plan.owns_databases
 
 
@@ -59,6 +64,44 @@ def test_a_process_gets_no_database_and_no_key_of_another(plan: Plan) -> None:
             [f"FIATGATE_{program.name.upper()}_DATABASE_URL"] if program.group == "services" else []
         )
         assert ("FIATGATE_MASTER_KEYS" in program.environment) == (program.name == "merchants")
+        assert ("FIATGATE_FACT_SIGNING_KEY" in program.environment) == (program.name == "invoices")
+
+
+def environments(plan: Plan) -> dict[str, Mapping[str, str]]:
+    return {program.name: program.environment for program in plan.programs}
+
+
+def test_consumers_of_facts_know_the_key_that_invoices_signs_with(tmp_path: Path) -> None:
+    mine = {"FIATGATE_FACT_SIGNING_KEY": SIGNING_KEY}
+    for plan in (plan_for(tmp_path, {}), plan_for(tmp_path, mine)):
+        of = environments(plan)
+        signer = Signer(of["invoices"]["FIATGATE_FACT_SIGNING_KEY"])
+        for consuming in ("withdrawals", "webhooks"):
+            assert of[consuming]["FIATGATE_FACT_PUBLIC_KEYS"] == signer.public_key
+            assert of[consuming]["FIATGATE_UNSIGNED_FACTS_UNTIL"] == ""
+    assert of["invoices"]["FIATGATE_FACT_SIGNING_KEY"] == SIGNING_KEY
+
+
+def test_a_signing_key_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="FIATGATE_FACT_SIGNING_KEY"):
+        plan_for(tmp_path, {"FIATGATE_FACT_SIGNING_KEY": "mine"})
+
+
+def test_a_folder_of_a_version_that_did_not_sign_gets_a_key_and_a_day_for_unsigned_facts(
+    tmp_path: Path,
+) -> None:
+    first = plan_for(tmp_path, {})
+    file = first.home.folder / "secrets.json"
+    kept = json.loads(file.read_text())
+    del kept["fact_signing_key"]
+    file.write_text(json.dumps(kept))
+
+    of = environments(plan_for(tmp_path, {}))
+    until = datetime.fromisoformat(of["withdrawals"]["FIATGATE_UNSIGNED_FACTS_UNTIL"])
+    assert timedelta(hours=23) < until - SystemClock().now() < timedelta(hours=25)
+    again = environments(plan_for(tmp_path, {}))
+    assert again["invoices"]["FIATGATE_FACT_SIGNING_KEY"] == of["invoices"]["FIATGATE_FACT_SIGNING_KEY"]
+    assert first.home.secrets()["master_key"] == kept["master_key"]
 
 
 def test_a_process_that_uses_nats_gets_its_own_user_and_no_other_password(plan: Plan) -> None:

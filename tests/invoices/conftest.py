@@ -33,6 +33,7 @@ from services.merchants.wiring import wire as wire_merchants
 from tests.support.clock import ManualClock
 from tests.support.servers import PostgresServer
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
+from tests.support.signing import SIGNING_KEY
 
 ACCOUNTS = 3  # requisites of each method
 PAYMENT_MINUTES = 15
@@ -107,6 +108,7 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
         settings = InvoicesSettings(
             database_url=database_url("invoices"),
             bind="127.0.0.1:0",
+            fact_signing_key=SIGNING_KEY,
             nats_url=nats_url,
             pool_size=30,
             merchants_address=merchants_address,

@@ -48,6 +48,7 @@ from tests.k8s.manifests import (
     settings_class,
     shared_settings,
 )
+from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
 
 # For connections to be closed and the last spans to be sent, once everything has ended.
 CLOSING_SECONDS = 5
@@ -126,6 +127,8 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
         "database-url": "postgresql://role:secret@postgres:5432/database",
         "master-keys": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
         "nats-url": "nats://process:secret@nats:4222",
+        "fact-signing-key": SIGNING_KEY,
+        "fact-public-keys": ",".join(PUBLIC_KEYS),
     }
     for variable, value in shared_settings().items():
         monkeypatch.setenv(variable, value)

@@ -11,7 +11,7 @@ from deploy.local import databases
 from kit.bus import Bus
 from kit.db import Database
 from tests.kit.observers import watching
-from tests.kit.tables import Base
+from tests.kit.tables import NEWEST, Base
 from tests.support.servers import PostgresServer
 
 _numbers = itertools.count(1)
@@ -32,6 +32,9 @@ def url(empty_url: str) -> str:
     """A database with the tables of `tests.kit.tables`."""
     engine = create_engine(make_url(empty_url).set(drivername="postgresql+psycopg2"))
     Base.metadata.create_all(engine)
+    with engine.begin() as connection:
+        for statement in NEWEST:
+            connection.execute(text(statement))
     engine.dispose()
     return empty_url
 

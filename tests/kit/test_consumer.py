@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
@@ -11,14 +12,16 @@ from sqlalchemy.orm import Session
 from deploy.local.waiting import wait_until
 from kit import request_id
 from kit.bus import Bus, Incoming, Outgoing
-from kit.consumer import Consumer, Handler, Retried
+from kit.consumer import Consumer, Handler
 from kit.db import Database, DatabaseUnavailable
 from kit.ids import new_id
 from kit.inbox import take_in
+from kit.parked import Retried
 from kit.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
 from tests.support.servers import NatsServer, PostgresServer
+from tests.support.signing import delivered, signed, verifier
 
 Start = Callable[..., Consumer]
 
@@ -43,6 +46,7 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
             bus=bus,
             inbox=Inbox,
             parked=Parked,
+            verifier=verifier(),
             clock=ManualClock(),
             park_after_failures=park_after_failures,
             first_retry_seconds=0.01,
@@ -73,7 +77,7 @@ def _parked(db: Database) -> list[Parked]:
 
 
 def _publish(bus: Bus, subject: str, *texts: str) -> list[Outgoing]:
-    facts = [Outgoing(new_id(), subject, text.encode(), request_id="req-7") for text in texts]
+    facts = [signed(Outgoing(new_id(), subject, text.encode(), request_id="req-7")) for text in texts]
     wait_until(lambda: len(bus.publish(facts)) == len(facts), "the publication", timeout_seconds=15)
     return facts
 
@@ -134,10 +138,9 @@ def test_a_second_copy_of_an_event_has_no_effect(db: Database, bus: Bus, subject
     (fact,) = _publish(bus, subject, "once")
     _wait_for_notes(db, "once")
     acknowledged = threading.Event()
+    twice = signed(replace(fact, payload=b"twice"))
     consumer.handle(
-        Incoming(
-            fact.event_id, subject, b"twice", "", acknowledged.set, lambda _seconds: pytest.fail("put off")
-        )
+        delivered(twice, acknowledge=acknowledged.set, retry_after=lambda _seconds: pytest.fail("put off"))
     )
     assert acknowledged.is_set()
     assert handled == [fact.event_id]
@@ -301,11 +304,8 @@ def test_copies_of_many_events_are_dropped_and_the_new_one_among_them_is_not(
     consumer = start(handle)
     old = _publish(bus, subject, "a", "b", "c")
     _wait_for_notes(db, "a", "b", "c")
-    twice = Outgoing(new_id(), subject, b"d")
-    events = [
-        Incoming(fact.event_id, subject, fact.payload, "", lambda: None, lambda _seconds: None)
-        for fact in (*old, twice, twice)
-    ]
+    twice = signed(Outgoing(new_id(), subject, b"d"))
+    events = [verifier().proven(delivered(fact)) for fact in (*old, twice, twice)]
     assert consumer._handle_together(events)
     assert sorted(handled) == ["a", "b", "c", "d"]
     assert _notes(db) == ["a", "b", "c", "d"]

@@ -25,6 +25,7 @@ from kit.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
 from tests.support.serving import connected, serving
+from tests.support.signing import signed, verifier
 
 UNKNOWN = "01000000-0000-7000-8000-000000000000"
 
@@ -43,7 +44,7 @@ class World:
     def park(self, *texts: str) -> list[str]:
         """Publish events that can't be handled, wait until they are parked; their ids in order."""
         self.broken.update(text.encode() for text in texts)
-        facts = [Outgoing(new_id(), self.subject, text.encode(), "req-7") for text in texts]
+        facts = [signed(Outgoing(new_id(), self.subject, text.encode(), "req-7")) for text in texts]
         wait_until(lambda: len(self.bus.publish(facts)) == len(facts), "the publication", timeout_seconds=15)
         wait_until(
             lambda: self.stub.ListParked(pb.ListParkedRequest()).total == len(texts),
@@ -75,6 +76,7 @@ def world(db: Database, bus: Bus) -> Iterator[World]:
         bus=bus,
         inbox=Inbox,
         parked=Parked,
+        verifier=verifier(),
         clock=ManualClock(),
         park_after_failures=2,
         first_retry_seconds=0.01,

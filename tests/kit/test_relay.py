@@ -8,21 +8,23 @@ from datetime import timedelta
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
+from sqlalchemy.orm import Session
 
 import kit.relay
 from deploy.local.waiting import wait_until
 from kit import request_id
 from kit.alone import alone
-from kit.bus import Bus, BusUnavailable, Incoming, Outgoing, Pull
+from kit.bus import Bus, BusUnavailable, Incoming, Pull
 from kit.clock import monotonic_seconds
 from kit.db import Database
 from kit.outbox import MAX_PAYLOAD_BYTES, Announced, announce
 from kit.relay import BATCH_ROWS, Relay, relay
 from kit.worker import Stop, Worker
-from tests.kit.tables import BusState, Outbox
+from tests.kit.tables import NEWEST, BusState, Outbox
 from tests.support.clock import ManualClock
 from tests.support.servers import NatsServer
+from tests.support.signing import SIGNER
 
 
 @pytest.fixture
@@ -40,18 +42,25 @@ def step(db: Database, bus: Bus, clock: ManualClock) -> Relay:
     return Relay(db, bus, Outbox, BusState, clock)
 
 
+def _announce_in(
+    tx: Session, clock: ManualClock, subject: str, text: str = "", announced: Announced | None = None
+) -> uuid.UUID:
+    return announce(
+        tx,
+        Outbox,
+        subject=subject,
+        message=StringValue(value=text),
+        at=clock.now(),
+        announced=announced or Announced(),
+        signer=SIGNER,
+    )
+
+
 def _announce(
     db: Database, clock: ManualClock, subject: str, text: str, announced: Announced | None = None
 ) -> uuid.UUID:
     with db.transaction() as tx:
-        return announce(
-            tx,
-            Outbox,
-            subject=subject,
-            message=StringValue(value=text),
-            at=clock.now(),
-            announced=announced or Announced(),
-        )
+        return _announce_in(tx, clock, subject, text, announced)
 
 
 def _unpublished(db: Database) -> list[uuid.UUID]:
@@ -110,7 +119,7 @@ def test_what_is_rolled_back_is_never_announced(
 ) -> None:
     announced = Announced()
     with pytest.raises(ZeroDivisionError), db.transaction() as tx:
-        announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=announced)
+        _announce_in(tx, clock, subject, announced=announced)
         raise ZeroDivisionError
     assert not announced.wait(0)
     assert not step.step()
@@ -129,24 +138,28 @@ def test_more_than_one_batch_is_announced_in_full(
 ) -> None:
     with db.transaction() as tx:
         for _ in range(300):
-            announce(
-                tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=Announced()
-            )
+            _announce_in(tx, clock, subject)
     assert step.step()
     assert not step.step()
     assert _unpublished(db) == []
     assert _stored(bus, subject) == 300
 
 
-def test_a_crash_between_publishing_and_marking_publishes_again_with_the_same_id(
+def test_a_crash_between_publishing_and_marking_publishes_again_under_the_same_events_id(
     db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
 ) -> None:
     event_id = _announce(db, clock, subject, "once")
-    bus.publish([Outgoing(event_id, subject, b"once")])  # and here the process dies
+    (fact,) = step._waiting()
+    bus.publish([fact])  # and here the process dies
     assert _unpublished(db) == [event_id]
     step.step()
     assert _unpublished(db) == []
-    assert _stored(bus, subject) == 1
+    pull = bus.open_pull(f"again-{uuid.uuid4().hex}", subject)
+    events = _taken(pull, 2)
+    bus.close_pull(pull)
+    assert {(event.event_id, event.payload, event.signature) for event in events} == {
+        (event_id, fact.payload, fact.signature)
+    }
 
 
 def test_several_relays_announce_each_fact_once(
@@ -154,9 +167,7 @@ def test_several_relays_announce_each_fact_once(
 ) -> None:
     with db.transaction() as tx:
         for _ in range(100):
-            announce(
-                tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=Announced()
-            )
+            _announce_in(tx, clock, subject)
     relays = [Relay(db, bus, Outbox, BusState, clock) for _ in range(3)]
     threads = [threading.Thread(target=each.step) for each in relays]
     for thread in threads:
@@ -190,7 +201,7 @@ def test_more_than_one_batch_of_fresh_facts_is_announced_at_once(
     announced = Announced()
     with db.transaction() as tx:
         for _ in range(BATCH_ROWS + 1):
-            announce(tx, Outbox, subject=subject, message=StringValue(), at=clock.now(), announced=announced)
+            _announce_in(tx, clock, subject, announced=announced)
     step = Relay(db, bus, Outbox, BusState, clock, announced)
     with alone(db, "relay", at_most_seconds=30):
         assert step.turn(), "there is more"
@@ -312,3 +323,25 @@ def test_published_facts_are_deleted_after_a_week_and_waiting_ones_never(
     step.step()
     with db.transaction() as tx:
         assert set(tx.scalars(select(Outbox.id))) == {young}
+
+
+def test_before_its_column_is_there_a_signature_is_only_known_to_the_process_that_committed(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    announced = Announced()
+    with db.autocommit() as connection:
+        connection.execute(text("ALTER TABLE outbox DROP COLUMN signature"))
+    try:
+        before = _announce(db, clock, subject, "before", announced)
+        assert [(fact.event_id, bool(fact.signature)) for fact in announced.take(9)] == [(before, True)]
+        assert [(fact.event_id, fact.signature) for fact in step._waiting()] == [(before, "")]
+        assert step.bus.publish(step._waiting()) == [before]
+    finally:
+        with db.autocommit() as connection:
+            for statement in NEWEST:
+                connection.execute(text(statement))
+    after = _announce(db, clock, subject, "after")
+    assert [(fact.event_id, bool(fact.signature)) for fact in step._waiting()] == [
+        (after, True),
+        (before, False),
+    ]

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deploy.local import demo_rates, seed
-from deploy.local.home import Home
+from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.nats_rights import PROCESSES
 from kit import migrate, schema
+from kit.clock import SystemClock
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings
 from tests.rolling.endpoints import Endpoints
 from tests.rolling.pods import START_SECONDS, Broken, Pace, Pod, without_settings
 from tests.support.databases import Databases
 from tests.support.servers import NatsServer, PostgresServer
+from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
 
 SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 INVOICE_TTL_SECONDS: Final = 5
@@ -200,7 +202,13 @@ class Cluster:
 
     def _environment(self, deployment: Manifest, address: str) -> dict[str, str]:
         """Of the manifest, with addresses of this machine and secrets of this test."""
-        secrets = {"database-url": "", "master-keys": MASTER_KEY, "nats-url": ""}
+        secrets = {
+            "database-url": "",
+            "master-keys": MASTER_KEY,
+            "fact-signing-key": SIGNING_KEY,
+            "fact-public-keys": ",".join(PUBLIC_KEYS),
+            "nats-url": "",
+        }
         if process(deployment) in PROCESSES:
             secrets["nats-url"] = self._nats.url_of(process(deployment))
         if process(deployment) in SERVICES:
@@ -224,6 +232,8 @@ class Cluster:
             "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(self._rates_port)),
             "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",
             "FIATGATE_LOG_LEVEL": "warning",
+            # As the documented upgrade does: without its column a signature is lost when its process is.
+            "FIATGATE_UNSIGNED_FACTS_UNTIL": (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat(),
         }
 
     @contextmanager

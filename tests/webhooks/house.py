@@ -34,6 +34,7 @@ from services.webhooks.store.events import EventHistory
 from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
 from tests.support.receiver import Received
+from tests.support.signing import PUBLIC_KEYS
 
 WAIT_SECONDS = 15.0
 
@@ -91,6 +92,7 @@ class House:
                     "bind": "127.0.0.1:0",
                     "merchants_address": merchants.address,
                     "webhook_allow_private": True,
+                    "fact_public_keys": PUBLIC_KEYS,
                     **settings,
                 }
             ),

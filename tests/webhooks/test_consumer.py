@@ -16,6 +16,7 @@ from services.webhooks.events import INVOICE_FINISHED_SUBJECT
 from tests.support.clock import START
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer
+from tests.support.signing import signed
 from tests.webhooks.house import House, running
 
 
@@ -33,8 +34,12 @@ def working_house(make_house: Callable[..., House], nats_server: NatsServer) -> 
 def publish(invoices_bus: Bus) -> Callable[..., None]:
     """`publish(message, event_id=…)`: as the relay of invoices does."""
 
-    def send(message: invoices_pb2.InvoiceFinished, *, event_id: UUID | None = None) -> None:
+    def send(
+        message: invoices_pb2.InvoiceFinished, *, event_id: UUID | None = None, sign: bool = True
+    ) -> None:
         fact = Outgoing(event_id or new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
+        if sign:
+            fact = signed(fact)
         wait_until(
             lambda: invoices_bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15
         )
@@ -144,3 +149,28 @@ def test_a_message_that_is_not_terminal_makes_no_webhook_and_stops_no_other(
     receiver.wait_for(1, path="after")
     assert receiver.received("never") == []
     assert _events(working_house, broken.invoice_id) == 0
+
+
+def test_a_forged_success_makes_no_webhook_and_the_true_one_is_made_later(
+    working_house: House, publish: Callable[..., None], receiver: Receiver
+) -> None:
+    event_id = new_id()
+    true = _finished(working_house, receiver.url("hook"))
+    forged = invoices_pb2.InvoiceFinished()
+    forged.CopyFrom(true)
+    forged.status, forged.event_type = invoices_pb2.INVOICE_STATUS_SUCCESS, "invoice.success"
+    publish(forged, event_id=event_id, sign=False)
+    publish(_finished(working_house, receiver.url("next")))
+    receiver.wait_for(1, path="next")
+    wait_until(lambda: _parked(working_house) == 1, "the forged one to be parked", timeout_seconds=15)
+    assert _events(working_house, true.invoice_id) == 0
+
+    publish(true, event_id=event_id)
+    [request] = receiver.wait_for(1, path="hook")
+    assert json.loads(request.body)["status"] == "expired"
+    assert _events(working_house, true.invoice_id) == 1
+    assert _parked(working_house) == 1
+
+
+def _parked(house: House) -> int:
+    return next(int(gauge.value) for gauge in workers.gauges(house.deps) if gauge.name == "parked")

@@ -25,6 +25,7 @@ from services.withdrawals.wiring import Deps, wire
 from tests.support.clock import ManualClock
 from tests.support.servers import PostgresServer
 from tests.support.serving import connected, serving
+from tests.support.signing import PUBLIC_KEYS
 
 R = TypeVar("R")
 
@@ -125,7 +126,11 @@ def house(database_url: Callable[[str], str], postgres: PostgresServer) -> Itera
     """One service per module: tests make merchants of their own."""
     url = database_url("withdrawals")
     settings = WithdrawalsSettings(
-        database_url=url, bind="127.0.0.1:0", threads=POOL_SIZE, pool_size=POOL_SIZE
+        database_url=url,
+        bind="127.0.0.1:0",
+        threads=POOL_SIZE,
+        pool_size=POOL_SIZE,
+        fact_public_keys=PUBLIC_KEYS,
     )
     clock = ManualClock()
     deps = wire(settings, clock=clock)

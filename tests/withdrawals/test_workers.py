@@ -15,7 +15,7 @@ from sqlalchemy import select, text
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.bus import Bus, Incoming, Outgoing
+from kit.bus import Bus, Outgoing
 from kit.ids import new_id
 from kit.worker import Stop
 from services.withdrawals import operations
@@ -25,6 +25,7 @@ from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.wiring import Deps, wire
 from services.withdrawals.workers import consumer, gauges, workers
 from tests.support.clock import ManualClock
+from tests.support.signing import PUBLIC_KEYS, delivered, signed
 from tests.withdrawals.conftest import all_at_once
 
 
@@ -32,7 +33,10 @@ from tests.withdrawals.conftest import all_at_once
 def settings(database_url: Callable[[str], str], nats_url: str, invoices_bus: Bus) -> WithdrawalsSettings:
     """`invoices_bus` has made the stream."""
     return WithdrawalsSettings(
-        database_url=database_url("withdrawals"), nats_url=nats_url, bind="127.0.0.1:0"
+        database_url=database_url("withdrawals"),
+        nats_url=nats_url,
+        bind="127.0.0.1:0",
+        fact_public_keys=PUBLIC_KEYS,
     )
 
 
@@ -81,7 +85,8 @@ def finished(merchant_id: str, merchant_usdt: str | None, **values: Any) -> pb.I
 
 def publish(bus: Bus, *messages: pb.InvoiceFinished, event_id: uuid.UUID | None = None) -> list[uuid.UUID]:
     facts = [
-        Outgoing(event_id or new_id(), INVOICE_FINISHED, message.SerializeToString()) for message in messages
+        signed(Outgoing(event_id or new_id(), INVOICE_FINISHED, message.SerializeToString()))
+        for message in messages
     ]
     assert bus.publish(facts) == [fact.event_id for fact in facts]
     return [fact.event_id for fact in facts]
@@ -138,7 +143,9 @@ def test_processes_that_credit_the_same_merchants_at_once_do_not_deadlock(proces
     before = deadlocks(processes)
     messages = [finished(merchant, "1.000000") for _ in range(50) for merchant in merchants]
     random.Random(7).shuffle(messages)
-    facts = [Outgoing(new_id(), INVOICE_FINISHED, message.SerializeToString()) for message in messages]
+    facts = [
+        signed(Outgoing(new_id(), INVOICE_FINISHED, message.SerializeToString())) for message in messages
+    ]
     assert len(processes[0].bus.publish(facts)) == len(facts)
     wait_handled(processes[0], [fact.event_id for fact in facts])
     assert {credited(processes[0], merchant) for merchant in merchants} == {"50.000000"}
@@ -165,13 +172,11 @@ def deadlocks(processes: list[Deps]) -> int:
 def test_one_event_consumed_by_many_at_once_is_credited_once(deps: Deps) -> None:
     merchant = str(uuid.uuid4())
     acknowledged: list[None] = []
-    event = Incoming(
-        new_id(),
-        INVOICE_FINISHED,
-        finished(merchant, "5.000000").SerializeToString(),
-        "",
-        lambda: acknowledged.append(None),
-        lambda _seconds: pytest.fail("put off"),
+    fact = Outgoing(new_id(), INVOICE_FINISHED, finished(merchant, "5.000000").SerializeToString())
+    event = delivered(
+        signed(fact),
+        acknowledge=lambda: acknowledged.append(None),
+        retry_after=lambda _seconds: pytest.fail("put off"),
     )
     consumers = [consumer(deps) for _ in range(8)]
     all_at_once([partial(each.handle, event) for each in consumers])

@@ -36,6 +36,7 @@ class ParkedEvent(_message.Message):
     consumer: _builtins.str
     """The durable consumer that could not handle it: "withdrawals-invoices-finished"."""
     event_id: _builtins.str
+    """Of an event without a valid signature, an id made from its bytes: the one that it claims may be a true event's."""
     subject: _builtins.str
     """What it was published as: "fiatgate.invoices.finished"."""
     attempts: _builtins.int
@@ -174,3 +175,42 @@ class RetryParkedResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_event_id) -> _WhichOneofReturnType__last_event_id | None: ...
 
 Global___RetryParkedResponse: _TypeAlias = RetryParkedResponse  # noqa: Y015
+
+@_typing.final
+class DiscardParkedRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    event_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        event_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiscardParkedRequest: _TypeAlias = DiscardParkedRequest  # noqa: Y015
+
+@_typing.final
+class DiscardParkedResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DISCARDED_FIELD_NUMBER: _builtins.int
+    discarded: _builtins.bool
+    """False when no such event is parked."""
+    def __init__(
+        self,
+        *,
+        discarded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["discarded", b"discarded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiscardParkedResponse: _TypeAlias = DiscardParkedResponse  # noqa: Y015

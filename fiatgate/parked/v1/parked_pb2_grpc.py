@@ -47,6 +47,11 @@ class ParkedServiceStub:
                 request_serializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedResponse.FromString,
                 _registered_method=True)
+        self.DiscardParked = channel.unary_unary(
+                '/fiatgate.parked.v1.ParkedService/DiscardParked',
+                request_serializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedResponse.FromString,
+                _registered_method=True)
 
 
 class ParkedServiceServicer:
@@ -70,6 +75,14 @@ class ParkedServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DiscardParked(self, request, context):
+        """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
+        refused with VALIDATION_ERROR: it is a true event, to be retried.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ParkedServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -82,6 +95,11 @@ def add_ParkedServiceServicer_to_server(servicer, server):
                     servicer.RetryParked,
                     request_deserializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedRequest.FromString,
                     response_serializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedResponse.SerializeToString,
+            ),
+            'DiscardParked': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardParked,
+                    request_deserializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedRequest.FromString,
+                    response_serializer=fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -141,6 +159,33 @@ class ParkedService:
             '/fiatgate.parked.v1.ParkedService/RetryParked',
             fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedRequest.SerializeToString,
             fiatgate_dot_parked_dot_v1_dot_parked__pb2.RetryParkedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardParked(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.parked.v1.ParkedService/DiscardParked',
+            fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedRequest.SerializeToString,
+            fiatgate_dot_parked_dot_v1_dot_parked__pb2.DiscardParkedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -42,6 +42,10 @@ class ParkedServiceStub:
     """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
     Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
     """
+    DiscardParked: _grpc.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]
+    """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
+    refused with VALIDATION_ERROR: it is a true event, to be retried.
+    """
 
 @_typing.type_check_only
 class ParkedServiceAsyncStub(ParkedServiceStub):
@@ -56,6 +60,10 @@ class ParkedServiceAsyncStub(ParkedServiceStub):
     RetryParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.RetryParkedRequest, _parked_pb2.RetryParkedResponse]  # type: ignore[assignment]
     """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
     Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+    """
+    DiscardParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]  # type: ignore[assignment]
+    """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
+    refused with VALIDATION_ERROR: it is a true event, to be retried.
     """
 
 class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -80,6 +88,16 @@ class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_parked_pb2.RetryParkedResponse, _abc.Awaitable[_parked_pb2.RetryParkedResponse]]:
         """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
         Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+        """
+
+    @_abc_1.abstractmethod
+    def DiscardParked(
+        self,
+        request: _parked_pb2.DiscardParkedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parked_pb2.DiscardParkedResponse, _abc.Awaitable[_parked_pb2.DiscardParkedResponse]]:
+        """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
+        refused with VALIDATION_ERROR: it is a true event, to be retried.
         """
 
 def add_ParkedServiceServicer_to_server(servicer: ParkedServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -140,5 +140,6 @@ def finish(
         message=events.invoice_finished(invoice, deal),
         at=now,
         announced=deps.announced,
+        signer=deps.signer,
         event_id=invoice.event_id,
     )

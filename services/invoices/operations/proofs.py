@@ -41,5 +41,6 @@ def reannounce(deps: Deps, *, invoice_ids: Sequence[str]) -> list[UUID]:
                 message=events.invoice_finished(invoice, deal),
                 at=deps.clock.now(),
                 announced=deps.announced,
+                signer=deps.signer,
             )
     return [invoice.id for invoice, _ in finished]

@@ -1,0 +1,170 @@
+"""The table of the events that failed at one consumer: counted first, then set aside for an operator.
+
+An event that is not proven (kit.signing) is set aside at once, under an id made from its bytes: under the id that it
+claims it would be in the way of the true event with that id.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, func, select, update
+
+from kit.bus import Incoming
+from kit.clock import Clock
+from kit.db import Database, if_known, insert_known
+from kit.inbox import ParkedColumns
+from kit.proof import Unproven
+
+ERROR_CHARACTERS = 2000
+_OF_UNPROVEN = uuid.UUID("3d0c9a52-5a0e-4d9b-9a8e-1f6c7f0b2a44")
+"""The namespace of the ids of unproven events."""
+
+
+@dataclass(frozen=True)
+class ParkedEvent:
+    """A row of the table, and the event as it was delivered."""
+
+    row_id: uuid.UUID
+    event: Incoming
+
+
+@dataclass(frozen=True)
+class Retried:
+    """How many parked events were handled again, and how many of them took effect; `more` lie behind `last_id`."""
+
+    retried: int
+    mended: int
+    last_id: uuid.UUID | None
+    more: bool
+
+
+class StillProven(Exception):
+    """The event carries a valid signature of its producer."""
+
+
+class Parking:
+    """`table` is named by a service's models.py. Its columns `signature` and `claimed_id` are not named there as long
+    as a schema without them is served (docs/decisions/0025).
+
+    claimed_id  the id that an unproven event came under; null for the others, whose id is their `event_id`
+    """
+
+    def __init__(self, db: Database, table: type[ParkedColumns], clock: Clock) -> None:
+        self._db = db
+        self._table = table
+        self._clock = clock
+
+    def note_failure(self, event: Incoming, failure: Exception, *, park_after: int) -> int:
+        """Count a failure and park the event with the last of `park_after`; how many failures there are."""
+        return self._note(event, failure, row_id=event.event_id, claimed_id=None, park_after=park_after)
+
+    def park_unproven(self, event: Incoming, failure: Unproven) -> None:
+        """The same bytes are one row, however often they come."""
+        name = b"|".join(
+            [event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload]
+        )
+        row_id = uuid.uuid5(_OF_UNPROVEN, name.hex())
+        self._note(event, failure, row_id=row_id, claimed_id=event.event_id, park_after=1)
+
+    def oldest(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
+        """Those parked longest ago, at most `limit`; and how many are parked in all."""
+        table = self._table
+        is_parked = table.parked_at.is_not(None)
+        oldest = select(table).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
+        with self._db.transaction() as tx:
+            return tx.scalars(oldest).all(), tx.scalar(select(func.count()).where(is_parked)) or 0
+
+    def after(
+        self, *, only: uuid.UUID | None, after: uuid.UUID | None, limit: int
+    ) -> tuple[Sequence[ParkedEvent], bool]:
+        """Parked events by the ids of their rows, `only` one or those behind `after`; and whether there are more."""
+        table = self._table
+        name = table.__tablename__
+        wanted = (
+            select(table, if_known(name, "signature"), if_known(name, "claimed_id"))
+            .where(table.parked_at.is_not(None))
+            .order_by(table.event_id)
+            .limit(limit + 1)
+        )
+        if only is not None:
+            wanted = wanted.where(table.event_id == only)
+        if after is not None:
+            wanted = wanted.where(table.event_id > after)
+        with self._db.transaction() as tx:
+            rows = [_parked_event(*row) for row in tx.execute(wanted)]
+        return rows[:limit], len(rows) > limit
+
+    def note_again(self, row_id: uuid.UUID, failure: Unproven) -> None:
+        """Count that a parked event is still not proven."""
+        table = self._table
+        again = {
+            "error": _storable(f"{type(failure).__name__}: {failure}"),
+            "attempts": table.attempts + 1,
+            "failed_at": self._clock.now(),
+        }
+        with self._db.autocommit() as connection:
+            connection.execute(update(table).where(table.event_id == row_id).values(again))
+
+    def delete(self, row_id: uuid.UUID) -> None:
+        with self._db.autocommit() as connection:
+            connection.execute(delete(self._table).where(self._table.event_id == row_id))
+
+    def count(self, row_ids: Sequence[uuid.UUID]) -> int:
+        """How many of these rows are still there."""
+        table = self._table
+        with self._db.transaction() as tx:
+            return tx.scalar(select(func.count()).where(table.event_id.in_(row_ids))) or 0
+
+    def _note(
+        self,
+        event: Incoming,
+        failure: Exception,
+        *,
+        row_id: uuid.UUID,
+        claimed_id: uuid.UUID | None,
+        park_after: int,
+    ) -> int:
+        now = self._clock.now()
+        row = {
+            "event_id": row_id,
+            "subject": event.subject,
+            "payload": event.payload,
+            "request_id": event.request_id,
+            "signature": event.signature or None,
+            "claimed_id": claimed_id,
+            "error": _storable(f"{type(failure).__name__}: {failure}"),
+            "attempts": 1,
+            "failed_at": now,
+            "parked_at": now if park_after <= 1 else None,
+        }
+        name = self._table.__tablename__
+        count = f"""
+ON CONFLICT (event_id) DO UPDATE SET
+    error = excluded.error,
+    attempts = {name}.attempts + 1,
+    failed_at = excluded.failed_at,
+    parked_at = CASE WHEN {name}.attempts + 1 >= {park_after:d} THEN excluded.failed_at END
+RETURNING attempts
+"""
+        with self._db.autocommit() as connection:
+            return int(connection.execute(insert_known(name, row, then=count)).scalar_one())
+
+
+def _storable(error: str) -> str:
+    """Without what a table does not take: NUL, and halves of characters."""
+    return error[:ERROR_CHARACTERS].replace("\x00", "").encode(errors="replace").decode()
+
+
+def _parked_event(row: ParkedColumns, signature: str | None, claimed_id: str | None) -> ParkedEvent:
+    """As if it were delivered: nothing on the stream waits for its settlement."""
+    event = Incoming(
+        row.event_id if claimed_id is None else uuid.UUID(claimed_id),
+        row.subject,
+        row.payload,
+        row.request_id,
+        acknowledge=lambda: None,
+        retry_after=lambda _seconds: None,
+        signature=signature or "",
+    )
+    return ParkedEvent(row.event_id, event)

@@ -1,0 +1,64 @@
+"""Which events may take effect: those that their producer has signed (kit.signing)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NewType
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from kit.bus import Incoming
+from kit.clock import Clock
+from kit.signing import decoded, key_id, signed_bytes
+
+_SHOWN_CHARACTERS: Final = 20
+
+REASONS: Final = ("unsigned", "unknown_key", "wrong_signature")
+
+Proven = NewType("Proven", Incoming)
+"""An event that may take effect. Only `Verifier.proven` makes one."""
+
+
+class Unproven(Exception):
+    """The event is not signed by its producer. `reason` is one of `REASONS`."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class Verifier:
+    """Lets through the events that one of the producer's keys has signed.
+
+    `unsigned_until`  until then an event without a signature counts too: for the upgrade from a version that did not
+                      sign. A wrong signature never counts.
+    """
+
+    def __init__(self, public_keys: Sequence[str], *, unsigned_until: datetime | None, clock: Clock) -> None:
+        raw = [decoded(each) for each in public_keys]
+        self._keys = {key_id(each): Ed25519PublicKey.from_public_bytes(each) for each in raw}
+        self._unsigned_until = unsigned_until
+        self._clock = clock
+
+    @property
+    def unsigned_counts_until(self) -> datetime | None:
+        """When unsigned events stop to count; None when they count no more."""
+        until = self._unsigned_until
+        return until if until is not None and self._clock.now() < until else None
+
+    def proven(self, event: Incoming) -> Proven:
+        """Raises `Unproven`."""
+        if not event.signature:
+            if self.unsigned_counts_until is None:
+                raise Unproven("unsigned", "it carries no signature")
+            return Proven(event)
+        name, _, signature = event.signature.partition(".")
+        key = self._keys.get(name)
+        if key is None:
+            shown = name[:_SHOWN_CHARACTERS]
+            raise Unproven("unknown_key", f"no key of FIATGATE_FACT_PUBLIC_KEYS has the id {shown!r}")
+        try:
+            key.verify(decoded(signature), signed_bytes(event.subject, event.event_id, event.payload))
+        except (InvalidSignature, ValueError):
+            raise Unproven("wrong_signature", f"its signature is not one of key {name}") from None
+        return Proven(event)

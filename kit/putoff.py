@@ -1,0 +1,48 @@
+"""The events that one consumer has put off because the database was busy: how many, and for how long."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+MOST_EVENTS: Final = 10_000
+"""Beyond these, events are put off without being counted here."""
+
+
+@dataclass
+class _Wait:
+    since: datetime
+    seen_at: datetime
+
+
+class PutOff:
+    """Kept in memory: it is for people, and a process that starts anew begins to count anew.
+
+    forget_after  an event that did not come again here for so long was handled by another process
+    """
+
+    def __init__(self, *, forget_after: timedelta) -> None:
+        self._forget_after = forget_after
+        self._waits: dict[uuid.UUID, _Wait] = {}
+
+    def __len__(self) -> int:
+        return len(self._waits)
+
+    def add(self, event_id: uuid.UUID, now: datetime) -> None:
+        if event_id in self._waits or len(self._waits) < MOST_EVENTS:
+            self._waits.setdefault(event_id, _Wait(now, now)).seen_at = now
+
+    def remove(self, event_id: uuid.UUID) -> None:
+        """The event is put off no more; nothing happens when it was not."""
+        self._waits.pop(event_id, None)
+
+    def longest_seconds(self, now: datetime) -> float:
+        """How long the first of them has waited; 0 when there is none."""
+        waits = list(self._waits.items())
+        for event_id, wait in waits:
+            if now - wait.seen_at > self._forget_after:
+                self.remove(event_id)
+        return max(
+            ((now - wait.since).total_seconds() for event_id, wait in waits if event_id in self._waits),
+            default=0,
+        )

@@ -1,0 +1,84 @@
+"""Signatures of facts: a fact that moves money counts only when the service that made it true has signed it.
+
+NATS delivers what anyone on its network publishes. So the producer signs each fact with Ed25519 as it writes it into
+its outbox, the signature travels beside the payload in a header, and a consumer verifies it (kit.proof) before the fact
+takes effect. It covers the subject, the event's id and the payload: a true payload under the id of another fact would
+make the inbox drop the other fact.
+
+`python -m kit.signing new` makes a key pair; `python -m kit.signing public` prints the public key that belongs to the
+private one on its standard input.
+"""
+
+import argparse
+import base64
+import hashlib
+import secrets
+import sys
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PREFIX: Final = b"fiatgate fact v1\n"
+"""Keeps a signature of a fact from being one of anything else."""
+
+KEY_BYTES: Final = 32
+_KEY_ID_BYTES: Final = 6
+
+
+class Signer:
+    """Signs facts with the producer's private key: 32 random bytes in base64."""
+
+    def __init__(self, private_key: str) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(decoded(private_key))
+        public = self._key.public_key().public_bytes_raw()
+        self._key_id = key_id(public)
+        self.public_key: Final = encoded(public)
+
+    def sign(self, *, subject: str, event_id: UUID, payload: bytes) -> str:
+        """The value of the signature's header: the key's id, a point, the signature in base64."""
+        signature = self._key.sign(signed_bytes(subject, event_id, payload))
+        return f"{self._key_id}.{encoded(signature)}"
+
+
+def encoded(raw: bytes) -> str:
+    """Base64 as keys and signatures are written: the URLs' alphabet, no padding."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of base64 in either alphabet, with or without padding. Raises ValueError."""
+    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+
+
+def new_private_key() -> str:
+    return encoded(secrets.token_bytes(KEY_BYTES))
+
+
+def key_id(public_key: bytes) -> str:
+    """Names a key in signatures, so that a verifier with several keys knows which one to use."""
+    return encoded(hashlib.sha256(public_key).digest()[:_KEY_ID_BYTES])
+
+
+def signed_bytes(subject: str, event_id: UUID, payload: bytes) -> bytes:
+    """The bytes that a signature is over."""
+    # The length ends the subject, the id has a fixed one: no two facts have the same bytes.
+    name = subject.encode()
+    return b"".join([PREFIX, len(name).to_bytes(4, "big"), name, event_id.bytes, payload])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m kit.signing", description="Keys that sign facts.")
+    parser.add_argument("verb", choices=("new", "public"), help="make a pair, or print a public key")
+    if parser.parse_args(arguments).verb == "public":
+        sys.stdout.write(f"{Signer(sys.stdin.read().strip()).public_key}\n")
+        return
+    private_key = new_private_key()
+    sys.stdout.write(f"FIATGATE_FACT_SIGNING_KEY={private_key}\n")
+    sys.stdout.write(f"FIATGATE_FACT_PUBLIC_KEYS={Signer(private_key).public_key}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""The signature of a fact"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("outbox", sa.Column("signature", sa.Text()))

@@ -1,0 +1,14 @@
+"""Parked events by what they say: each event that takes effect asks for it"""
+
+import sqlalchemy as sa
+
+from kit.migrations import index_beside_traffic
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    index_beside_traffic("ix_parked_words", "parked", [sa.text("sha256(payload)")])

@@ -1,0 +1,103 @@
+"""kit.signing and kit.proof: which events count, and how keys are made and replaced."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit import signing
+from kit.bus import Outgoing
+from kit.ids import new_id
+from kit.proof import Unproven, Verifier
+from kit.signing import Signer, new_private_key
+from tests.support.clock import START, ManualClock
+from tests.support.signing import PUBLIC_KEYS, SIGNER, delivered, signed, verifier
+
+FACT = Outgoing(new_id(), "fiatgate.invoices.finished", b"paid", "req-7")
+OTHER = Signer(new_private_key())
+
+
+def reason(fact: Outgoing, judge: Verifier | None = None) -> str:
+    with pytest.raises(Unproven) as raised:
+        (judge or verifier()).proven(delivered(fact))
+    return raised.value.reason
+
+
+def test_a_fact_that_its_producer_signed_is_proven() -> None:
+    event = delivered(signed(FACT))
+    assert verifier().proven(event) is event
+
+
+def test_a_fact_without_a_signature_is_not() -> None:
+    assert reason(FACT) == "unsigned"
+
+
+def test_a_fact_signed_with_another_key_is_not() -> None:
+    assert reason(signed(FACT, OTHER)) == "unknown_key"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"payload": b"paid twice"}, {"subject": "fiatgate.invoices.finishe"}, {"event_id": new_id()}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_signature_is_of_one_subject_id_and_payload(change: dict[str, object]) -> None:
+    assert reason(replace(signed(FACT), **change)) == "wrong_signature"  # type: ignore[arg-type]
+
+
+def test_bytes_that_move_from_the_subject_to_the_payload_are_another_fact() -> None:
+    moved = replace(signed(FACT), subject=FACT.subject[:-1], payload=b"d" + FACT.payload)
+    assert reason(moved) == "wrong_signature"
+
+
+def test_a_signature_under_the_name_of_a_known_key_is_not_enough() -> None:
+    name = signed(FACT).signature.partition(".")[0]
+    forged = signed(FACT, OTHER).signature.partition(".")[2]
+    assert reason(replace(FACT, signature=f"{name}.{forged}")) == "wrong_signature"
+    assert reason(replace(FACT, signature=f"{name}.")) == "wrong_signature"
+    assert reason(replace(FACT, signature=f"{name}.é")) == "wrong_signature"
+
+
+@given(st.text(min_size=1))
+def test_no_header_makes_a_verifier_fail_otherwise(signature: str) -> None:
+    assert reason(replace(FACT, signature=signature)) in ("unknown_key", "wrong_signature")
+
+
+def test_every_public_key_counts_so_that_keys_can_be_replaced() -> None:
+    both = Verifier((*PUBLIC_KEYS, OTHER.public_key), unsigned_until=None, clock=ManualClock())
+    for signer in (SIGNER, OTHER):
+        both.proven(delivered(signed(FACT, signer)))
+
+
+def test_unsigned_facts_count_until_the_set_time_and_wrong_signatures_never() -> None:
+    clock = ManualClock()
+    judge = verifier(clock, unsigned_until=START + timedelta(hours=1))
+    judge.proven(delivered(FACT))
+    assert judge.unsigned_counts_until == START + timedelta(hours=1)
+    assert reason(signed(FACT, OTHER), judge) == "unknown_key"
+    clock.advance(hours=1)
+    assert reason(FACT, judge) == "unsigned"
+    assert judge.unsigned_counts_until is None
+
+
+def test_the_command_makes_a_pair_and_tells_the_public_key(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signing.main(["new"])
+    made = re.fullmatch(
+        r"FIATGATE_FACT_SIGNING_KEY=(\S+)\nFIATGATE_FACT_PUBLIC_KEYS=(\S+)\n", capsys.readouterr().out
+    )
+    assert made is not None
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{made[1]}\n"))
+    signing.main(["public"])
+    assert capsys.readouterr().out == f"{made[2]}\n"
+    Verifier([made[2]], unsigned_until=None, clock=ManualClock()).proven(
+        delivered(signed(FACT, Signer(made[1])))
+    )

@@ -1,0 +1,396 @@
+"""kit.consumer against forgers and against a database that is busy: money is neither made nor set aside."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import Uuid, insert, literal_column, select, text
+from sqlalchemy.orm import Session
+
+from deploy.local.waiting import wait_until
+from kit import metrics
+from kit.bus import Bus, Incoming, Outgoing
+from kit.consumer import Consumer, Handler
+from kit.db import Database, table_of
+from kit.ids import new_id
+from kit.inbox import _take_in
+from kit.parked import Retried, StillProven
+from kit.proof import Verifier
+from kit.signing import Signer, new_private_key
+from kit.worker import Stop
+from tests.kit.tables import NEWEST, Inbox, Note, Parked
+from tests.support.clock import START, ManualClock
+from tests.support.signing import PUBLIC_KEYS, delivered, signed, verifier
+
+Make = Callable[..., Consumer]
+ROUNDS = 25
+"""More failures than an event of a bug is given."""
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"fiatgate.test.{uuid.uuid4().hex}"
+
+
+def note(tx: Session, event: Incoming) -> None:
+    tx.add(Note(id=new_id(), text=event.payload.decode()))
+
+
+@pytest.fixture
+def make(db: Database, bus: Bus, subject: str) -> Make:
+    """`make()`: a consumer that does not run."""
+
+    def made(handler: Handler = note, **changes: Any) -> Consumer:
+        usual: dict[str, Any] = {
+            "subject": subject,
+            "db": db,
+            "bus": bus,
+            "inbox": Inbox,
+            "parked": Parked,
+            "verifier": verifier(),
+            "clock": ManualClock(),
+            "first_retry_seconds": 0.01,
+        }
+        return Consumer(f"durable-{subject.rpartition('.')[2]}", handler, **(usual | changes))
+
+    return made
+
+
+@contextmanager
+def running(consumer: Consumer) -> Iterator[Consumer]:
+    stop = Stop()
+    thread = threading.Thread(target=consumer.run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield consumer
+    finally:
+        stop.set()
+        thread.join(15)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def consumer(make: Make) -> Iterator[Consumer]:
+    """A running one."""
+    with running(make()) as started:
+        yield started
+
+
+def notes(db: Database) -> list[str]:
+    with db.transaction() as tx:
+        return list(tx.scalars(select(Note.text).order_by(Note.text)))
+
+
+def parked(db: Database) -> Sequence[Any]:
+    claimed_id = literal_column("claimed_id", Uuid())
+    with db.transaction() as tx:
+        return tx.execute(select(*table_of(Parked).c, claimed_id).order_by(Parked.event_id)).all()
+
+
+def wait_parked(db: Database, count: int) -> Sequence[Any]:
+    wait_until(lambda: len(parked(db)) == count, f"{count} parked events", timeout_seconds=20)
+    return parked(db)
+
+
+def wait_notes(db: Database, *texts: str) -> None:
+    wait_until(lambda: notes(db) == sorted(texts), f"the notes {texts}", timeout_seconds=20)
+
+
+def counted(name: str, **labels: str) -> float:
+    return metrics.REGISTRY.get_sample_value(f"fiatgate_{name}", labels) or 0
+
+
+def fact(subject: str, words: str) -> Outgoing:
+    return Outgoing(new_id(), subject, words.encode(), "req-7")
+
+
+# -- forgers
+
+
+def test_an_unsigned_event_has_no_effect_and_is_parked_at_once_and_counted(
+    db: Database, bus: Bus, subject: str, consumer: Consumer
+) -> None:
+    forged = fact(subject, "forged")
+    bus.publish([forged])
+    (row,) = wait_parked(db, 1)
+    assert row.parked_at is not None
+    assert (row.attempts, row.payload, row.claimed_id) == (1, b"forged", forged.event_id)
+    assert row.error == "Unproven: it carries no signature"
+    assert counted("events_unproven_total", consumer=consumer.name, reason="unsigned") == 1
+    bus.publish([signed(fact(subject, "true"))])
+    wait_notes(db, "true")
+    assert consumer.retry_parked() == Retried(1, 0, row.event_id, more=False)
+    assert notes(db) == ["true"]
+
+
+def test_forgeries_in_a_batch_do_not_keep_true_events_waiting(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    facts = [fact(subject, f"{number:02}") for number in range(20)]
+    bus.publish([signed(each) if number % 2 else each for number, each in enumerate(facts)])
+    with running(make()):
+        wait_notes(db, *(f"{number:02}" for number in range(1, 20, 2)))
+        assert {row.payload for row in wait_parked(db, 10)} == {each.payload for each in facts[::2]}
+
+
+def test_a_forgery_under_a_true_events_id_does_not_block_the_true_one(
+    db: Database, bus: Bus, subject: str, consumer: Consumer
+) -> None:
+    true = signed(fact(subject, "true"))
+    bus.publish([replace(true, payload=b"forged")])
+    (row,) = wait_parked(db, 1)
+    assert row.event_id != true.event_id
+    assert bus.publish([true]) == [true.event_id]  # JetStream knows the id already, and drops it by itself
+    wait_notes(db, "true")
+    bus.publish([true])
+    bus.publish([signed(fact(subject, "last"))])
+    wait_notes(db, "last", "true")
+    assert [(each.payload, each.claimed_id) for each in parked(db)] == [(b"forged", true.event_id)]
+
+
+def test_a_forgery_does_not_take_the_place_of_a_true_event_that_is_parked(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    broken = threading.Event()
+    broken.set()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if broken.is_set():
+            raise ValueError("a bug")
+        note(tx, event)
+
+    consumer = make(handle, park_after_failures=1)
+    true = signed(fact(subject, "true"))
+    consumer.handle(delivered(true))
+    consumer.handle(delivered(replace(true, payload=b"forged")))
+    assert {(row.event_id == true.event_id, row.payload) for row in parked(db)} == {
+        (True, b"true"),
+        (False, b"forged"),
+    }
+    broken.clear()
+    retried = consumer.retry_parked()
+    assert (retried.retried, retried.mended) == (2, 1)
+    assert notes(db) == ["true"]
+
+
+def test_an_event_of_a_key_that_is_added_later_takes_effect_once(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    new = Signer(new_private_key())
+    true = signed(fact(subject, "true"), new)
+    with running(make()):
+        bus.publish([true])
+        (row,) = wait_parked(db, 1)
+    assert "no key of FIATGATE_FACT_PUBLIC_KEYS" in row.error
+    both = Verifier((*PUBLIC_KEYS, new.public_key), unsigned_until=None, clock=ManualClock())
+    mended = make(verifier=both)
+    assert mended.retry_parked() == Retried(1, 1, row.event_id, more=False)
+    mended.handle(delivered(true))
+    assert notes(db) == ["true"]
+    assert parked(db) == []
+
+
+def test_what_was_parked_unsigned_is_parked_no_more_once_it_is_announced_with_a_signature(
+    db: Database, bus: Bus, subject: str, consumer: Consumer
+) -> None:
+    bus.publish([fact(subject, "true")])
+    wait_parked(db, 1)
+    bus.publish([signed(fact(subject, "true"))])
+    wait_notes(db, "true")
+    assert parked(db) == []
+
+
+def test_the_same_forgery_again_and_again_is_one_row(db: Database, subject: str, make: Make) -> None:
+    consumer = make()
+    forged = fact(subject, "forged")
+    for _ in range(3):
+        consumer.handle(delivered(forged))
+    (row,) = parked(db)
+    assert row.attempts == 3
+
+
+def test_only_what_is_not_proven_can_be_discarded(db: Database, subject: str, make: Make) -> None:
+    def refuse(tx: Session, event: Incoming) -> None:
+        raise ValueError("a bug")
+
+    consumer = make(refuse, park_after_failures=1)
+    true = signed(fact(subject, "true"))
+    consumer.handle(delivered(true))
+    consumer.handle(delivered(fact(subject, "forged")))
+    (forged,) = [row for row in parked(db) if row.payload == b"forged"]
+    with pytest.raises(StillProven):
+        consumer.discard_parked(true.event_id)
+    assert [consumer.discard_parked(forged.event_id) for _ in range(2)] == [True, False]
+    assert [row.payload for row in parked(db)] == [b"true"]
+
+
+def test_headers_that_no_table_takes_stop_no_event_behind_them(
+    db: Database, bus: Bus, subject: str, consumer: Consumer
+) -> None:
+    forged = replace(fact(subject, "forged"), request_id="a\x00b\x07", signature="\x00ÿ.\x01" + "x" * 5000)
+    bus.publish([forged])
+    bus.publish([signed(fact(subject, "behind"))])
+    wait_notes(db, "behind")
+    (row,) = wait_parked(db, 1)
+    assert row.request_id == "ab"
+
+
+def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    clock = ManualClock()
+    lenient = verifier(clock, unsigned_until=START.replace(year=START.year + 1))
+    before = counted("events_unsigned_total")
+    with running(make(verifier=lenient, clock=clock)):
+        bus.publish([fact(subject, "of the version before")])
+        wait_notes(db, "of the version before")
+        assert counted("events_unsigned_total") == before + 1
+        clock.advance(days=366)
+        bus.publish([fact(subject, "too late")])
+        wait_parked(db, 1)
+    assert notes(db) == ["of the version before"]
+
+
+def test_before_its_columns_are_there_a_forgery_is_parked_all_the_same(
+    db: Database, subject: str, make: Make
+) -> None:
+    consumer, forged = make(), fact(subject, "forged")
+    with db.autocommit() as connection:
+        connection.execute(text("ALTER TABLE parked DROP COLUMN signature, DROP COLUMN claimed_id"))
+    try:
+        consumer.handle(delivered(forged))
+        assert consumer.list_parked(limit=9)[1] == 1
+        retried = consumer.retry_parked()
+    finally:
+        with db.autocommit() as connection:
+            for statement in NEWEST:
+                connection.execute(text(statement))
+    assert (retried.retried, retried.mended) == (1, 0)
+    consumer.handle(delivered(signed(fact(subject, "forged"))))
+    assert notes(db) == ["forged"]
+    assert parked(db) == []
+
+
+# -- a busy database
+
+
+BUSY: dict[str, dict[str, float]] = {
+    "55P03": {"lock_timeout_seconds": 0.02, "statement_timeout_seconds": 10},
+    "57014": {"lock_timeout_seconds": 10, "statement_timeout_seconds": 0.05},
+}
+
+
+@contextmanager
+def busy(db: Database) -> Iterator[None]:
+    """Nothing can be noted meanwhile."""
+    with db.transaction() as tx:
+        tx.execute(text("LOCK TABLE note"))
+        yield
+
+
+@pytest.mark.parametrize("limits", BUSY.values(), ids=BUSY)
+def test_a_busy_database_parks_nothing_however_often_and_then_the_effect_happens_once(
+    db: Database, make_db: Callable[..., Database], subject: str, make: Make, limits: dict[str, float]
+) -> None:
+    clock = ManualClock()
+    consumer = make(db=make_db(**limits), clock=clock, first_retry_seconds=1)
+    true = signed(fact(subject, "true"))
+    pauses: list[float] = []
+    with busy(db):
+        for number in range(ROUNDS):
+            event = delivered(true, acknowledge=lambda: pytest.fail("given up"), retry_after=pauses.append)
+            consumer.handle(replace(event, deliveries=number + 1))
+            clock.advance(seconds=60)
+        assert parked(db) == []
+    assert pauses == [min(2**number, 60) for number in range(ROUNDS)]
+    assert consumer.health().detail == "1 events wait for the database, the longest for 1500 s"
+    consumer.handle(delivered(true))
+    consumer.handle(delivered(true))
+    assert notes(db) == ["true"]
+    assert consumer.health().detail == ""
+
+
+def test_an_event_that_the_database_is_too_slow_for_does_not_keep_the_others_waiting(
+    db: Database, make_db: Callable[..., Database], bus: Bus, subject: str, make: Make
+) -> None:
+    slow = threading.Event()
+    slow.set()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if event.payload.startswith(b"slow") and slow.is_set():
+            tx.execute(text("SELECT pg_sleep(10)"))
+        note(tx, event)
+
+    words = [f"{number:02}" for number in range(10)]
+    bus.publish([signed(fact(subject, each)) for each in ("slow 1", "slow 2", "slow 3", *words)])
+    impatient = make_db(statement_timeout_seconds=0.2)
+    with running(make(handle, db=impatient, park_after_failures=1)) as consumer:
+        wait_notes(db, *words)
+        wait_until(lambda: "3 events wait" in consumer.health().detail, "the others", timeout_seconds=20)
+        assert consumer.health().healthy
+        assert counted("events_total", consumer=consumer.name, outcome="put_off") >= 3
+        slow.clear()
+        wait_notes(db, *words, "slow 1", "slow 2", "slow 3")
+    assert parked(db) == []
+
+
+def test_a_missing_right_or_table_is_not_the_events_failure(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    missing = threading.Event()
+    missing.set()
+
+    def handle(tx: Session, event: Incoming) -> None:
+        if missing.is_set():
+            tx.execute(text("INSERT INTO not_migrated VALUES (1)"))
+        note(tx, event)
+
+    consumer = make(handle, park_after_failures=1)
+    true = signed(fact(subject, "true"))
+    consumer.handle(delivered(true))
+    missing.clear()
+    consumer.handle(delivered(true))
+    assert notes(db) == ["true"]
+    assert parked(db) == []
+
+
+def test_what_violates_a_constraint_is_refused_and_parked(
+    db: Database, bus: Bus, subject: str, make: Make
+) -> None:
+    consumer = make(park_after_failures=1)
+    consumer.handle(delivered(signed(fact(subject, ""))))  # a note must not be empty
+    (row,) = parked(db)
+    assert "IntegrityError" in row.error
+
+
+# -- much that is parked
+
+
+def test_parked_events_are_found_by_an_index_however_many_there_are(db: Database, subject: str) -> None:
+    rows = [
+        {
+            "event_id": new_id(),
+            "subject": subject,
+            "payload": f"parked {number}".encode() * 20,
+            "request_id": "",
+            "error": "a bug",
+            "attempts": 20,
+            "failed_at": START,
+            "parked_at": START,
+        }
+        for number in range(5000)
+    ]
+    with db.transaction() as tx:
+        tx.execute(insert(Parked), rows)
+    with db.autocommit() as connection:
+        connection.execute(text("ANALYZE parked"))
+        values = {"ids": [new_id()], "digests": [b"x" * 32], "at": START}
+        plan = "\n".join(connection.scalars(text(f"EXPLAIN {_take_in('inbox', 'parked')}"), values))
+    assert "ix_parked_words" in plan
+    assert "Seq Scan on parked" not in plan

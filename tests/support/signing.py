@@ -1,0 +1,46 @@
+"""The key that signs facts in tests, and facts signed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from kit.bus import Incoming, Outgoing
+from kit.clock import Clock
+from kit.proof import Verifier
+from kit.signing import Signer
+from tests.support.clock import ManualClock
+
+SIGNING_KEY: Final = "c2lnbnMtdGhlLWZhY3RzLW9mLWFsbC10aGUtdGVzdHM="  # of "signs-the-facts-of-all-the-tests"
+SIGNER: Final = Signer(SIGNING_KEY)
+PUBLIC_KEYS: Final = (SIGNER.public_key,)
+
+
+def verifier(clock: Clock | None = None, *, unsigned_until: datetime | None = None) -> Verifier:
+    return Verifier(PUBLIC_KEYS, unsigned_until=unsigned_until, clock=clock or ManualClock())
+
+
+def signed(fact: Outgoing, signer: Signer = SIGNER) -> Outgoing:
+    """As the producer's outbox has it."""
+    signature = signer.sign(subject=fact.subject, event_id=fact.event_id, payload=fact.payload)
+    return replace(fact, signature=signature)
+
+
+def delivered(
+    fact: Outgoing,
+    *,
+    acknowledge: Callable[[], None] = lambda: None,
+    retry_after: Callable[[float], None] = lambda _seconds: None,
+) -> Incoming:
+    """The fact as a consumer gets it."""
+    return Incoming(
+        fact.event_id,
+        fact.subject,
+        fact.payload,
+        fact.request_id,
+        acknowledge,
+        retry_after,
+        signature=fact.signature,
+    )
