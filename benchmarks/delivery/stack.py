@@ -172,26 +172,11 @@ def running_bench() -> Iterator[Bench]:
         stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
         log.configure("webhooks", settings)
         deps = wire(settings)
-        environment = {
-            "FIATGATE_WEBHOOKS_DATABASE_URL": urls["webhooks"],
-            "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
-            "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
-            "FIATGATE_WEBHOOKS_NATS_URL": nats.url("webhooks"),
-            "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
-            "FIATGATE_FACT_PUBLIC_KEYS": signer.public_key,
-        }
         invoices_bus = Bus(nats.url("invoices"), name="invoices", replicas=1)
         stack.callback(invoices_bus.close)
         invoices_bus.start()
-        bench = Bench(
-            deps,
-            invoices_bus,
-            signer,
-            receiver_port,
-            _shop(merchants_port),
-            _shop(merchants_port),
-            environment,
-        )
+        shop, attacker = _shop(merchants_port), _shop(merchants_port)
+        bench = Bench(deps, invoices_bus, signer, receiver_port, shop, attacker, _environment(settings))
         wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
         deps.bus.start()
         settle_memory()  # as every process does once it has started
@@ -199,6 +184,18 @@ def running_bench() -> Iterator[Bench]:
         deps.bus.close()
         deps.courier.close()
         deps.db.dispose()
+
+
+def _environment(settings: WebhooksSettings) -> dict[str, str]:
+    """The same settings for a process."""
+    return {
+        "FIATGATE_WEBHOOKS_DATABASE_URL": settings.database_url,
+        "FIATGATE_WEBHOOKS_ADDRESS": f"127.0.0.1:{free_ports(1)[0]}",
+        "FIATGATE_MERCHANTS_ADDRESS": settings.merchants_address,
+        "FIATGATE_WEBHOOKS_NATS_URL": settings.nats_url,
+        "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
+        "FIATGATE_FACT_PUBLIC_KEYS": ",".join(settings.fact_public_keys),
+    }
 
 
 def _shop(port: int) -> Shop:
