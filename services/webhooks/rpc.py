@@ -57,6 +57,7 @@ SLOTS: Final = (
         name="desk",
         methods=frozenset(
             {
+                "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
                 "WebhooksService/GetEvent",

@@ -54,6 +54,7 @@ SLOTS: Final = (
         name="desk",
         methods=frozenset(
             {
+                "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
                 "WithdrawalsService/CancelWithdrawal",
