@@ -21,8 +21,8 @@ from psycopg2.extras import register_uuid
 R = TypeVar("R")
 
 # A plan made for a table that was empty may search it by the wrong index once it has grown, until the next
-# ANALYZE (seen: 1,500 us in place of 400). So planning is repeated this often; PostgreSQL plans the first five
-# calls each time, by the figures above some 4 us per call.
+# ANALYZE (seen: 1,500 us in place of 400). So planning is repeated this often: by the figures above it costs about a
+# microsecond per call.
 CALLS_PER_PLAN: Final = 500
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")

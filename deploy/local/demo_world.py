@@ -20,7 +20,9 @@ class DemoCurrency:
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """`accounts`: one requisite each; two open deals of one amount need two."""
+    """`accounts`: one requisite each. Two open deals of one amount need two, and one merchant must leave one of several
+    to the others: of four it may have three.
+    """
 
     code: str
     currency: str
@@ -49,11 +51,17 @@ CURRENCIES = (
 _LOGOS = dict.fromkeys(("eur-card", "usd-card", "rub-card", "halyk"), "card") | dict.fromkeys(
     ("zelle", "sbp", "kaspi", "papara", "upi", "paypay"), "phone"
 )
-_SEPA = ("DE89 3704 0044 0532 0130 00", "FR14 2004 1010 0505 0001 3M02 606")
+_SEPA = (
+    "DE89 3704 0044 0532 0130 00",
+    "FR14 2004 1010 0505 0001 3M02 606",
+    "NL91 ABNA 0417 1643 00",
+    "ES91 2100 0418 4502 0005 1332",
+)
+_EUR_CARDS = ("4000 0025 0000 3155", "4000 0038 0000 0446", "4000 0027 6000 3184", "4000 0082 6000 0000")
 
 METHODS = (
     DemoMethod("sepa", "EUR", "SEPA Instant", "0.01", 30, _SEPA, "Demo Bank"),
-    DemoMethod("eur-card", "EUR", "Card to card", "0.02", 15, ("4000 0025 0000 3155", "4000 0038 0000 0446")),
+    DemoMethod("eur-card", "EUR", "Card to card", "0.02", 15, _EUR_CARDS),
     DemoMethod("zelle", "USD", "Zelle", "0.01", 20, ("pay-one@shop.example", "pay-two@shop.example")),
     DemoMethod("usd-card", "USD", "Card to card", "0.02", 15, ("4242 4242 4242 4242", "4000 0566 5566 5556")),
     DemoMethod("sbp", "RUB", "SBP", "0.01", 15, ("+7 900 000-00-01", "+7 900 000-00-02"), "Demo Bank"),

@@ -70,6 +70,22 @@ def test_a_statement_is_planned_once_and_anew_after_so_many_calls(db: Database) 
     assert calls() == 1
 
 
+def test_a_statement_with_an_array_is_not_planned_at_each_call(db: Database) -> None:
+    """A plan for any array looks dearer than one for the array at hand; by default PostgreSQL makes the latter."""
+    among = Prepared(
+        "among",
+        "SELECT count(*) FROM unnest(:numbers) AS n WHERE EXISTS (SELECT FROM pg_class WHERE oid = n)",
+        {"numbers": "bigint[]"},
+        int,
+    )
+    planned = Prepared(
+        "planned", "SELECT custom_plans FROM pg_prepared_statements WHERE name = :name", {"name": "text"}, int
+    )
+    for _ in range(20):
+        db.one_or_none(among, {"numbers": [1]})
+    assert db.one_or_none(planned, {"name": "among"}) == 0
+
+
 def test_a_connection_that_lost_its_statements_fails_once_and_is_replaced(db: Database) -> None:
     assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
     forget = Prepared("forget", "SELECT 1", {}, int)
