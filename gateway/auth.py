@@ -24,6 +24,7 @@ class Authentication:
     def __init__(self, deps: Deps) -> None:
         self._keys = Keys(deps.merchants)
         self._rate_limit = deps.rate_limit
+        self._strangers = deps.strangers
 
     async def process_request(self, req: Request, resp: falcon.asgi.Response) -> None:
         exchange = req.exchange
@@ -44,7 +45,9 @@ class Authentication:
         key = req.get_header("X-Api-Key")
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
-        answer = await self._keys.authenticate(key)
+        answer = await self._strangers.ask(
+            req.exchange.network, f"key {key}", lambda: self._keys.authenticate(key)
+        )
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
         if self._rate_limit is not None:

@@ -66,6 +66,13 @@ class GatewaySettings(Settings):
         le=128,
         description="the same of an IPv6 address; one subscriber has at least 64 bits to himself",
     )
+    strangers_per_minute: int = Field(
+        default=120,
+        ge=0,
+        le=1_000_000,
+        description="keys and payments that do not exist, asked for from one client's network, per minute and process; "
+        "0: no limit",
+    )
     upload_mib: int = Field(
         default=32,
         ge=6,

@@ -18,6 +18,8 @@ from gateway.config import GatewaySettings
 from gateway.hints import Hints
 from gateway.limits import RateLimit, shared
 from gateway.links import Links
+from gateway.walls.calls import all_turns, in_turn
+from gateway.walls.strangers import Strangers
 from kit.clock import SystemClock
 from kit.rpc.client import aio_channel
 
@@ -36,6 +38,7 @@ class Deps:
     health      one stub of the standard health service per service of ours
     hints       loss-tolerant messages from and to other processes
     rate_limit  of requests per key; None when there is none
+    strangers   bounds questions about keys and payments that do not exist
     """
 
     settings: GatewaySettings
@@ -49,6 +52,7 @@ class Deps:
     health: Mapping[str, Any]
     hints: Hints
     rate_limit: RateLimit | None
+    strangers: Strangers
 
 
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:
@@ -72,6 +76,8 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             )
             for name, address in addresses(settings).items()
         }
+        turns = all_turns()
+        called = {name: in_turn(channel, turns) for name, channel in channels.items()}
         hints = await opened.enter_async_context(
             Hints(settings.nats_url, name="gateway", ca=settings.nats_ca)
         )
@@ -82,13 +88,14 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
         yield Deps(
             settings=settings,
             links=Links(settings.public_url),
-            merchants=MerchantsServiceStub(channels["merchants"]),
-            catalog=CatalogServiceStub(channels["catalog"]),
-            invoices=InvoicesServiceStub(channels["invoices"]),
-            checkout=CheckoutServiceStub(channels["invoices"]),
-            withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
-            webhooks=WebhooksServiceStub(channels["webhooks"]),
+            merchants=MerchantsServiceStub(called["merchants"]),
+            catalog=CatalogServiceStub(called["catalog"]),
+            invoices=InvoicesServiceStub(called["invoices"]),
+            checkout=CheckoutServiceStub(called["invoices"]),
+            withdrawals=WithdrawalsServiceStub(called["withdrawals"]),
+            webhooks=WebhooksServiceStub(called["webhooks"]),
             health={name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()},
             hints=hints,
             rate_limit=rate_limit,
+            strangers=Strangers(settings.strangers_per_minute),
         )

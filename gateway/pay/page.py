@@ -1,7 +1,8 @@
 """The routes of the customer's page: complete without JavaScript, safe to repeat, never wrong."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 from urllib.parse import urlencode
 
@@ -38,6 +39,7 @@ class PageResource:
         self._checkout = deps.checkout
         self._links = deps.links
         self._live = Live(deps.hints)
+        self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
 
     # -- what is shown
@@ -119,7 +121,7 @@ class PageResource:
         request = pb.SelectPaymentMethodRequest(
             invoice_id=_known_form(invoice_id), method_code=form.text("method_code")
         )
-        await self._step(resp, invoice_id, self._checkout.SelectPaymentMethod(request))
+        await self._step(req, resp, invoice_id, partial(self._checkout.SelectPaymentMethod, request))
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         deal_id = (await self._form(req, invoice_id)).text("deal_id")
@@ -128,12 +130,12 @@ class PageResource:
         ):  # to invoices an empty one means "whichever is open", which is not what the customer saw
             raise invalid("VALIDATION_ERROR", "The form says nothing of the payment it is about")
         request = pb.MarkPaidRequest(invoice_id=_known_form(invoice_id), deal_id=deal_id)
-        await self._step(resp, invoice_id, self._checkout.MarkPaid(request))
+        await self._step(req, resp, invoice_id, partial(self._checkout.MarkPaid, request))
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         await self._form(req, invoice_id)
         request = pb.CancelCheckoutRequest(invoice_id=_known_form(invoice_id))
-        await self._step(resp, invoice_id, self._checkout.CancelCheckout(request))
+        await self._step(req, resp, invoice_id, partial(self._checkout.CancelCheckout, request))
 
     async def on_post_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         form = await self._form_with_picture(req, invoice_id)
@@ -141,14 +143,14 @@ class PageResource:
         request = pb.OpenCustomerAppealRequest(
             invoice_id=_known_form(invoice_id), note=note, picture=form.picture
         )
-        call = self._checkout.OpenCustomerAppeal(request)
+        call = partial(self._checkout.OpenCustomerAppeal, request)
         await self._tell(req, resp, invoice_id, template="appeal", note=note, call=call)
 
     async def on_post_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         form = await self._form_with_picture(req, invoice_id)
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
-        call = self._checkout.OpenCase(request)
+        call = partial(self._checkout.OpenCase, request)
         await self._tell(req, resp, invoice_id, template="late", note=note, call=call)
 
     # -- how
@@ -156,7 +158,8 @@ class PageResource:
     async def _view(self, req: Request, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
-        checkout = await self._checkout.GetCheckout(pb.GetCheckoutRequest(invoice_id=known_form))
+        look = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
+        checkout = await self._strangers.ask(req.exchange.network, known_form, look)
         return view_of(checkout, self._links)
 
     def _show(
@@ -224,19 +227,21 @@ class PageResource:
         *,
         template: str,
         note: str,
-        call: Awaitable[object],
+        call: Callable[[], Awaitable[object]],
     ) -> None:
         """As `_step`; for a picture that is none the form comes again, with what was written still in it."""
         try:
-            await self._step(resp, invoice_id, call)
+            await self._step(req, resp, invoice_id, call)
         except _PictureRefused:
             view = await self._view(req, invoice_id)
             self._show(req, resp, invoice_id, template, view, status=422, notice=PICTURE_REFUSED, note=note)
 
-    async def _step(self, resp: falcon.asgi.Response, invoice_id: str, call: Awaitable[object]) -> None:
+    async def _step(
+        self, req: Request, resp: falcon.asgi.Response, invoice_id: str, call: Callable[[], Awaitable[object]]
+    ) -> None:
         """Does it and leads to the page, with a notice when the answer was a "no" that the page can explain."""
         try:
-            await call
+            await self._strangers.ask(req.exchange.network, _known_form(invoice_id), call)
         except Refused as refused:
             if refused.metadata.get("field") == PICTURE_FIELD:
                 raise _PictureRefused from None

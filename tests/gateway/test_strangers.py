@@ -1,0 +1,262 @@
+"""Floods of keys and payments that do not exist, and whose they are behind a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+import requests
+
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from gateway.walls import calls, strangers
+from gateway.walls.calls import KINDS, Kind, Turns, all_turns
+from gateway.walls.clients import Clients
+from gateway.walls.strangers import Strangers
+from kit.clock import monotonic_seconds
+from kit.errors import Refused, denied
+from kit.ids import new_id
+from tests.gateway.desk import HTTP_SECONDS, Shop
+from tests.gateway.process import ROOT
+from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
+from tests.support.stack import Stack
+
+LIMIT = 20
+FEW = {"FIATGATE_STRANGERS_PER_MINUTE": str(LIMIT)}
+ATTACKER, OTHER = networks(2)
+
+
+async def statuses(gateway: Watched, source: str, requests: Sequence[bytes]) -> Counter[int]:
+    """What so many clients of one network are answered, all at once."""
+    clients = [await Stranger.connected(gateway, source=source) for _ in requests]
+    for client, request in zip(clients, requests, strict=True):
+        client.send(request)
+    found = Counter(await asyncio.gather(*(client.status() for client in clients)))
+    for client in clients:
+        client.close()
+    return found
+
+
+def unknown_payments(count: int) -> list[bytes]:
+    return [head("GET", f"/pay/{new_id()}") for _ in range(count)]
+
+
+def unknown_keys(count: int) -> list[bytes]:
+    return [head("GET", "/api/v1/invoices", X_Api_Key=f"fg_{new_id().hex}") for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"), [(unknown_payments, 404), (unknown_keys, 403)], ids=["payments", "keys"]
+)
+def test_a_flood_of_unknown_names_is_stopped_and_nobody_else_notices(
+    shop: Shop, stack: Stack, tmp_path: Path, asked: object, status: int
+) -> None:
+    page = head("GET", f"/pay/{shop.create()['invoice_id']}")
+    order = head("GET", "/api/v1/currencies", X_Api_Key=shop.api_key)
+    assert callable(asked)
+
+    async def story(gateway: Watched) -> None:
+        assert await statuses(gateway, ATTACKER, [page, order]) == {200: 2}
+        flooded = await statuses(gateway, ATTACKER, asked(LIMIT + 100))
+        assert set(flooded) == {status, 429}
+        assert LIMIT <= flooded[status] <= LIMIT + 5  # a token comes back every three seconds
+        turned_away = await asyncio.to_thread(gateway.counted, "fiatgate_turned_away_total", wall="strangers")
+        assert turned_away == flooded[429]
+        assert await statuses(gateway, ATTACKER, [page, order] * 20) == {200: 40}, "known names cost nothing"
+        assert await statuses(gateway, OTHER, [page, order, *asked(1)]) == {200: 2, status: 1}
+
+    with watched_gateway(stack, tmp_path, **FEW) as gateway:
+        asyncio.run(story(gateway))
+
+
+def test_the_refusal_is_the_documented_one(stack: Stack, tmp_path: Path) -> None:
+    with watched_gateway(stack, tmp_path, FIATGATE_STRANGERS_PER_MINUTE="1") as gateway:
+        for _ in range(2):
+            answer = requests.get(
+                f"{gateway.url}/api/v1/invoices", headers={"X-Api-Key": "fg_x"}, timeout=HTTP_SECONDS
+            )
+        page = requests.get(f"{gateway.url}/pay/{new_id()}", timeout=HTTP_SECONDS)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
+    assert answer.json()["error"]["code"] == "RATE_LIMITED"
+    assert answer.json()["error"]["details"] == {"retry_after_seconds": 60}
+    assert page.status_code == 429
+    assert "One moment, please" in page.text
+
+
+def test_the_clients_of_a_trusted_proxy_are_told_apart(stack: Stack, tmp_path: Path) -> None:
+    def answer(gateway: Watched, forwarded: str) -> int:
+        headers = {"X-Forwarded-For": forwarded}
+        return requests.get(f"{gateway.url}/pay/{new_id()}", headers=headers, timeout=20).status_code
+
+    one = {"FIATGATE_STRANGERS_PER_MINUTE": "1"}
+    with watched_gateway(stack, tmp_path, **one, FIATGATE_TRUSTED_PROXIES="127.0.0.0/8") as gateway:
+        assert answer(gateway, "192.0.2.1") == 404
+        assert answer(gateway, "203.0.113.9, 192.0.2.1") == 429
+        assert answer(gateway, "192.0.2.2") == 404
+    with watched_gateway(stack, tmp_path, **one) as gateway:
+        assert answer(gateway, "192.0.2.1") == 404
+        assert answer(gateway, "192.0.2.2") == 429, "nothing is believed of a peer that is no proxy of ours"
+
+
+# -- who the client is
+
+PROXIES = tuple(map(ip_network, ("10.0.0.0/8", "2001:db8:1::/48")))
+
+
+def clients(header: str = "x-forwarded-for") -> Clients:
+    return Clients(PROXIES, header=header, prefix_4=32, prefix_6=64)
+
+
+@pytest.mark.parametrize(
+    ("peer", "lines", "client"),
+    [
+        ("192.0.2.7", ["203.0.113.1"], "192.0.2.7"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["203.0.113.1"], "203.0.113.1"),
+        ("::ffff:10.0.0.1", ["203.0.113.1"], "203.0.113.1"),
+        ("10.0.0.1", ["198.51.100.1, 203.0.113.1"], "203.0.113.1"),
+        ("10.0.0.1", ["203.0.113.1, 10.9.9.9, 10.0.0.3"], "203.0.113.1"),
+        ("10.0.0.1", ["198.51.100.1", "203.0.113.1"], "203.0.113.1"),
+        ("10.0.0.1", ["203.0.113.1:4711"], "203.0.113.1"),
+        ("10.0.0.1", ["2001:db8:2::1"], "2001:db8:2::1"),
+        ("10.0.0.1", ["[2001:db8:2::1]:4711"], "2001:db8:2::1"),
+        ("2001:db8:1::5", ["203.0.113.1"], "203.0.113.1"),
+        ("10.0.0.1", ["203.0.113.1, not an address"], "10.0.0.1"),
+        ("10.0.0.1", ["unknown, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", ["10.1.1.1, " * 900], "10.0.0.1"),
+        ("", ["203.0.113.1"], ""),
+    ],
+)
+def test_the_client_is_the_first_from_the_right_that_is_no_proxy(
+    peer: str, lines: list[str], client: str
+) -> None:
+    headers = [(b"forwarded", b"for=198.51.100.9"), *((b"x-forwarded-for", line.encode()) for line in lines)]
+    assert clients().client(peer, headers) == client
+
+
+@pytest.mark.parametrize(
+    ("line", "client"),
+    [
+        ("for=203.0.113.1", "203.0.113.1"),
+        ("for=198.51.100.1, For=203.0.113.1;proto=https", "203.0.113.1"),
+        ('proto=https;for="203.0.113.1:80"', "203.0.113.1"),
+        ('for="[2001:db8:2::1]:4711"', "2001:db8:2::1"),
+        ('for=", for=203.0.113.1', "203.0.113.1"),
+        ("for=_hidden", "10.0.0.1"),
+        ("proto=https", "10.0.0.1"),
+    ],
+)
+def test_forwarded_is_read_where_the_proxy_writes_that(line: str, client: str) -> None:
+    headers = [(b"x-forwarded-for", b"198.51.100.9"), (b"forwarded", line.encode())]
+    assert clients("forwarded").client("10.0.0.1", headers) == client
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("203.0.113.9", "203.0.113.9/32"),
+        ("::ffff:203.0.113.9", "203.0.113.9/32"),
+        ("2001:db8:2:3:4:5:6:7", "2001:db8:2:3::/64"),
+        ("", ""),
+    ],
+)
+def test_the_network_of_an_address(address: str, network: str) -> None:
+    assert clients().network(address) == network
+
+
+# -- the tokens by themselves
+
+
+async def found() -> str:
+    return "here"
+
+
+async def missing() -> str:
+    raise denied("API_KEY_INVALID", "no such key")
+
+
+async def failing() -> str:
+    raise Refused("DB_UNAVAILABLE")
+
+
+def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "REFUSAL_SECONDS", 0)
+
+    async def story() -> None:
+        bound = Strangers(2)
+        for name in range(10):
+            assert await bound.ask("net", f"good {name}", found) == "here"
+            with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+                await bound.ask("net", "unlucky", failing)
+        for name in range(2):
+            with pytest.raises(Refused, match="API_KEY_INVALID"):
+                await bound.ask("net", f"bad {name}", missing)
+        with pytest.raises(Refused, match="RATE_LIMITED"):
+            await bound.ask("net", "new", found)
+        assert await bound.ask("net", "good 1", found) == "here"
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask("net", "good 1", missing)  # it was deactivated
+        with pytest.raises(Refused, match="RATE_LIMITED"):
+            await bound.ask("net", "good 1", missing)
+
+    asyncio.run(story())
+
+
+# -- the kinds of calls
+
+
+def test_a_kind_that_is_full_lets_few_wait_and_refuses_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "WAIT_SECONDS", 0.2)
+
+    async def story() -> None:
+        turns = Turns(Kind("test", frozenset(), running=2, waiting=1))
+        await turns.take()
+        await turns.take()
+        waits = asyncio.create_task(turns.take())
+        await asyncio.sleep(0)
+        began = monotonic_seconds()
+        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+            await turns.take()
+        assert monotonic_seconds() - began < 0.1
+        turns.give_back()
+        await waits
+        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+            await turns.take()
+        turns.give_back()
+        await turns.take()
+
+    asyncio.run(story())
+
+
+def test_no_two_kinds_share_their_turns() -> None:
+    methods = [method for kind in KINDS for method in kind.methods]
+    assert len(methods) == len(set(methods))
+    turns = all_turns()
+    apart = ("MerchantsService/Authenticate", "InvoicesService/CreateInvoice", "CheckoutService/GetCheckout")
+    assert len({id(turns[method]) for method in apart}) == 3
+
+
+def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:
+    known = {
+        f"{service.name}/{method.name}"
+        for file in (catalog_pb2, invoices_pb2, merchants_pb2, webhooks_pb2, withdrawals_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    assert {method for kind in KINDS for method in kind.methods} <= known
+
+
+def test_every_call_of_the_gateway_is_of_a_kind() -> None:
+    """One that is of none would be answered with a 500."""
+    source = "".join(path.read_text() for path in (ROOT / "gateway").rglob("*.py"))
+    called = set(re.findall(r"(?:self\._|deps\.)[a-z]+\.([A-Z][A-Za-z]+)\b", source))
+    assert called == {method.partition("/")[2] for kind in KINDS for method in kind.methods}
