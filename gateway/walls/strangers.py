@@ -5,21 +5,30 @@ once is bounded too. The token comes back unless the answer is that there is no 
 pay. What has been found once is asked for freely from then on, so a merchant or customer whose network is shared with
 a stranger goes on; only a name that is new to this worker has to wait until the network has a token again.
 
-Names are remembered by Python's keyed hash, not as they are: keys are secrets.
+A name that was just refused is refused again without a question and without a token: a server that goes on with a
+deactivated key takes nothing from its network. That a name is missing does not change: ids and keys are random, and a
+deactivated key stays so.
+
+Names are remembered by a keyed hash, not as they are: keys are secrets.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from hashlib import blake2b
 from typing import Final, TypeVar
 
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
+from kit.clock import monotonic_seconds
 from kit.errors import Refused
 
 KNOWN_MAX: Final = 50_000
+MISSING_MAX: Final = 10_000
+MISSING_SECONDS: Final = 10.0
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
 # A client that is refused waits so long for the answer. A script that asks again at once is slowed down by it.
 REFUSAL_SECONDS: Final = 1.0
@@ -27,6 +36,7 @@ REFUSAL_SECONDS: Final = 1.0
 WAITING_MAX: Final = 500
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 class Strangers:
@@ -35,14 +45,18 @@ class Strangers:
     limit  names that do not exist, per network: so many at once, and again within a minute; 0: no limit
     """
 
-    def __init__(self, limit: int) -> None:
-        self._buckets = Buckets(limit)
-        self._known: OrderedDict[int, None] = OrderedDict()
+    def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
+        self._buckets = Buckets(limit, now_seconds=now_seconds)
+        self._now_seconds = now_seconds
+        self._secret = secrets.token_bytes(16)
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._missing: OrderedDict[bytes, tuple[float, Refused]] = OrderedDict()  # and until which second
         self._waiting = 0
 
     async def ask(self, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
         """The answer to a question about a key or payment. Raises what it raises, and RATE_LIMITED."""
-        known = hash(name)
+        known = blake2b(name.encode(), digest_size=16, key=self._secret).digest()
+        self._refuse_again(known)
         is_new = known not in self._known
         if is_new and not self._buckets.take(network):
             await self._refuse()
@@ -53,18 +67,18 @@ class Strangers:
             pays = refused.reason in UNKNOWN
             if pays:
                 self._known.pop(known, None)
+                _put(self._missing, known, (self._now_seconds() + MISSING_SECONDS, refused), MISSING_MAX)
             raise
         finally:
             if is_new and not pays:
                 self._buckets.give_back(network)
-        self._remember(known)
+        _put(self._known, known, None, KNOWN_MAX)
         return answer
 
-    def _remember(self, known: int) -> None:
-        self._known[known] = None
-        self._known.move_to_end(known)
-        if len(self._known) > KNOWN_MAX:
-            self._known.popitem(last=False)
+    def _refuse_again(self, name: bytes) -> None:
+        until_seconds, refused = self._missing.get(name, (0, None))
+        if refused is not None and self._now_seconds() < until_seconds:
+            raise Refused(refused.reason, refused.message, code=refused.code, metadata=refused.metadata)
 
     async def _refuse(self) -> None:
         turned_away.count("strangers")
@@ -75,3 +89,10 @@ class Strangers:
             finally:
                 self._waiting -= 1
         raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
+
+
+def _put(remembered: OrderedDict[bytes, V], name: bytes, value: V, most: int) -> None:
+    remembered[name] = value
+    remembered.move_to_end(name)
+    if len(remembered) > most:
+        remembered.popitem(last=False)

@@ -11,6 +11,7 @@ import requests
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.ids import new_id
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.support.stack import Stack
 
@@ -49,7 +50,7 @@ def test_a_deactivated_key_is_refused_from_the_next_request_on_whatever_is_under
         def traffic(key: str = made.api_key, stop: threading.Event = stop) -> Counter[int]:
             seen: Counter[int] = Counter()
             while not stop.is_set() and sum(seen.values()) < 2000:
-                url = f"{shop.url}/api/v1/withdrawals"
+                url = f"{shop.url}/api/v1/withdrawals/{new_id()}"  # a list has a bound per merchant
                 seen[requests.get(url, headers={"X-Api-Key": key}, timeout=20).status_code] += 1
             return seen
 

@@ -79,9 +79,9 @@ def test_a_flood_of_unknown_names_is_stopped_and_nobody_else_notices(
 
 def test_the_refusal_is_the_documented_one(stack: Stack, tmp_path: Path) -> None:
     with watched_gateway(stack, tmp_path, FIATGATE_STRANGERS_PER_MINUTE="1") as gateway:
-        for _ in range(2):
+        for key in ("fg_x", "fg_y"):
             answer = requests.get(
-                f"{gateway.url}/api/v1/invoices", headers={"X-Api-Key": "fg_x"}, timeout=HTTP_SECONDS
+                f"{gateway.url}/api/v1/invoices", headers={"X-Api-Key": key}, timeout=HTTP_SECONDS
             )
         page = requests.get(f"{gateway.url}/pay/{new_id()}", timeout=HTTP_SECONDS)
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
@@ -203,10 +203,33 @@ def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(Refused, match="RATE_LIMITED"):
             await bound.ask("net", "new", found)
         assert await bound.ask("net", "good 1", found) == "here"
+        for _ in range(3):
+            with pytest.raises(Refused, match="API_KEY_INVALID"):
+                await bound.ask("net", "good 1", missing)  # it was deactivated
+
+    asyncio.run(story())
+
+
+def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_question() -> None:
+    asked = 0
+
+    async def counted() -> str:
+        nonlocal asked
+        asked += 1
+        return await missing()
+
+    async def story() -> None:
+        now = [1000.0]  # seconds
+        bound = Strangers(5, now_seconds=lambda: now[0])
+        for _ in range(100):
+            with pytest.raises(Refused, match="API_KEY_INVALID"):
+                await bound.ask("net", "old key", counted)
+        assert asked == 1
+        assert await bound.ask("net", "new key", found) == "here"
+        now[0] += strangers.MISSING_SECONDS
         with pytest.raises(Refused, match="API_KEY_INVALID"):
-            await bound.ask("net", "good 1", missing)  # it was deactivated
-        with pytest.raises(Refused, match="RATE_LIMITED"):
-            await bound.ask("net", "good 1", missing)
+            await bound.ask("net", "old key", counted)
+        assert asked == 2
 
     asyncio.run(story())
 
