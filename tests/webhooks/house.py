@@ -144,7 +144,7 @@ class House:
         with self.deps.db.autocommit() as connection:
             now = self.deps.clock.now()
             if since is not None:
-                return claims.lanes_due_since(connection, since, now=now)
+                return claims.lanes_due_since(connection, since, most=1000, now=now).due
             return claims.lanes_due_after(connection, claims.BEFORE_ALL, most=1000, now=now).due
 
     def resend(self, invoice_id: UUID) -> operations.Resent:

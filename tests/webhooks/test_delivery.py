@@ -15,6 +15,7 @@ from sqlalchemy import text
 from cli.demonstrating import Receiver as DemoReceiver
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
+from services.webhooks.delivery import engine
 from services.webhooks.delivery.lanes import MERCHANT, LaneKey, Rooms, lane_of
 from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT
 from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
@@ -433,13 +434,65 @@ def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House
         before = connection.scalar(_ROWS_READ)
         look = claims.lanes_due_after(connection, claims.BEFORE_ALL, most=100, now=now)
         assert look == claims.Look([full, quick], claims.BEFORE_ALL)
-        assert claims.lanes_due_since(connection, since, now=now) == [quick]
+        new = claims.lanes_due_since(connection, since, most=100, now=now)
+        assert new == claims.NewLook([quick], read_to=None)
         lease = claims.Lease(token=new_id(), worker="host:1", now=now, until=now + timedelta(seconds=60))
         rooms = Rooms(500, {quick: 500, full: 20}, {house.merchant_id: 500})
         assert Counter(map(lane_of, claims.claim_due(connection, lease, rooms))) == {quick: 1, full: 20}
         assert claims.next_due_at(connection, now=now) is None
         assert connection.scalar(_ROWS_READ) - before < 100
 
+
+def test_after_an_outage_a_look_reads_some_of_what_became_due_and_the_next_goes_on_from_there(
+    house: House,
+) -> None:
+    """The time since the last look grows while the database is away; what one look reads must not."""
+    house.queue("https://full.example/")
+    house.clock.advance(seconds=1)
+    with house.deps.db.transaction() as tx:
+        tx.execute(_BACKLOG_BEHIND)
+    house.clock.advance(hours=2)
+    house.queue("https://last.example/")
+    since = house.clock.now() - timedelta(hours=3)
+    found: list[set[str]] = []
+    with house.deps.db.transaction() as tx:
+        connection = tx.connection()
+        tx.execute(text("ANALYZE events"))
+        for _ in range(6):
+            before = connection.scalar(_ROWS_READ)
+            look = claims.lanes_due_since(connection, since, most=1000, now=house.clock.now())
+            assert connection.scalar(_ROWS_READ) - before <= 1000 + 10
+            found.append({key.destination for key in look.due})
+            if look.read_to is None:
+                break
+            assert look.read_to > since
+            since = look.read_to
+    full, last = "full.example:443", "last.example:443"
+    assert found == [{full}] * 5 + [{full, last}]
+    assert look.read_to is None
+
+
+def test_an_event_far_behind_many_others_is_delivered_all_the_same(
+    house: House, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LOOK_AT_NEW", 2)
+    with house.engine():
+        house.queue(receiver.url("first"))
+        receiver.wait_for(1, path="first")
+        for number in range(20):  # all due at the same moment: the clock stands still
+            house.queue(receiver.url(f"of-{number}"))
+        for number in range(20):
+            receiver.wait_for(1, path=f"of-{number}")
+
+
+# One in each second that follows.
+_BACKLOG_BEHIND = text("""
+INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)
+SELECT gen_random_uuid(), gen_random_uuid(), merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, 0, 0, next_retry_at + number * interval '1 second', created_at, updated_at
+FROM events, generate_series(1, 5000) AS number
+""")
 
 _BACKLOG = text("""
 INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,

@@ -48,6 +48,9 @@ POLL_SECONDS = 2.0
 
 LOOK_BACK = timedelta(seconds=0.5)
 """An event may be committed later than it was due, at most so much; what took longer is seen with all."""
+LOOK_AT_NEW = 5000
+"""So many new events are read at a time, which takes some milliseconds; the next look goes on from there. A lane whose
+only event is far behind is found sooner by the look at all lanes."""
 LOOK_AT_LANES = 10_000
 LOOK_AT_LANES_SECONDS = POLL_SECONDS
 LOOK_AT_LANES_REST = 20
@@ -205,23 +208,27 @@ class _Run:
         return True
 
     async def _look(self) -> None:
-        """Each look sees what became due since the one before, some see all of some lanes (`LOOK_AT_LANES`)."""
+        """Each look sees what became due since the one before (`LOOK_AT_NEW`), some see all of some lanes
+        (`LOOK_AT_LANES`).
+        """
         started = monotonic_seconds()
         now = self._parts.clock.now()
         since = min(now, self._looked_at) - LOOK_BACK
         at_lanes = started >= self._look_at_lanes_seconds
 
-        def look() -> list[LaneKey]:
+        def look() -> tuple[list[LaneKey], datetime | None]:
             with self._parts.db.autocommit() as connection:
-                due = claims.lanes_due_since(connection, since, now=now)
-                if at_lanes:
-                    seen = claims.lanes_due_after(connection, self._looked_to, most=LOOK_AT_LANES, now=now)
-                    self._looked_to = seen.on_from
-                    due += seen.due
-                return due
+                new = claims.lanes_due_since(connection, since, most=LOOK_AT_NEW, now=now)
+                if not at_lanes:
+                    return new.due, new.read_to
+                seen = claims.lanes_due_after(connection, self._looked_to, most=LOOK_AT_LANES, now=now)
+                self._looked_to = seen.on_from
+                return new.due + seen.due, new.read_to
 
-        self._lanes.note_due(await self._in_thread(look))
-        self._looked_at = now
+        due, read_to = await self._in_thread(look)
+        self._lanes.note_due(due)
+        # The next look goes on behind what this one read: without the look back, which would read the same again.
+        self._looked_at = now if read_to is None else read_to + LOOK_BACK
         if at_lanes:
             ended = monotonic_seconds()
             self._look_at_lanes_seconds = ended + max(

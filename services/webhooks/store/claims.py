@@ -25,12 +25,19 @@ class Lease:
 
 
 # Lanes with something due since a look before: from the index in order of time, so that it costs what is new and not
-# what waits.
+# what waits. No more events are read than `most`: after an outage everything of that time is new. Those that somebody
+# holds are read too, so they count.
 _DUE_SINCE = text("""
-SELECT DISTINCT merchant_id, destination
-FROM events
-WHERE status = 'pending' AND next_retry_at > :since AND next_retry_at <= :now
-  AND (lease_until IS NULL OR lease_until <= :now)
+SELECT merchant_id, destination, bool_or(lease_until IS NULL OR lease_until <= :now) AS is_due,
+    count(*) AS events, max(next_retry_at) AS newest
+FROM (
+    SELECT merchant_id, destination, lease_until, next_retry_at
+    FROM events
+    WHERE status = 'pending' AND next_retry_at > :since AND next_retry_at <= :now
+    ORDER BY next_retry_at
+    LIMIT :most
+) AS new
+GROUP BY merchant_id, destination
 """)
 
 # Lanes in their order, each with whether something is due: from the index in that order, hopping from one to the next,
@@ -70,6 +77,17 @@ BEFORE_ALL: Final = LaneKey(UUID(int=0), "")
 
 
 @dataclass(frozen=True, slots=True)
+class NewLook:
+    """The lanes with a new event that is due and that nobody holds.
+
+    read_to  how far it saw: the time of the last event it read; None when it saw all there are
+    """
+
+    due: list[LaneKey]
+    read_to: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """The lanes with an event that is due and that nobody holds; `on_from` is where the next look goes on."""
 
@@ -77,9 +95,12 @@ class Look:
     on_from: LaneKey
 
 
-def lanes_due_since(connection: Connection, since: datetime, *, now: datetime) -> list[LaneKey]:
-    """Of events that became due after `since` only."""
-    return [LaneKey(*row) for row in connection.execute(_DUE_SINCE, {"since": since, "now": now})]
+def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewLook:
+    """Of the first `most` events that became due after `since` only."""
+    seen = connection.execute(_DUE_SINCE, {"since": since, "most": most, "now": now}).all()
+    due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
+    read_all = sum(row.events for row in seen) < most
+    return NewLook(due, None if read_all else max(row.newest for row in seen))
 
 
 def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: datetime) -> Look:
