@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from kit.bus.client import Client
-from kit.bus.messages import NATS_ERRORS, error_text
+from kit.bus.messages import NATS_ERRORS, count_refusal, error_text
 from kit.log import get_logger
 
 RECONNECT_SECONDS: Final = 1
@@ -132,7 +132,8 @@ class Hints:
             _log.info("hints_connected")
 
         async def quiet(error: Exception) -> None:
-            """It comes at every attempt to reconnect; the loss itself was told."""
+            """Counts a refusal; it comes at every attempt to reconnect, and the loss itself was told."""
+            count_refusal(error)
 
         self._client = Client(ca=self._ca)
         await self._client.connect(

@@ -24,6 +24,7 @@ from kit.bus.messages import (
     BusClosed,
     BusUnavailable,
     Outgoing,
+    count_refusal,
     error_text,
     publishing,
 )
@@ -335,6 +336,7 @@ class Bus:
     async def _on_error(self, error: Exception) -> None:
         """Tell a trouble once, not at every attempt to reconnect."""
         self._alive_at_seconds = monotonic_seconds()
+        count_refusal(error)
         trouble = error_text(error)
         if trouble != self._told:
             self._told = trouble

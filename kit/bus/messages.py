@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import nats.errors
 
-from kit import tracing
+from kit import metrics, tracing
 from kit.tracing import Kind, Span
 from kit.worker import Fatal, Outage
 
@@ -20,6 +20,16 @@ SAME_EVENT_HEADER = "Fiatgate-Event-Id"
 
 NATS_ERRORS = (nats.errors.Error, TimeoutError, OSError)
 """What nats-py raises when the server is away, silent, or says no."""
+
+
+REFUSED = metrics.counter(
+    "nats_refused",
+    "What NATS refused: a password, or something that this process's user may not do",
+    ["what"],
+)
+DROPPED = metrics.counter(
+    "nats_messages_dropped", "Messages on the subject of facts that no process of ours published"
+)
 
 
 class BusUnavailable(Outage):
@@ -93,6 +103,15 @@ def _spans_of(operation: str, kind: Kind, message: Outgoing | Incoming) -> Span:
     if message.request_id:
         attributes[tracing.REQUEST_ID] = message.request_id
     return tracing.continued(f"{operation} {message.subject}", kind, message.traceparent, attributes)
+
+
+def count_refusal(error: BaseException) -> None:
+    """Counts an error of the connection when it is NATS that refuses something; an outage is none."""
+    text = str(error).lower()
+    if "authorization violation" in text:
+        REFUSED.labels("password").inc()
+    elif "permissions violation" in text:
+        REFUSED.labels("right").inc()
 
 
 def error_text(error: BaseException) -> str:

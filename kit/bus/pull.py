@@ -21,6 +21,7 @@ from kit import tracing
 from kit.bus.client import Client
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
+    DROPPED,
     EVENT_ID_HEADER,
     REQUEST_ID_HEADER,
     SAME_EVENT_HEADER,
@@ -152,6 +153,7 @@ class Pull:
         if (
             event_id is None
         ):  # nothing of ours publishes such a message, so nothing of ours knows what it means
+            DROPPED.inc()
             log.error("message_without_event_id", subject=message.subject)
             self._loop.post(message.term)
             return

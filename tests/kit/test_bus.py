@@ -87,10 +87,12 @@ def test_a_pull_whose_consumer_was_deleted_says_so_and_a_new_one_works(bus: Bus)
     async def delete() -> None:
         await bus._client.jsm().delete_consumer("FIATGATE", "deleted")
 
-    threading.Timer(0.1, lambda: bus._loop.call(delete, timeout_seconds=5)).start()
+    deletion = threading.Timer(0.1, lambda: bus._loop.call(delete, timeout_seconds=5))
+    deletion.start()
     with pytest.raises(BusUnavailable, match="deleted"):
         for _ in range(5):
             pull.take(16)
+    deletion.join(10)  # the pull hears of it before the one who asked for it
     bus.close_pull(pull)
     fact = _fact("fiatgate.test.deleted")
     bus.publish([fact])
