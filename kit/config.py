@@ -98,6 +98,7 @@ def _split(value: object) -> object:
 HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
+PostgresUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _postgresql_url(text))]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
 Key = Annotated[str, AfterValidator(_key)]
 FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
@@ -214,6 +215,12 @@ class ServiceSettings(Settings):
     database_url: PostgresUrl = Field(
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
     )
+    migration_database_url: PostgresUrlOrNone = Field(
+        default="",
+        repr=False,
+        description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
+        "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
+    )
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
     health_bind: HostAndPortOrNone = Field(
         default="",
@@ -289,7 +296,7 @@ class FactSettings(ServiceSettings):
 # What every process reads from a variable with its own name first.
 _OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert", "tls_key"})
 # Never shared between services, so never read from a variable without the service's name.
-_OWN_ONLY: Final = frozenset({"database_url", "bind"})
+_OWN_ONLY: Final = frozenset({"database_url", "migration_database_url", "bind"})
 # The names that everybody else knows them by.
 _STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 

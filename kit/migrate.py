@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from kit import schema
+from kit import rights, schema
 from kit.db import CONNECT_TIMEOUT_SECONDS, DatabaseUnavailable
 from kit.worker import Outage
 
@@ -50,8 +50,10 @@ class OthersMigrate(Outage):
     """Somebody else has been migrating this database for too long: look what holds it up, then run it again."""
 
 
-def upgrade(service: str | Path, url: str, to: str = "head") -> None:
+def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") -> None:
     """Bring the database to the newest version, or to an older one; safe when several processes start at once.
+
+    `role` is the service's own, when `url` is its owner's: it gets the rights that the service declares (kit.rights).
 
     Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` and `TableInUse` when somebody is in the way.
     Steps done by then stay done; the next try goes on from there.
@@ -64,6 +66,9 @@ def upgrade(service: str | Path, url: str, to: str = "head") -> None:
             if isinstance(error.orig, psycopg2.errors.LockNotAvailable):
                 raise TableInUse(f"{str(error.orig).partition(chr(10))[0]}: who holds it?") from error
             raise
+        if role:
+            connection.commit()  # of nothing: Alembic's look at the version began a transaction
+            rights.grant(connection, role, schema.rights(service))
 
 
 def _wait_for_others(connection: Connection) -> None:

@@ -7,6 +7,7 @@ well, serve on.
 
 import importlib
 import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +32,14 @@ def needs(service: str) -> str:
     """The oldest revision that the service runs on."""
     revision: str = getattr(_migrations(service), "NEEDS", "")
     return revision
+
+
+def rights(service: str | Path) -> Mapping[str, str]:
+    """What the service's role may do with each table; nothing for a folder of versions."""
+    declared: Mapping[str, str] = (
+        {} if isinstance(service, Path) else getattr(_migrations(service), "RIGHTS", {})
+    )
+    return declared
 
 
 def waits_for(service: str, db: Database) -> str:

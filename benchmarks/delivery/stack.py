@@ -59,6 +59,7 @@ class Bench:
     shop: Shop
     attacker: Shop
     environment: Mapping[str, str]
+    admin_url: str
 
     @property
     def receiver_url(self) -> str:
@@ -143,10 +144,13 @@ def running_bench() -> Iterator[Bench]:
         wait_until(lambda: postgres.is_ready() and nats.is_ready(), "servers", timeout_seconds=30)
         urls = {}
         for service in ("merchants", "webhooks"):
-            databases.ensure_role(postgres.url(), service, password="bench")
-            databases.create_database(postgres.url(), service, owner=service)
+            owner = databases.owner_of(service)
+            for role in (service, owner):
+                databases.ensure_role(postgres.url(), role, password="bench")
+            databases.create_database(postgres.url(), service, owner=owner)
             urls[service] = postgres.url(service, user=service, password="bench")
-            migrate.upgrade(service, urls[service])
+            owner_url = postgres.url(service, user=owner, password="bench")
+            migrate.upgrade(service, owner_url, role=service)
         stack.enter_context(
             _process(
                 [sys.executable, "-m", "services.merchants", "run"],
@@ -176,7 +180,8 @@ def running_bench() -> Iterator[Bench]:
         stack.callback(invoices_bus.close)
         invoices_bus.start()
         shop, attacker = _shop(merchants_port), _shop(merchants_port)
-        bench = Bench(deps, invoices_bus, signer, receiver_port, shop, attacker, _environment(settings))
+        environment, admin_url = _environment(settings), postgres.url("webhooks")
+        bench = Bench(deps, invoices_bus, signer, receiver_port, shop, attacker, environment, admin_url)
         wait_until(lambda: _listens(receiver_port), "the receiver", timeout_seconds=30)
         deps.bus.start()
         settle_memory()  # as every process does once it has started

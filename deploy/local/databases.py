@@ -1,15 +1,23 @@
-"""One database and one role per service; no role sees another's database."""
+"""One database per service with two roles: the one that owns it and migrates, and the service's own, which may read and
+write what it needs. No role sees another's database.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import cursor
 
 SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+
+def owner_of(service: str) -> str:
+    """The role that owns the service's database."""
+    return f"{service}_owner"
 
 
 def ensure_role(admin_url: str, role: str, *, password: str) -> None:
@@ -28,6 +36,35 @@ def ensure_database(admin_url: str, name: str, *, owner: str) -> None:
         missing = admin.fetchone() is None
     if missing:
         create_database(admin_url, name, owner=owner)
+
+
+# In one transaction: the service, which may be running, is never without its rights. `migrate` narrows them.
+_HAND_OVER = """
+REASSIGN OWNED BY {service} TO {owner};
+GRANT CONNECT ON DATABASE {name} TO {service};
+GRANT USAGE ON SCHEMA public TO {service};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {service};
+"""
+
+
+def hand_over(admin_url: str, database_url: str, *, service: str, owner: str) -> None:
+    """Give what the service's role owns in its database, which is `database_url` as a superuser, to the owner's."""
+    name = urlsplit(database_url).path.removeprefix("/")
+    with _admin(admin_url) as admin:
+        admin.execute(
+            "SELECT 1 FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba WHERE datname = %s AND rolname = %s",
+            (name, service),
+        )
+        if admin.fetchone() is None:
+            return
+    names = {"service": sql.Identifier(service), "owner": sql.Identifier(owner), "name": sql.Identifier(name)}
+    connection = psycopg2.connect(database_url, connect_timeout=3)
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '10s'")
+            cursor.execute(sql.SQL(_HAND_OVER).format(**names))
+    finally:
+        connection.close()
 
 
 def create_database(admin_url: str, name: str, *, owner: str, template: str = "template1") -> None:

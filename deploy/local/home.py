@@ -89,7 +89,7 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """`{"postgres": …, "databases": {service: …}, "nats": {user: …}, "master_key": …, "fact_signing_key": …}`.
+        """`postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`.
 
         Each is made on first use. A folder of an earlier version lacks some; the others stay as they are. One that has
         no signing key gets `unsigned_facts_until` with it.
@@ -99,6 +99,7 @@ class Home:
         made = {
             "postgres": secrets.token_urlsafe(24),
             "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
+            "owners": {service: secrets.token_urlsafe(24) for service in SERVICES},
             "master_key": Fernet.generate_key().decode(),
             "fact_signing_key": new_private_key(),
             **known,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deploy.local import child, demo_rates
-from deploy.local.databases import SERVICES
+from deploy.local.databases import SERVICES, owner_of
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.nats import Nats
@@ -54,6 +54,7 @@ class Plan:
     environment: Mapping[str, str]  # what every process gets
     database_urls: Mapping[str, str]  # one per service, and only that service gets it
     nats_urls: Mapping[str, str]  # one per process that uses NATS, and only that process gets it
+    migration_urls: Mapping[str, str]  # the same as each database's owner, which no service gets
     metrics: Mapping[str, list[str]]  # where each process answers scrapes
     prometheus: Prometheus | None
     programs: list[Program]
@@ -80,6 +81,7 @@ class Plan:
                 service: {
                     "address": self.environment[f"{PREFIX}{service.upper()}_ADDRESS"],
                     "database_url": self.database_urls[service],
+                    "migration_database_url": self.migration_urls[service],
                 }
                 for service in SERVICES
             },
@@ -121,9 +123,13 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         or postgres.url(service, user=service, password=secrets["databases"][service])
         for service in SERVICES
     }
+    migration_urls = {
+        service: _migration_url(service, own, postgres, secrets["owners"][service]) for service in SERVICES
+    }
     nats_urls = _nats_urls(nats, own)
     private = _private(database_urls, nats_urls, own, secrets)
     secret = {"FIATGATE_NATS_URL", *(name for settings in private.values() for name in settings)}
+    secret |= {_migration_variable(service) for service in SERVICES}
     return Plan(
         home=home,
         port=port,
@@ -132,6 +138,7 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         environment=environment | {name: value for name, value in own.items() if name not in secret},
         database_urls=database_urls,
         nats_urls=nats_urls,
+        migration_urls=migration_urls,
         metrics=metrics,
         prometheus=prometheus,
         programs=[
@@ -154,6 +161,15 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
             *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
         ],
     )
+
+
+def _migration_url(service: str, own: Mapping[str, str], postgres: Postgres, password: str) -> str:
+    """Empty for a database of the caller's own that comes without one: the service's role migrates it."""
+    if given := own.get(_migration_variable(service)):
+        return given
+    if _database_variable(service) in own:
+        return ""
+    return postgres.url(service, user=owner_of(service), password=password)
 
 
 def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:
@@ -260,6 +276,10 @@ def _database_variable(service: str) -> str:
 
 def _nats_variable(process: str) -> str:
     return f"{PREFIX}{process.upper()}_NATS_URL"
+
+
+def _migration_variable(service: str) -> str:
+    return f"{PREFIX}{service.upper()}_MIGRATION_DATABASE_URL"
 
 
 def _python(*arguments: str) -> list[str]:

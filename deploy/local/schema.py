@@ -25,12 +25,23 @@ def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
     admin_url = str(stack["postgres_url"])
     wait_until(lambda: _answers(admin_url), "PostgreSQL to answer", timeout_seconds=READY_SECONDS)
     for service, place in stack["services"].items():
-        url = place["database_url"]
+        url, owner_url = place["database_url"], place["migration_database_url"]
         if _server_of(url) == _server_of(admin_url):  # else the caller's own server, which has it all
-            databases.ensure_role(admin_url, service, password=unquote(urlsplit(url).password or ""))
-            databases.ensure_database(admin_url, service, owner=service)
-        kit.migrate.upgrade(service, url)
+            owner = databases.owner_of(service)
+            databases.ensure_role(admin_url, service, password=_password_of(url))
+            databases.ensure_role(admin_url, owner, password=_password_of(owner_url))
+            databases.ensure_database(admin_url, service, owner=owner)
+            as_superuser = f"{admin_url.rpartition('/')[0]}/{service}"
+            databases.hand_over(admin_url, as_superuser, service=service, owner=owner)
+        if owner_url:
+            kit.migrate.upgrade(service, owner_url, role=unquote(urlsplit(url).username or ""))
+        else:
+            kit.migrate.upgrade(service, url)
     schema_stamp.mark_current(home)
+
+
+def _password_of(url: str) -> str:
+    return unquote(urlsplit(url).password or "")
 
 
 def _server_of(url: str) -> str:

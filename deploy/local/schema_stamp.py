@@ -30,6 +30,6 @@ def _stamp(home: Home) -> Path:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for path in sorted(_ROOT.glob("services/*/migrations/versions/*.py")):
+    for path in sorted(_ROOT.glob("services/*/migrations/**/*.py")):  # with the rights that each declares
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

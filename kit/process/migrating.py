@@ -1,6 +1,7 @@
 """`migrate`: brings the service's database to the newest version."""
 
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kit import config, log
 from kit.clock import monotonic_seconds
@@ -20,8 +21,15 @@ def migrate(service: Service[Any, Any], settings: config.ServiceSettings) -> int
     stop = Stop()
     stop_on_signals(stop)
 
+    owner_url, role = settings.migration_database_url, urlsplit(settings.database_url).username or ""
+    if not owner_url:
+        _log.warning("migrating as the service's own role", missing="MIGRATION_DATABASE_URL")
+
     def upgrade() -> None:
-        migrations.upgrade(service.name, settings.database_url)
+        if owner_url:
+            migrations.upgrade(service.name, owner_url, role=unquote(role))
+        else:
+            migrations.upgrade(service.name, settings.database_url)
 
     if not once_the_database_answers(upgrade, settings, stop):
         return FAILED

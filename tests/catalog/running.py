@@ -19,6 +19,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from services.catalog.wiring import Deps
 from tests.support.clock import ManualClock
+from tests.support.databases import owner_url
 
 _numbers = itertools.count()
 
@@ -96,7 +97,7 @@ class Catalog:
 
     def execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Straight to the database, past all rules."""
-        connection = psycopg2.connect(self.deps.settings.database_url)
+        connection = psycopg2.connect(owner_url(self.deps.settings.database_url))
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(statement, values)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import psycopg2
 import pytest
 
+from tests.support.databases import owner_url
+
 
 @pytest.mark.parametrize(
     "statement", ["UPDATE rates SET source_rate = 1", "DELETE FROM rates", "TRUNCATE rates"]
@@ -14,7 +16,7 @@ import pytest
 def test_an_accepted_rate_can_be_neither_changed_nor_removed(
     database_url: Callable[[str], str], statement: str
 ) -> None:
-    connection = psycopg2.connect(database_url("catalog"))
+    connection = psycopg2.connect(owner_url(database_url("catalog")))
     try:
         with (
             pytest.raises(psycopg2.errors.RestrictViolation, match="append-only"),

@@ -182,8 +182,10 @@ class Arena:
         try:
             wait_until(server.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
             for service, password in self._home.secrets()["databases"].items():
+                owner = databases.owner_of(service)
                 databases.ensure_role(server.url(), service, password=password)
-                databases.ensure_database(server.url(), service, owner=service)
+                databases.ensure_role(server.url(), owner, password=self._home.secrets()["owners"][service])
+                databases.ensure_database(server.url(), service, owner=owner)
         finally:
             process.send_signal(signal.SIGINT)  # a fast stop, which writes all of it to the disk
             process.wait(_POSTGRES_SECONDS)
@@ -206,6 +208,8 @@ class Arena:
             name = f"FIATGATE_{service.upper()}"
             database = f"127.0.0.1:{self._proxies.port('postgres')}/{service}"
             settings[f"{name}_DATABASE_URL"] = f"postgresql://{service}:{password}@{database}"
+            owner = f"{databases.owner_of(service)}:{self._home.secrets()['owners'][service]}"
+            settings[f"{name}_MIGRATION_DATABASE_URL"] = f"postgresql://{owner}@{database}"
             settings[f"{name}_ADDRESS"] = f"127.0.0.1:{self._proxies.port(service)}"
             settings[f"{name}_BIND"] = self.services[service]
         return settings

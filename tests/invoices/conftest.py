@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
+import psycopg2
 import pytest
-from sqlalchemy import create_engine, make_url, select, text
+from sqlalchemy import select
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -31,7 +32,7 @@ from services.merchants import rpc as merchants_rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
 from tests.support.clock import ManualClock
-from tests.support.servers import PostgresServer
+from tests.support.databases import past_all_rules
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
 from tests.support.signing import SIGNING_KEY
 
@@ -126,16 +127,12 @@ def module_world(database_url: Callable[[str], str], nats_url: str) -> Iterator[
 
 
 @pytest.fixture
-def world(module_world: World, postgres: PostgresServer) -> Iterator[World]:
+def world(module_world: World) -> Iterator[World]:
     """The module's world with empty tables, free requisites and everything switched on."""
-    # As the superuser: the service's own role may not empty the history.
-    name = make_url(module_world.deps.settings.database_url).database or ""
-    engine = create_engine(make_url(postgres.admin_url).set(drivername="postgresql+psycopg2", database=name))
-    with engine.begin() as connection:
-        connection.execute(
-            text("TRUNCATE invoices, deals, deal_transitions, requisites, outbox, switches CASCADE")
-        )
-    engine.dispose()
+    url = past_all_rules(module_world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("TRUNCATE invoices, deals, deal_transitions, requisites, outbox, switches CASCADE")
+        cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
     for method in ("card_eur", "sepa_eur"):
         for number in range(ACCOUNTS):
             desk.add_requisite(

@@ -129,8 +129,12 @@ def test_locally_each_service_has_the_role_that_its_address_names() -> None:
         secret = only(LOCAL, "Secret", f"fiatgate-{service}")
         url = base64.b64decode(secret["data"]["database-url"]).decode()
         assert url == f"postgresql://{service}:local-only@postgres:5432/{service}"
-        assert f"CREATE ROLE {service} LOGIN PASSWORD 'local-only';" in roles
-        assert f"CREATE DATABASE {service} OWNER {service};" in roles
+        migration = only(LOCAL, "Secret", f"fiatgate-migration-{service}")
+        owner_url = base64.b64decode(migration["data"]["migration-database-url"]).decode()
+        assert owner_url == f"postgresql://{service}_owner:local-only@postgres:5432/{service}"
+        for role in (service, f"{service}_owner"):
+            assert f"CREATE ROLE {role} LOGIN PASSWORD 'local-only';" in roles
+        assert f"CREATE DATABASE {service} OWNER {service}_owner;" in roles
 
 
 def test_locally_postgresql_has_a_connection_for_everybody() -> None:

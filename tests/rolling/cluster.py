@@ -24,7 +24,7 @@ from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings
 from tests.rolling.endpoints import Endpoints
 from tests.rolling.pods import START_SECONDS, Broken, Pace, Pod, without_settings
-from tests.support.databases import Databases
+from tests.support.databases import Databases, owner_url
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
 
@@ -213,6 +213,7 @@ class Cluster:
             secrets["nats-url"] = self._nats.url_of(process(deployment))
         if process(deployment) in SERVICES:
             secrets["database-url"] = self._database_urls[process(deployment)]
+            secrets["migration-database-url"] = owner_url(secrets["database-url"])
         own = {
             each["name"]: each["value"].replace("0.0.0.0", address)
             if "value" in each

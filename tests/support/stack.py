@@ -175,6 +175,10 @@ class Stack:
         """The database of each service."""
         return {name: place["database_url"] for name, place in self.home.running_stack()["services"].items()}
 
+    def superuser_url(self, service: str) -> str:
+        """The database of a service as PostgreSQL's superuser."""
+        return f"{self.home.running_stack()['postgres_url'].rpartition('/')[0]}/{service}"
+
     def request(
         self, method: str, path: str, *, api_key: str | None = None, **options: Any
     ) -> requests.Response:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg2
 from sqlalchemy import text
 
 from deploy.local.waiting import wait_until
@@ -33,6 +34,7 @@ from services.webhooks.store import claims
 from services.webhooks.store.events import EventHistory
 from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
+from tests.support.databases import past_all_rules
 from tests.support.receiver import Received
 from tests.support.signing import PUBLIC_KEYS
 
@@ -259,8 +261,12 @@ def running(some: Sequence[Worker]) -> Iterator[Stop]:
 
 def empty(deps: Deps) -> None:
     """No event from another test."""
-    with deps.db.autocommit() as connection:
-        connection.execute(text("TRUNCATE events, attempts, inbox, parked RESTART IDENTITY"))
+    connection = psycopg2.connect(past_all_rules(deps.settings.database_url))
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("TRUNCATE events, attempts, inbox, parked")
+    finally:
+        connection.close()
 
 
 def signed_by(request: Received, secret: str) -> bool:

@@ -26,6 +26,7 @@ from kit.errors import Refused
 from kit.ids import new_id
 from kit.money import usdt_text
 from services.withdrawals.operations.books import CreditDiffers
+from tests.support.databases import past_all_rules
 from tests.withdrawals.conftest import House, all_at_once
 
 PENDING, SUCCESS = pb.WITHDRAWAL_STATUS_PENDING, pb.WITHDRAWAL_STATUS_SUCCESS
@@ -131,7 +132,8 @@ def test_a_transfer_that_cannot_be_is_refused_by_the_database(
 def test_a_state_that_the_table_lacks_is_refused_by_the_database(house: House, change: str) -> None:
     made = house.withdraw(house.credit("100"))
     with pytest.raises(psycopg2.errors.CheckViolation):
-        house.execute(f"UPDATE withdrawals SET {change} WHERE id = %s", made.withdraw_uuid)
+        past_rights = past_all_rules(house.deps.settings.database_url)
+        house.execute(f"UPDATE withdrawals SET {change} WHERE id = %s", made.withdraw_uuid, url=past_rights)
 
 
 # -- credits

@@ -1,4 +1,22 @@
 """The schema, step by step (kit.migrate)."""
 
+from collections.abc import Mapping
+
 NEEDS = "0003"
 """What this version can't do without; what comes after is the next version's (docs/decisions/0025)."""
+
+RIGHTS: Mapping[str, str] = {
+    "invoices": "SELECT, INSERT, UPDATE (status, finished_at, deal_id, event_id)",
+    "deals": "SELECT, INSERT, UPDATE (status, sub_status, mark_paid_at, confirm_before, adjusted_amount, amount_fiat,"
+    " merchant_usdt, finished_at)",
+    "deal_transitions": "SELECT, INSERT",
+    "requisites": "SELECT, INSERT, UPDATE (max_deals, open_deals, enabled, last_used_at)",
+    "cases": "SELECT, INSERT, UPDATE (resolved_at, outcome, actor)",
+    "proofs": "SELECT, INSERT",
+    "records": "SELECT",
+    "switches": "SELECT, INSERT, UPDATE",
+    "outbox": "SELECT, INSERT, UPDATE, DELETE",
+    "bus_state": "SELECT, INSERT, UPDATE",
+}
+"""What the service's role may do with each table (kit.rights). Without DELETE and with named columns where rows stay
+what they are."""

@@ -1,16 +1,21 @@
--- One role and database per service, as docs/operations.md has them.
+-- Two roles and one database per service, as docs/operations.md has them: the owner migrates and grants the service its rights.
+CREATE ROLE merchants_owner LOGIN PASSWORD 'local-only';
 CREATE ROLE merchants LOGIN PASSWORD 'local-only';
-CREATE DATABASE merchants OWNER merchants;
+CREATE DATABASE merchants OWNER merchants_owner;
 REVOKE ALL ON DATABASE merchants FROM PUBLIC;
+CREATE ROLE catalog_owner LOGIN PASSWORD 'local-only';
 CREATE ROLE catalog LOGIN PASSWORD 'local-only';
-CREATE DATABASE catalog OWNER catalog;
+CREATE DATABASE catalog OWNER catalog_owner;
 REVOKE ALL ON DATABASE catalog FROM PUBLIC;
+CREATE ROLE invoices_owner LOGIN PASSWORD 'local-only';
 CREATE ROLE invoices LOGIN PASSWORD 'local-only';
-CREATE DATABASE invoices OWNER invoices;
+CREATE DATABASE invoices OWNER invoices_owner;
 REVOKE ALL ON DATABASE invoices FROM PUBLIC;
+CREATE ROLE withdrawals_owner LOGIN PASSWORD 'local-only';
 CREATE ROLE withdrawals LOGIN PASSWORD 'local-only';
-CREATE DATABASE withdrawals OWNER withdrawals;
+CREATE DATABASE withdrawals OWNER withdrawals_owner;
 REVOKE ALL ON DATABASE withdrawals FROM PUBLIC;
+CREATE ROLE webhooks_owner LOGIN PASSWORD 'local-only';
 CREATE ROLE webhooks LOGIN PASSWORD 'local-only';
-CREATE DATABASE webhooks OWNER webhooks;
+CREATE DATABASE webhooks OWNER webhooks_owner;
 REVOKE ALL ON DATABASE webhooks FROM PUBLIC;

@@ -1,0 +1,34 @@
+"""What a service's role may do in its database, where another role owns it.
+
+The owner migrates and then grants anew what the service declares beside its migrations (`RIGHTS`): a table and the
+rights on it. The service's role owns nothing: it can't change a table, switch a trigger off or give itself a right.
+"""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, text
+
+_TABLES = text("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename")
+_EVERYWHERE = {"alembic_version": "SELECT"}
+
+
+def grant(connection: Connection, role: str, rights: Mapping[str, str]) -> None:
+    """Give `role` exactly these rights, in one transaction: a right that stays is never missing in between.
+
+    A table that the declaration leaves out is not to be touched.
+    """
+    quote = connection.dialect.identifier_preparer.quote
+    with connection.begin():
+        database = connection.scalar(text("SELECT current_database()"))
+        tables = connection.scalars(_TABLES).all()
+        to = quote(role)
+        for statement in (
+            f"GRANT CONNECT ON DATABASE {quote(str(database))} TO {to}",
+            f"GRANT USAGE ON SCHEMA public TO {to}",
+            f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {to}",
+        ):
+            connection.execute(text(statement))
+        for table in tables:
+            allowed = _EVERYWHERE.get(table) or rights.get(table)
+            if allowed:
+                connection.execute(text(f"GRANT {allowed} ON {quote(table)} TO {to}"))

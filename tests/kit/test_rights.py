@@ -1,0 +1,103 @@
+"""What a service's role may not do: neither to its history nor to what guards it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from deploy.local import databases
+from kit import migrate, schema
+from tests.support.databases import Databases, owner_url
+from tests.support.servers import PostgresServer
+
+SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+
+def execute(url: str, statement: str) -> None:
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE mine ()",
+        "CREATE TEMPORARY TABLE mine ()",
+        "CREATE SCHEMA mine",
+        "ALTER TABLE {table} DISABLE TRIGGER ALL",
+        "ALTER TABLE {table} OWNER TO {service}",
+        "ALTER TABLE {table} ADD COLUMN mine text",
+        "CREATE TRIGGER mine AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION tsvector_update_trigger()",
+        "DROP TABLE {table}",
+        "TRUNCATE {table}",
+        "SET session_replication_role = replica",
+        "SET ROLE {service}_owner",
+        "UPDATE alembic_version SET version_num = '0001'",
+    ],
+)
+def test_a_services_role_changes_no_table_and_no_right(
+    database_url: Callable[[str], str], service: str, statement: str
+) -> None:
+    for table in schema.rights(service):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            execute(database_url(service), statement.format(table=table, service=service))
+
+
+def test_a_services_role_gives_itself_no_right(database_url: Callable[[str], str]) -> None:
+    with closing(psycopg2.connect(database_url("invoices"))) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "GRANT DELETE, UPDATE ON deals TO invoices"
+        )  # PostgreSQL only warns that it gave nothing
+        cursor.execute(
+            "SELECT has_table_privilege('deals', 'DELETE'), has_column_privilege('deals', 'conversion_rate', 'UPDATE')"
+        )
+        assert cursor.fetchone() == (False, False)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_rights_on_every_table_are_declared(_databases: Databases, service: str) -> None:
+    url = _databases.fresh(service)
+    try:
+        with closing(psycopg2.connect(owner_url(url))) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+            tables = {name for (name,) in cursor.fetchall()} - {"alembic_version"}
+            assert tables == set(schema.rights(service)), f"services/{service}/migrations: RIGHTS"
+            cursor.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tableowner = %s", (service,)
+            )
+            assert cursor.fetchall() == []
+    finally:
+        _databases.drop(url)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_database_that_the_service_owned_changes_hands_while_it_is_in_use(
+    postgres: PostgresServer, service: str
+) -> None:
+    """As the version before left it: one role that owns everything."""
+    name, owner = f"{service}_handed_over", databases.owner_of(service)
+    for role in (service, owner):
+        databases.ensure_role(postgres.admin_url, role, password="handed-over")
+    databases.create_database(postgres.admin_url, name, owner=service)
+    url, owners_url = (postgres.url(name, user=role, password="handed-over") for role in (service, owner))
+    as_superuser = f"{postgres.admin_url.rpartition('/')[0]}/{name}"
+    try:
+        migrate.upgrade(service, url, schema.needs(service))
+        with closing(psycopg2.connect(url)) as before, before.cursor() as cursor:
+            databases.hand_over(postgres.admin_url, as_superuser, service=service, owner=owner)
+            databases.hand_over(postgres.admin_url, as_superuser, service=service, owner=owner)  # no harm
+            for table in schema.rights(service).keys() - {"records"}:
+                cursor.execute(f"SELECT count(*) FROM {table}")
+        migrate.upgrade(service, owners_url, role=service)
+        migrate.upgrade(service, owners_url, role=service)
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            execute(url, f"ALTER TABLE {next(iter(schema.rights(service)))} DISABLE TRIGGER USER")
+        execute(owners_url, f"ALTER TABLE {next(iter(schema.rights(service)))} DISABLE TRIGGER USER")
+    finally:
+        databases.drop_database(postgres.admin_url, name)
+        for role in (service, owner):  # as the session's other databases know them
+            databases.ensure_role(postgres.admin_url, role, password="service-of-tests")
