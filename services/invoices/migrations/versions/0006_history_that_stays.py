@@ -21,6 +21,7 @@ INVOICE_TERMS = (
     "fail_url",
     "created_at",
     "expires_at",
+    "made_as",
 )
 DEAL_TERMS = (
     "id",
@@ -44,7 +45,7 @@ CASE_TERMS = ("number", "invoice_id", "merchant_id", "deal_id", "opened_at", "no
 
 def upgrade() -> None:
     guards.make_records()
-    guards.record("invoices", "invoice")
+    guards.record("invoices", "invoice", made_in_row=True)
     guards.keep("invoices", INVOICE_TERMS, ended="finished_at")
     guards.stay("invoices")
     guards.record("deals", "deal")
