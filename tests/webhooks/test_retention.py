@@ -1,8 +1,10 @@
 """Old attempts go, at an even pace; events and whatever is still to be sent stay."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from uuid import UUID
 
+import psycopg2
 import pytest
 from sqlalchemy import text
 
@@ -14,6 +16,7 @@ from services.webhooks import operations, workers
 from services.webhooks.domain import EventStatus
 from services.webhooks.rpc import WebhooksServicer
 from tests.support.clock import ManualClock
+from tests.support.databases import owner_url
 from tests.webhooks.house import House
 
 DAYS = 90
@@ -127,17 +130,16 @@ def test_a_call_tells_where_to_go_on(house: House) -> None:
 @pytest.fixture
 def slow_deletes(house: House) -> Iterator[None]:
     """A batch takes 20 ms at least."""
-    with house.deps.db.transaction() as tx:
-        tx.execute(
-            text("""
+    url = owner_url(house.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("""
             CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN PERFORM pg_sleep(0.02); RETURN NULL; END $$;
             CREATE TRIGGER dawdle AFTER DELETE ON attempts FOR EACH STATEMENT EXECUTE FUNCTION dawdle()
             """)
-        )
     yield
-    with house.deps.db.transaction() as tx:
-        tx.execute(text("DROP FUNCTION dawdle CASCADE"))
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("DROP FUNCTION dawdle CASCADE")
 
 
 @pytest.mark.usefixtures("slow_deletes")
