@@ -142,15 +142,7 @@ def running_bench() -> Iterator[Bench]:
         nats.write_config()
         stack.enter_context(_process(nats.command()))
         wait_until(lambda: postgres.is_ready() and nats.is_ready(), "servers", timeout_seconds=30)
-        urls = {}
-        for service in ("merchants", "webhooks"):
-            owner = databases.owner_of(service)
-            for role in (service, owner):
-                databases.ensure_role(postgres.url(), role, password="bench")
-            databases.create_database(postgres.url(), service, owner=owner)
-            urls[service] = postgres.url(service, user=service, password="bench")
-            owner_url = postgres.url(service, user=owner, password="bench")
-            migrate.upgrade(service, owner_url, role=service)
+        urls = {service: _migrated(postgres, service) for service in ("merchants", "webhooks")}
         stack.enter_context(
             _process(
                 [sys.executable, "-m", "services.merchants", "run"],
@@ -201,6 +193,16 @@ def _environment(settings: WebhooksSettings) -> dict[str, str]:
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(settings.fact_public_keys),
     }
+
+
+def _migrated(postgres: Postgres, service: str) -> str:
+    """The URL of the service's database, made with its two roles."""
+    owner = databases.owner_of(service)
+    for role in (service, owner):
+        databases.ensure_role(postgres.url(), role, password="bench")
+    databases.create_database(postgres.url(), service, owner=owner)
+    migrate.upgrade(service, postgres.url(service, user=owner, password="bench"), role=service)
+    return postgres.url(service, user=service, password="bench")
 
 
 def _shop(port: int) -> Shop:

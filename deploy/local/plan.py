@@ -118,18 +118,12 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         **{f"{PREFIX}{process.upper()}_METRICS_BIND": first for process, (first, *_) in metrics.items()},
     }
     prometheus = _prometheus(home, caller, prometheus_port, metrics)
-    database_urls = {
-        service: own.get(_database_variable(service))
-        or postgres.url(service, user=service, password=secrets["databases"][service])
-        for service in SERVICES
-    }
-    migration_urls = {
-        service: _migration_url(service, own, postgres, secrets["owners"][service]) for service in SERVICES
-    }
+    database_urls = {each: _database_url(each, own, postgres, secrets) for each in SERVICES}
+    migration_urls = {each: _migration_url(each, own, postgres, secrets) for each in SERVICES}
     nats_urls = _nats_urls(nats, own)
     private = _private(database_urls, nats_urls, own, secrets)
     secret = {"FIATGATE_NATS_URL", *(name for settings in private.values() for name in settings)}
-    secret |= {_migration_variable(service) for service in SERVICES}
+    secret |= set(map(_migration_variable, SERVICES))
     return Plan(
         home=home,
         port=port,
@@ -163,13 +157,22 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
     )
 
 
-def _migration_url(service: str, own: Mapping[str, str], postgres: Postgres, password: str) -> str:
+def _database_url(
+    service: str, own: Mapping[str, str], postgres: Postgres, secrets: Mapping[str, Any]
+) -> str:
+    given = own.get(_database_variable(service))
+    return given or postgres.url(service, user=service, password=secrets["databases"][service])
+
+
+def _migration_url(
+    service: str, own: Mapping[str, str], postgres: Postgres, secrets: Mapping[str, Any]
+) -> str:
     """Empty for a database of the caller's own that comes without one: the service's role migrates it."""
     if given := own.get(_migration_variable(service)):
         return given
     if _database_variable(service) in own:
         return ""
-    return postgres.url(service, user=owner_of(service), password=password)
+    return postgres.url(service, user=owner_of(service), password=secrets["owners"][service])
 
 
 def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:

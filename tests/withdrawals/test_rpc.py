@@ -14,6 +14,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.errors import Refused
 from kit.ids import new_id
 from kit.proto import datetime_from
+from tests.support.databases import past_all_rules
 from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House
 
 NOBODY = str(uuid.UUID(int=7))
@@ -333,7 +334,7 @@ def test_a_transaction_stored_as_the_version_before_did_pays_no_second_withdrawa
     house.execute(
         "UPDATE withdrawals SET external_tx_id = %s WHERE id = %s",
         *(stored, old.withdraw_uuid),
-        url=house.admin_url,
+        url=past_all_rules(house.deps.settings.database_url),
     )
     assert refusal(house.complete, new, hash) == ("VALIDATION_ERROR", {"field": "external_tx_id"})
     assert house.complete(old, hash).external_tx_id == stored
