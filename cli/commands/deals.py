@@ -20,7 +20,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
 Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the history.")]
 Note = Annotated[str, typer.Option(help="Why, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
-Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because nobody confirmed in time.")]
+Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because the confirmation is overdue.")]
 Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Of this merchant.")]
 Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Of this payment method.")]
 OlderThan = Annotated[

@@ -48,7 +48,7 @@ class Operator:
         return f"{self._answer}\n"
 
 
-def test_all_open_deals_of_a_merchant_are_rejected_and_nobody_elses(
+def test_all_open_deals_of_a_merchant_are_rejected_and_no_others(
     fiatgate: Fiatgate,
     shop: dict[str, str],  # noqa: F811  the fixture
     deals: list[dict[str, Any]],

@@ -104,7 +104,7 @@ def test_each_further_merchant_gets_its_share_of_what_the_others_leave_and_the_f
     assert sum(got) == PLACES
 
 
-def test_the_only_place_of_a_method_may_be_anybodys(world: World) -> None:
+def test_any_merchant_may_take_the_only_place_of_a_method(world: World) -> None:
     only_account(world, max_deals=1)
     assert take(world) == "taken"
     assert take(of_another(world)) == "NO_AVAILABLE_REQUISITES"

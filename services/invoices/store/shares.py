@@ -1,9 +1,10 @@
 """How much of a payment method one merchant may hold: SQL that creating an invoice and opening a deal have in common.
 
-A method's accounts are few, and every open deal holds one of their places, an appeal for days. One merchant may hold
-`share_percent` of what the other merchants leave of them: of the places that are its own or free. So the first merchant
-of several at once leaves some free, each further one a part of these, and a merchant that holds none may always have a
-free one. The same holds for the accounts that can take one amount, for two open deals of one amount share no account.
+A method's accounts are few, and every open deal holds one of their places, an appeal for days. One merchant may hold at
+most `share_percent` of the places that no other merchant holds: of its own and the free ones together. So however many
+one merchant takes, some stay free for the others, and a merchant that holds none may always take a free one. The same
+rule counts the accounts that can take one amount, because two open deals of one amount never share an account
+(docs/decisions/0040-shares-of-scarce-accounts.md).
 """
 
 from services.invoices.models import DEAL_IS_OPEN
