@@ -44,7 +44,7 @@ class Wall:
 
 WALLS: Final = (
     Wall("uploads-100", "100 stalled uploads of 5 MiB", OTHER),
-    Wall("uploads-1000", "1,000 stalled uploads", OTHER),
+    Wall("uploads-1000", "1,000 stalled uploads, 256 KiB of each", OTHER),
     Wall(
         "catalog-hangs", "catalog hangs, four page looks a second", OTHER, ("create-invoice", "I have paid")
     ),

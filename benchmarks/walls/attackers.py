@@ -33,6 +33,8 @@ REQUESTS_PER_SECOND: Final = 2_000
 """The pace of a flood: more than the gateway answered on two cores before it had walls. An attacker without a pace
 would measure the two cores that it shares with its target.
 """
+CONNECTIONS_PER_SECOND: Final = 500
+"""How fast connections that are held open come: all in one moment would be a flood, which is another attack."""
 UNDER_WAY_SECONDS: Final = 20
 AGAIN_SECONDS: Final = 5
 """A held connection that the gateway ended comes again after this time."""
@@ -110,6 +112,7 @@ class Attack:
 
         async def client(address: str) -> None:
             for turn in itertools.count():
+                await self._turn(CONNECTIONS_PER_SECOND)
                 reader = await self._sent(address, pieces())
                 if turn == 0 and next(begun) == connections:
                     self.under_way.set()
@@ -189,7 +192,7 @@ class Attack:
 # -- what is sent
 
 
-def _uploads(mebibytes: int) -> Callable[[], Iterator[bytes]]:
+def _uploads(kibibytes: int) -> Callable[[], Iterator[bytes]]:
     """A picture of 5 MiB for a payment that does not exist, of which so much is sent."""
 
     def pieces() -> Iterator[bytes]:
@@ -197,8 +200,8 @@ def _uploads(mebibytes: int) -> Callable[[], Iterator[bytes]]:
             f"POST /pay/{uuid.uuid4()}/late HTTP/1.1\r\nHost: pay\r\nContent-Length: {5 * MEBIBYTE}\r\n"
             "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
         ).encode()
-        for _ in range(mebibytes * 16 - 1):
-            yield b"x" * 64 * KIBIBYTE
+        for _ in range(kibibytes // 16 - 1):
+            yield b"x" * 16 * KIBIBYTE
 
     return pieces
 
@@ -278,8 +281,8 @@ def _hold(
 
 
 ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
-    "uploads-100": _hold(100, _uploads(5)),
-    "uploads-1000": _hold(1000, _uploads(1)),
+    "uploads-100": _hold(100, _uploads(5 * KIBIBYTE)),
+    "uploads-1000": _hold(1000, _uploads(256)),
     "catalog-hangs": lambda attack: attack.look(4, _pages(attack.target)),
     "colours": _flood(32, _random_colours),
     "payment-ids": _flood(400, _random_payments),
