@@ -38,6 +38,9 @@ CONNECTIONS_PER_SECOND: Final = 500
 UNDER_WAY_SECONDS: Final = 20
 AGAIN_SECONDS: Final = 5
 """A held connection that the gateway ended comes again after this time."""
+REFUSED_SECONDS: Final = 0.1
+"""A client of a row that is no flood waits so long after a refusal: the row is about what is under way at a time."""
+REFUSALS: Final = frozenset({429, 503})
 ANSWER_SECONDS: Final = 30
 KIBIBYTE: Final = 1024
 MEBIBYTE: Final = 1024 * 1024
@@ -83,14 +86,17 @@ class Attack:
         self._next_seconds = 0.0
         self._addresses = [f"127.66.{n}.9" for n in range(target.networks)]
 
-    async def flood(self, connections: int, requests: Iterable[Request]) -> None:
+    async def flood(
+        self, connections: int, requests: Iterable[Request], *, refused_seconds: float = 0
+    ) -> None:
         """So many connections take the requests in turn; each waits for its answer."""
         left = iter(requests)
 
         async def client(session: aiohttp.ClientSession) -> None:
             for request in left:
                 await self._turn(REQUESTS_PER_SECOND)
-                await self._send(session, request)
+                if await self._send(session, request) in REFUSALS:
+                    await asyncio.sleep(refused_seconds)
 
         async with AsyncExitStack() as opened, asyncio.TaskGroup() as clients:
             sessions = [await opened.enter_async_context(self._session(each)) for each in self._addresses]
@@ -158,7 +164,8 @@ class Attack:
         finally:
             writer.close()
 
-    async def _send(self, session: aiohttp.ClientSession, request: Request) -> None:
+    async def _send(self, session: aiohttp.ClientSession, request: Request) -> int | None:
+        """The answer's status; None without one."""
         try:
             async with session.request(
                 request.method,
@@ -169,9 +176,11 @@ class Attack:
             ) as answer:
                 await answer.read()
                 self.answers[str(answer.status)] += 1
+                return answer.status
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self.answers[type(error).__name__] += 1
             await asyncio.sleep(0.1)  # seconds; a port that takes nobody in is not asked in a tight loop
+            return None
 
     def _session(self, address: str) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -274,6 +283,10 @@ def _flood(connections: int, requests: Requests) -> Callable[[Attack], Coroutine
     return lambda attack: attack.flood(connections, requests(attack.target))
 
 
+def _at_a_time(connections: int, requests: Requests) -> Callable[[Attack], Coroutine[Any, Any, None]]:
+    return lambda attack: attack.flood(connections, requests(attack.target), refused_seconds=REFUSED_SECONDS)
+
+
 def _hold(
     connections: int, pieces: Callable[[], Iterator[bytes]]
 ) -> Callable[[Attack], Coroutine[Any, Any, None]]:
@@ -287,8 +300,8 @@ ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "colours": _flood(32, _random_colours),
     "payment-ids": _flood(400, _random_payments),
     "wrong-keys": _flood(800, _wrong_keys),
-    "deep-pages": _flood(8, _deep_pages),
-    "resends": _flood(8, _resends),
+    "deep-pages": _at_a_time(8, _deep_pages),
+    "resends": _at_a_time(8, _resends),
     "unfinished-heads": _hold(1000, _unfinished_head),
     "idle-connections": _hold(2400, _one_request_then_idle),
     "parentheses": _flood(16, _parentheses),

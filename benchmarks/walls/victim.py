@@ -16,7 +16,7 @@ import uvloop
 from kit.clock import monotonic_seconds
 
 ANSWER_SECONDS: Final = 15
-PER_SECOND: Final = {"create-invoice": 25, "I have paid": 5, "resend": 10}
+PER_SECOND: Final = {"create-invoice": 25, "I have paid": 5, "resend": 5}
 EXPECTED: Final = {"create-invoice": 201, "I have paid": 303, "resend": 200}
 
 
