@@ -17,10 +17,11 @@ class WebhooksSettings(FactSettings):
     # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout. They use the
     # database before and after the wait only, so they need fewer connections than threads.
     threads: int = Field(
-        default=32,
+        default=64,
         ge=2,
         le=256,
-        description="manual resends that may wait for receivers at the same time, at most 2 of one merchant",
+        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same time, and 6 more "
+        "that wait for their turn",
     )
     pool_size: int = Field(
         default=20,

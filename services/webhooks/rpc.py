@@ -44,14 +44,14 @@ SLOTS: Final = (
         name="resends",
         methods=frozenset({"WebhooksService/ResendLatest"}),
         waiting=16,
-        share=Share(owner=attrgetter("merchant_id"), working=RESENDS_PER_MERCHANT),
+        share=Share(owner=attrgetter("merchant_id"), working=RESENDS_PER_MERCHANT, waiting=6, wait_seconds=2),
     ),
     Slots(
         name="lists",
         methods=frozenset({"WebhooksService/ListInvoiceEvents"}),
-        threads=12,
+        threads=24,
         waiting=20,
-        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=3, wait_seconds=2, in_all=2),
+        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=7, wait_seconds=3, in_all=2),
     ),
     Slots(
         name="desk",

@@ -46,9 +46,9 @@ SLOTS: Final = (
     Slots(
         name="lists",
         methods=frozenset({"WithdrawalsService/ListWithdrawals"}),
-        threads=12,
+        threads=24,
         waiting=20,
-        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=3, wait_seconds=2, in_all=1),
+        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=7, wait_seconds=3, in_all=1),
     ),
     Slots(
         name="desk",

@@ -261,7 +261,7 @@ def test_resends_of_one_merchant_to_receivers_that_hang_delay_no_other_merchant(
         asked = [threads.submit(resend, house.merchant_id, each) for each in hanging]
         receiver.wait_for(rpc.RESENDS_PER_MERCHANT, path="tarpit")
         assert resend(shop, other) == "200"
-        assert sum(not each.done() for each in asked) == rpc.RESENDS_PER_MERCHANT, "they hang still"
+        assert sum(not each.done() for each in asked) >= rpc.RESENDS_PER_MERCHANT, "they hang still"
         answers = Counter(each.result() for each in asked)
     assert answers == {"200": rpc.RESENDS_PER_MERCHANT, "RATE_LIMITED": RESENDS - rpc.RESENDS_PER_MERCHANT}
     assert len(receiver.received("tarpit")) == rpc.RESENDS_PER_MERCHANT
