@@ -20,8 +20,8 @@ class WebhooksSettings(FactSettings):
         default=64,
         ge=2,
         le=256,
-        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same time, and 6 more "
-        "that wait for their turn",
+        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same time, and 6 "
+        "more that wait for their turn",
     )
     pool_size: int = Field(
         default=20,
