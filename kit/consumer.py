@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 EVENTS = metrics.counter(
     "events",
-    "Events taken from the stream: handled, failed (and coming again), put off for the database, parked",
+    "Events taken from the stream: handled, failed (and coming again), put off for the database, parked, dropped",
     ["consumer", "outcome"],
 )
 UNPROVEN = metrics.counter(
@@ -322,10 +322,16 @@ class Consumer:
         """Park and remove each. Raises `DatabaseUnavailable` with the rest left in the list."""
         while unproven:
             event, failure = unproven[0]
-            self._parking.park_unproven(event, failure)
-            EVENTS.labels(self.name, "parked").inc()
+            kept = self._parking.park_unproven(event, failure)
+            EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
             UNPROVEN.labels(self.name, failure.reason).inc()
-            log.error("event_unproven", **self._fields_of(event), reason=failure.reason, error=str(failure))
+            log.error(
+                "event_unproven",
+                **self._fields_of(event),
+                reason=failure.reason,
+                error=str(failure),
+                kept=kept,
+            )
             event.acknowledge()
             del unproven[0]
 

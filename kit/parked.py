@@ -17,6 +17,10 @@ from kit.inbox import ParkedColumns
 from kit.proof import Unproven
 
 ERROR_CHARACTERS = 2000
+MOST_PARKED = 10_000
+"""So many parked events keep further unproven ones out: a forger must not fill the disk."""
+
+_ROOM = "WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}"
 _OF_UNPROVEN = uuid.UUID("3d0c9a52-5a0e-4d9b-9a8e-1f6c7f0b2a44")
 """The namespace of the ids of unproven events."""
 
@@ -59,13 +63,14 @@ class Parking:
         """Count a failure and park the event with the last of `park_after`; how many failures there are."""
         return self._note(event, failure, row_id=event.event_id, claimed_id=None, park_after=park_after)
 
-    def park_unproven(self, event: Incoming, failure: Unproven) -> None:
-        """The same bytes are one row, however often they come."""
+    def park_unproven(self, event: Incoming, failure: Unproven) -> bool:
+        """False when too much is parked to keep it. The same bytes are one row, however often they come."""
         name = b"|".join(
             [event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload]
         )
         row_id = uuid.uuid5(_OF_UNPROVEN, name.hex())
-        self._note(event, failure, row_id=row_id, claimed_id=event.event_id, park_after=1)
+        claimed_id, most = event.event_id, MOST_PARKED
+        return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
     def oldest(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
         """Those parked longest ago, at most `limit`; and how many are parked in all."""
@@ -124,7 +129,9 @@ class Parking:
         row_id: uuid.UUID,
         claimed_id: uuid.UUID | None,
         park_after: int,
+        most: int | None = None,
     ) -> int:
+        """How often it was noted; 0 when `most` are parked already."""
         now = self._clock.now()
         row = {
             "event_id": row_id,
@@ -139,7 +146,8 @@ class Parking:
             "parked_at": now if park_after <= 1 else None,
         }
         name = self._table.__tablename__
-        count = f"""
+        then = f"""
+{"" if most is None else _ROOM.format(table=name, most=most)}
 ON CONFLICT (event_id) DO UPDATE SET
     error = excluded.error,
     attempts = {name}.attempts + 1,
@@ -148,7 +156,7 @@ ON CONFLICT (event_id) DO UPDATE SET
 RETURNING attempts
 """
         with self._db.autocommit() as connection:
-            return int(connection.execute(insert_known(name, row, then=count)).scalar_one())
+            return int(connection.execute(insert_known(name, row, then=then)).scalar() or 0)
 
 
 def _storable(error: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Uuid, insert, literal_column, select, text
 from sqlalchemy.orm import Session
 
+import kit.parked
 from deploy.local.waiting import wait_until
 from kit import metrics
 from kit.bus import Bus, Incoming, Outgoing
@@ -213,6 +214,40 @@ def test_the_same_forgery_again_and_again_is_one_row(db: Database, subject: str,
         consumer.handle(delivered(forged))
     (row,) = parked(db)
     assert row.attempts == 3
+
+
+def test_a_flood_of_forgeries_fills_no_disk_and_true_failures_are_parked_beside_it(
+    db: Database, subject: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handle(tx: Session, event: Incoming) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(kit.parked, "MOST_PARKED", 3)
+    consumer = make(handle, park_after_failures=1)
+    acknowledged: list[int] = []
+    for number in range(9):
+        forged = fact(subject, f"forged {number}")
+        consumer.handle(delivered(forged, acknowledge=lambda: acknowledged.append(1)))
+    assert len(acknowledged) == 9
+    assert len(parked(db)) == 3
+    assert counted("events_total", consumer=consumer.name, outcome="dropped") == 6
+    true = signed(fact(subject, "true"))
+    consumer.handle(delivered(true))
+    assert true.event_id in {row.event_id for row in parked(db)}
+
+
+def test_a_message_without_an_id_has_no_effect_and_is_counted(
+    db: Database, bus: Bus, subject: str, consumer: Consumer
+) -> None:
+    before = counted("nats_messages_dropped_total")
+
+    async def publish() -> None:
+        await bus._client.jetstream().publish(subject, b"forged")
+
+    bus._loop.call(publish, timeout_seconds=5)
+    bus.publish([signed(fact(subject, "true"))])
+    wait_notes(db, "true")
+    assert counted("nats_messages_dropped_total") == before + 1
 
 
 def test_only_what_is_not_proven_can_be_discarded(db: Database, subject: str, make: Make) -> None:

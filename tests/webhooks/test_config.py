@@ -1,7 +1,10 @@
 """Settings as the environment gives them."""
 
+from datetime import timedelta
+
 import pytest
 
+from kit.clock import SystemClock
 from kit.config import load
 from services.webhooks.config import WebhooksSettings
 from tests.support.signing import PUBLIC_KEYS
@@ -53,3 +56,34 @@ def test_a_value_out_of_bounds_is_told_by_name_at_the_start(
     with pytest.raises(SystemExit):
         load(WebhooksSettings)
     assert name in capsys.readouterr().err
+
+
+def test_unsigned_facts_count_for_a_month_at_most(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for days, ok in ((-5, True), (30, True), (32, False)):
+        until = SystemClock().now() + timedelta(days=days)
+        environment.setenv("FIATGATE_UNSIGNED_FACTS_UNTIL", until.isoformat())
+        if ok:
+            assert load(WebhooksSettings).unsigned_facts_until == until
+        else:
+            with pytest.raises(SystemExit):
+                load(WebhooksSettings)
+            assert "at most 31 days ahead" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("FIATGATE_FACT_PUBLIC_KEYS", ""),
+        ("FIATGATE_FACT_PUBLIC_KEYS", "CHANGE-ME"),
+        ("FIATGATE_UNSIGNED_FACTS_UNTIL", "2026-01-01T00:00:00"),  # of no time zone
+    ],
+)
+def test_what_lets_facts_in_must_be_right(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
+) -> None:
+    environment.setenv(variable, value)
+    with pytest.raises(SystemExit):
+        load(WebhooksSettings)
+    assert variable in capsys.readouterr().err
