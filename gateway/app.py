@@ -11,7 +11,7 @@ from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
 from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
 from gateway.auth import Authentication
-from gateway.config import GatewaySettings
+from gateway.config import GatewaySettings, clients_of
 from gateway.counting import Routes, scraped
 from gateway.edge import Edge
 from gateway.exchange import Request
@@ -22,7 +22,6 @@ from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
 from gateway.refusals import Refusals
 from gateway.spans import traced
-from gateway.walls.clients import Clients
 from gateway.walls.uploads import Uploads
 from gateway.wiring import Deps, wired
 
@@ -37,12 +36,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
     return Edge(
         open_app,
-        clients=Clients(
-            settings.trusted_proxies,
-            header=settings.trusted_proxies_header,
-            prefix_4=settings.client_ipv4_bits,
-            prefix_6=settings.client_ipv6_bits,
-        ),
+        clients=clients_of(settings),
         uploads=Uploads(
             pictures_most=settings.upload_mib * 2**20,
             pictures_most_per_client=settings.upload_network_mib * 2**20,

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, IPvAnyNetwork
 
+from gateway.walls.clients import Clients
 from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
 
 
@@ -31,6 +32,18 @@ class GatewaySettings(Settings):
         ge=0,
         le=3600,
         description="idle time of a client's connection; longer than the proxy's in front",
+    )
+    gateway_connections: int = Field(
+        default=4096,
+        ge=16,
+        le=1_000_000,
+        description="connections of clients that one process keeps open; beyond, the longest idle one is dropped",
+    )
+    gateway_connections_per_client: int = Field(
+        default=1024,
+        ge=4,
+        le=1_000_000,
+        description="the same of one client's network; trusted proxies have no bound of their own",
     )
     rate_limit_per_minute: int = Field(
         default=6000,
@@ -90,3 +103,12 @@ class GatewaySettings(Settings):
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")
     webhooks_address: Address = Field(description="host:port of the webhooks service")
+
+
+def clients_of(settings: GatewaySettings) -> Clients:
+    return Clients(
+        settings.trusted_proxies,
+        header=settings.trusted_proxies_header,
+        prefix_4=settings.client_ipv4_bits,
+        prefix_6=settings.client_ipv6_bits,
+    )

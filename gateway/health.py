@@ -10,9 +10,11 @@ from grpc_health.v1 import health_pb2
 from gateway.exchange import Request
 from gateway.replies import reply
 from gateway.wiring import Deps
+from kit.clock import monotonic_seconds
 from kit.errors import Refused
 
 CHECK_SECONDS: Final = 1.0
+SHARED_SECONDS: Final = 1.0
 
 
 class AliveResource:
@@ -25,14 +27,21 @@ class AliveResource:
 
 
 class ReadyResource:
-    """GET /readyz: 200 when every service says SERVING, else 503; which one doesn't stands in the body."""
+    """GET /readyz: 200 when every service says SERVING, else 503; which one doesn't stands in the body.
+
+    However many ask, the services are asked once in SHARED_SECONDS: an answer is at most so old.
+    """
 
     def __init__(self, deps: Deps) -> None:
         self._health = deps.health
+        self._asking: asyncio.Task[dict[str, bool]] | None = None
+        self._asked_seconds = 0.0
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        answers = await asyncio.gather(*(_serves(stub) for stub in self._health.values()))
-        services = dict(zip(self._health, answers, strict=True))
+        if self._asking is None or monotonic_seconds() - self._asked_seconds >= SHARED_SECONDS:
+            self._asked_seconds = monotonic_seconds()
+            self._asking = asyncio.create_task(self._ask())
+        services = await asyncio.shield(self._asking)  # one that hangs up takes the answer from no other
         ready = all(services.values())
         body = {
             "status": "ready" if ready else "not ready",
@@ -41,6 +50,10 @@ class ReadyResource:
         reply(resp, body, status=200 if ready else 503)
 
     on_head = on_get
+
+    async def _ask(self) -> dict[str, bool]:
+        answers = await asyncio.gather(*(_serves(stub) for stub in self._health.values()))
+        return dict(zip(self._health, answers, strict=True))
 
 
 async def _serves(stub: Any) -> bool:

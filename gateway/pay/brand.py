@@ -6,10 +6,12 @@ for the policy allows nothing inline; its name says its content.
 
 import re
 from decimal import Decimal
+from functools import cache, lru_cache
 from typing import Final
 
 LEAST_CONTRAST: Final = Decimal("4.5")
 STEPS: Final = 20
+REMEMBERED: Final = 1024  # of 200 bytes each
 # What stands behind letters and buttons of that colour: see pay.css, --ground and --paper of each theme.
 LIGHT_GROUNDS: Final = ("#f3f4f7", "#ffffff")
 DARK_GROUNDS: Final = ("#10141b", "#1a202a")
@@ -24,6 +26,7 @@ def stylesheet_name(colour: str) -> str:
     return f"{colour.removeprefix('#')}.css"
 
 
+@lru_cache(maxsize=REMEMBERED)
 def stylesheet(name: str) -> bytes | None:
     """The stylesheet of that name; None for a name that is none."""
     found = _NAME(name)
@@ -61,6 +64,7 @@ def _luminance(colour: str) -> Decimal:
     return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
 
 
+@cache  # of 256 values: the power costs more than all else here
 def _linear(value: int) -> Decimal:
     share = Decimal(value) / 255
     if share <= Decimal("0.04045"):

@@ -15,6 +15,7 @@ from gateway.exchange import Request
 from gateway.links import Links
 from kit.errors import invalid
 
+TYPE_MAX_CHARACTERS: Final = 256
 FIELDS_MAX: Final = 10
 FIELD_MAX_BYTES: Final = 64 * 1024
 PICTURE_FIELD: Final = "picture"
@@ -41,8 +42,8 @@ class Form:
 
 def form_of(req: Request) -> Form:
     """Raises VALIDATION_ERROR for what is no form of ours."""
-    media_type, parameters = parse_header(req.content_type or "")
     try:
+        media_type, parameters = parse_header((req.content_type or "")[:TYPE_MAX_CHARACTERS])
         if media_type.lower() == falcon.MEDIA_URLENCODED:
             return _urlencoded(req.exchange.body)
         if media_type.lower() == falcon.MEDIA_MULTIPART:

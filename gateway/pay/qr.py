@@ -1,5 +1,6 @@
 """QR codes; what they say is decided in `accounts`."""
 
+from functools import lru_cache
 from io import BytesIO
 from typing import Final
 
@@ -9,8 +10,10 @@ import segno
 DARK: Final = "#000"
 LIGHT: Final = "#fff"
 QUIET_MODULES: Final = 4
+REMEMBERED: Final = 1024  # of a few kilobytes each: drawing one takes as long as many pages
 
 
+@lru_cache(maxsize=REMEMBERED)
 def svg_of(text: str) -> bytes:
     """An SVG of at most a few kilobytes."""
     out = BytesIO()

@@ -26,8 +26,9 @@ from gateway.config import GatewaySettings
 from gateway.edge import Edge
 from gateway.exchange import SCOPE_KEY, Exchange, Request
 from gateway.links import Links
+from gateway.protocol import FIRST_HEAD_SECONDS
 from gateway.refusals import Refusals
-from gateway.server import FIRST_HEAD_SECONDS, options
+from gateway.server import options
 from gateway.walls.clients import Clients
 from gateway.walls.uploads import Uploads
 from kit.clock import monotonic_seconds

@@ -1,0 +1,123 @@
+"""How many connections a worker keeps open, in all and of one client's network.
+
+Where there is no room for a new one, the one that has been idle for longest makes room: one that waits for a request,
+or has not sent the whole head of one. Only where all are at work the new one is refused. Proxies that are named
+(`TRUSTED_PROXIES`) bring the connections of many clients: for them only the bound in all holds.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from gateway.walls import turned_away
+from gateway.walls.clients import Clients
+from kit import metrics
+from kit.clock import monotonic_seconds
+from kit.log import get_logger
+
+# Files of a worker that are no connections of clients: logs, channels to the services, metrics.
+SPARE_FILES: Final = 128
+LOG_EVERY_SECONDS: Final = 10.0
+
+OPEN: Final = metrics.gauge("http_connections", "Connections of clients that are open")
+
+_log = get_logger()
+
+
+class Connection(Protocol):
+    """What is kept here."""
+
+    def drop(self) -> None:
+        """Ends it at once."""
+
+    def close_if_idle(self) -> None:
+        """Ends it when it has no request."""
+
+
+Line = OrderedDict[Connection, None]  # idle connections, the longest idle first
+
+
+class Connections:
+    """The open connections of one worker."""
+
+    def __init__(self, clients: Clients, *, most: int, most_per_client: int) -> None:
+        self._clients = clients
+        self._most = most
+        self._most_per_client = most_per_client
+        self._networks: dict[Connection, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._idle: Line = OrderedDict()
+        self._idle_of: dict[str, Line] = {}
+        self._dropped: Counter[str] = Counter()  # since the last line in the log
+        self._logged_seconds = -LOG_EVERY_SECONDS
+
+    def all(self) -> Sequence[Connection]:
+        return list(self._networks)
+
+    def opened(self, connection: Connection, peer: str) -> None:
+        """Adds one that is not idle yet; where there is no room, drops one, or this one."""
+        network = "" if self._clients.is_trusted(peer) else self._clients.network(peer)
+        self._networks[connection] = network
+        self._counts[network] += 1
+        OPEN.set(len(self._networks))
+        if network and self._counts[network] > self._most_per_client:
+            self._drop(self._idle_of.get(network), connection, of="of one client")
+        elif len(self._networks) > self._most:
+            self._drop(self._idle, connection, of="in all")
+
+    def closed(self, connection: Connection) -> None:
+        self.works(connection)
+        network = self._networks.pop(connection, None)
+        if network is not None:
+            self._counts[network] -= 1
+            if not self._counts[network]:
+                del self._counts[network]
+        OPEN.set(len(self._networks))
+
+    def waits(self, connection: Connection) -> None:
+        """It has no request, from now on."""
+        if connection in self._networks:
+            self._idle[connection] = None
+            self._idle_of.setdefault(self._networks[connection], OrderedDict())[connection] = None
+
+    def works(self, connection: Connection) -> None:
+        """It has a request now."""
+        if connection in self._idle:
+            del self._idle[connection]
+            network = self._networks[connection]
+            del self._idle_of[network][connection]
+            if not self._idle_of[network]:
+                del self._idle_of[network]
+
+    def _drop(self, idle: Line | None, newest: Connection, *, of: str) -> None:
+        """Ends the longest idle one, else the newest; counted, and logged now and then."""
+        dropped = next(iter(idle)) if idle else newest
+        kind = f"{'idle' if idle else 'new'}, {of}"
+        turned_away.count("connections", kind)
+        self._dropped[kind] += 1
+        self.closed(dropped)
+        dropped.drop()
+        if monotonic_seconds() - self._logged_seconds >= LOG_EVERY_SECONDS:
+            self._logged_seconds = monotonic_seconds()
+            _log.warning("connections dropped", open=len(self._networks), dropped=dict(self._dropped))
+            self._dropped.clear()
+
+
+def room_for(most: int) -> int:
+    """Raises this process's soft limit of open files as far as needed; returns how many connections it leaves room for.
+
+    A system that starts processes with 1,024 files would otherwise refuse connections long before the bound, without a
+    word of ours.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    room = most if soft == resource.RLIM_INFINITY else min(most, soft - SPARE_FILES)
+    if room < most:
+        _log.warning("too few open files allowed", connections=room, wanted=most, hard_limit=hard)
+    return max(room, 1)

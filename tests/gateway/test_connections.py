@@ -1,0 +1,150 @@
+"""Connections: few bytes of an unfinished head are kept, and idle ones make room for clients that ask something."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from gateway.protocol import HEAD_MAX_BYTES
+from tests.gateway.desk import HTTP_SECONDS
+from tests.gateway.strangers import CLOSED, Stranger, Watched, head, networks, watched_gateway
+from tests.support.stack import Stack
+
+MIB = 2**20
+ALIVE = head("GET", "/healthz")
+LARGE_FIELDS = b"".join(b"A%d: %s\r\n" % (number, b"a" * 8000) for number in range(95))
+
+
+def answers(gateway: Watched) -> bool:
+    return requests.get(f"{gateway.url}/healthz", timeout=HTTP_SECONDS).status_code == 200
+
+
+def test_unfinished_heads_are_refused_and_leave_memory_flat(stack: Stack, tmp_path: Path) -> None:
+    """95 fields of 8 KB each, and no end; gunicorn alone takes a hundred."""
+
+    async def story(gateway: Watched) -> tuple[Counter[int], int]:
+        before = await asyncio.to_thread(gateway.memory)
+        strangers = [await Stranger.connected(gateway, source=source) for source in networks(500)]
+        for stranger in strangers:
+            stranger.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + LARGE_FIELDS)
+        statuses = Counter(await asyncio.gather(*(stranger.status() for stranger in strangers)))
+        grown = await asyncio.to_thread(gateway.memory) - before
+        assert await asyncio.to_thread(answers, gateway)
+        for stranger in strangers:
+            stranger.close()
+        return statuses, grown
+
+    with watched_gateway(stack, tmp_path) as gateway:
+        statuses, grown = asyncio.run(story(gateway))
+    assert set(statuses) <= {431, CLOSED}
+    assert grown < 60 * MIB
+
+
+@pytest.mark.parametrize(
+    ("size", "status"), [(HEAD_MAX_BYTES - 1000, 200), (HEAD_MAX_BYTES + 1000, 431)], ids=["within", "beyond"]
+)
+@pytest.mark.parametrize("pieces", [1, 40])
+def test_the_whole_head_has_a_bound(
+    stack: Stack, tmp_path: Path, size: int, status: int, pieces: int
+) -> None:
+    fields = "".join(f"A{number}: {'a' * 2000}\r\n" for number in range(size // 2000))
+    fields += f"B: {'b' * (size - len(fields))}\r\n"
+    request = f"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n".encode()
+
+    async def story(gateway: Watched) -> int:
+        stranger = await Stranger.connected(gateway)
+        step = -(-len(request) // pieces)
+        for start in range(0, len(request), step):
+            stranger.send(request[start : start + step])
+            await asyncio.sleep(0.01)
+        found = await stranger.status()
+        stranger.close()
+        return found
+
+    with watched_gateway(stack, tmp_path) as gateway:
+        assert asyncio.run(story(gateway)) == status
+
+
+def test_idle_connections_make_room_for_those_that_ask(stack: Stack, tmp_path: Path) -> None:
+    async def story(gateway: Watched) -> None:
+        idle = [await Stranger.connected(gateway, source=source) for source in networks(150)]
+        asks = await Stranger.connected(gateway)
+        asks.send(ALIVE)
+        assert await asks.status() == 200
+        assert all(await asyncio.gather(*(stranger.is_closed(5) for stranger in idle[:80])))
+        assert not await idle[-1].is_closed(0.2), "the longest idle go first"
+        kind = {"wall": "connections", "kind": "idle, in all"}
+        dropped = await asyncio.to_thread(gateway.counted, "fiatgate_turned_away_total", **kind)
+        assert 150 - 64 <= dropped <= 150 - 64 + 5
+        assert await asyncio.to_thread(gateway.counted, "fiatgate_http_connections") <= 64
+        for stranger in [asks, *idle]:
+            stranger.close()
+
+    with watched_gateway(stack, tmp_path, FIATGATE_GATEWAY_CONNECTIONS="64") as gateway:
+        asyncio.run(story(gateway))
+    assert '"connections dropped"' in (tmp_path / "gateway.log").read_text()
+
+
+def test_one_network_takes_the_connections_of_no_other(stack: Stack, tmp_path: Path) -> None:
+    greedy, modest = networks(2)
+
+    async def story(gateway: Watched) -> None:
+        quiet = await Stranger.connected(gateway, source=modest)
+        quiet.send(ALIVE)
+        assert await quiet.status() == 200
+        many = [await Stranger.connected(gateway, source=greedy) for _ in range(40)]
+        assert all(await asyncio.gather(*(stranger.is_closed(5) for stranger in many[:24])))
+        assert not await quiet.is_closed(0.2)
+        many[-1].send(ALIVE)
+        assert await many[-1].status() == 200
+        for stranger in [quiet, *many]:
+            stranger.close()
+
+    with watched_gateway(stack, tmp_path, FIATGATE_GATEWAY_CONNECTIONS_PER_CLIENT="16") as gateway:
+        asyncio.run(story(gateway))
+
+
+@contextmanager
+def few_files(count: int) -> Iterator[None]:
+    """What is started in the block has so low a soft limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def many_files(count: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_idle_connections_than_the_soft_limit_of_files_stop_nobody(stack: Stack, tmp_path: Path) -> None:
+    async def story(gateway: Watched) -> None:
+        idle = [await Stranger.connected(gateway, source=source) for source in networks(600)]
+        assert await asyncio.to_thread(answers, gateway)
+        assert not await idle[0].is_closed(0.2), "there is room for all of them"
+        for stranger in idle:
+            stranger.close()
+
+    with few_files(256):
+        opened = watched_gateway(stack, tmp_path)
+        gateway = opened.__enter__()
+    try:
+        with many_files(2000):
+            asyncio.run(story(gateway))
+    finally:
+        opened.__exit__(None, None, None)
