@@ -26,10 +26,16 @@ def answers(gateway: Watched) -> bool:
     return requests.get(f"{gateway.url}/healthz", timeout=HTTP_SECONDS).status_code == 200
 
 
-def test_unfinished_heads_are_refused_and_leave_memory_flat(stack: Stack, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def gateway(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    with watched_gateway(stack, tmp_path_factory.mktemp("connections")) as opened:
+        yield opened
+
+
+def test_unfinished_heads_are_refused_and_leave_memory_flat(gateway: Watched) -> None:
     """95 fields of 8 KB each, and no end; gunicorn alone takes a hundred."""
 
-    async def story(gateway: Watched) -> tuple[Counter[int], int]:
+    async def story() -> tuple[Counter[int], int]:
         before = await asyncio.to_thread(gateway.memory)
         strangers = [await Stranger.connected(gateway, source=source) for source in networks(500)]
         for stranger in strangers:
@@ -41,8 +47,7 @@ def test_unfinished_heads_are_refused_and_leave_memory_flat(stack: Stack, tmp_pa
             stranger.close()
         return statuses, grown
 
-    with watched_gateway(stack, tmp_path) as gateway:
-        statuses, grown = asyncio.run(story(gateway))
+    statuses, grown = asyncio.run(story())
     assert set(statuses) <= {431, CLOSED}
     assert grown < 60 * MIB
 
@@ -51,14 +56,12 @@ def test_unfinished_heads_are_refused_and_leave_memory_flat(stack: Stack, tmp_pa
     ("size", "status"), [(HEAD_MAX_BYTES - 1000, 200), (HEAD_MAX_BYTES + 1000, 431)], ids=["within", "beyond"]
 )
 @pytest.mark.parametrize("pieces", [1, 40])
-def test_the_whole_head_has_a_bound(
-    stack: Stack, tmp_path: Path, size: int, status: int, pieces: int
-) -> None:
+def test_the_whole_head_has_a_bound(gateway: Watched, size: int, status: int, pieces: int) -> None:
     fields = "".join(f"A{number}: {'a' * 2000}\r\n" for number in range(size // 2000))
     fields += f"B: {'b' * (size - len(fields))}\r\n"
     request = f"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n".encode()
 
-    async def story(gateway: Watched) -> int:
+    async def story() -> int:
         stranger = await Stranger.connected(gateway)
         step = -(-len(request) // pieces)
         for start in range(0, len(request), step):
@@ -68,8 +71,7 @@ def test_the_whole_head_has_a_bound(
         stranger.close()
         return found
 
-    with watched_gateway(stack, tmp_path) as gateway:
-        assert asyncio.run(story(gateway)) == status
+    assert asyncio.run(story()) == status
 
 
 def test_idle_connections_make_room_for_those_that_ask(stack: Stack, tmp_path: Path) -> None:
