@@ -17,15 +17,20 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rich.progress import track
 
+from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, show
 from benchmarks.walls.scene import Memory, Onslaught, Scene
 from benchmarks.walls.victim import Series
+from kit.clock import monotonic_seconds
+from tests.support.stack import Stack
 
 MOST_MEBIBYTES: Final = 64
 FLOOD: Final = 3
@@ -68,6 +73,8 @@ class Measured:
     wall: Wall
     alone: dict[str, Series]
     attacked: dict[str, Series]
+    cores_alone: float  # on the average of the seconds in which the victim worked
+    cores_attacked: float
     memory: Memory
     onslaught: Onslaught
 
@@ -98,6 +105,10 @@ class Measured:
                 f"<= + {MOST_MEBIBYTES} MiB",
                 grown <= MOST_MEBIBYTES,
             ),
+            Row(
+                "  cores that the stack took, alone and attacked",
+                f"{self.cores_alone:.2f}, {self.cores_attacked:.2f}",
+            ),
             Row("  the attacker's answers", got or "none"),
         ]
 
@@ -107,15 +118,39 @@ def measure(scene: Scene, wall: Wall, *, rounds: int, seconds: int, networks: in
     victim = scene.victim(wall.kinds, seconds=2 * rounds * seconds)
     scene.with_a_fresh_gateway()
     alone, attacked = ({kind: Series() for kind in wall.kinds} for _ in range(2))
-    answers = Onslaught()
+    took_alone, took_attacked, answers = Took(), Took(), Onslaught()
     with scene.memory() as memory:
         for _ in range(rounds):
-            victim.work(alone, seconds=seconds)
-            with scene.under_attack(wall.attack, networks=networks) as onslaught:
+            with took_alone.by(scene.stack):
+                victim.work(alone, seconds=seconds)
+            with (
+                scene.under_attack(wall.attack, networks=networks) as onslaught,
+                took_attacked.by(scene.stack),
+            ):
                 victim.work(attacked, seconds=seconds)
             answers.answers.update(onslaught.answers)
             scene.wait_until_calm()
-    return Measured(wall, alone, attacked, memory, answers)
+    return Measured(wall, alone, attacked, took_alone.cores, took_attacked.cores, memory, answers)
+
+
+@dataclass
+class Took:
+    """Processor time of the stack, and the time in which it was taken."""
+
+    processor_seconds: float = 0
+    seconds: float = 0
+
+    @contextmanager
+    def by(self, stack: Stack) -> Iterator[None]:
+        """Adds what is taken inside the block."""
+        before, began_seconds = sum(processor_seconds(stack).values()), monotonic_seconds()
+        yield
+        self.processor_seconds += sum(processor_seconds(stack).values()) - before
+        self.seconds += monotonic_seconds() - began_seconds
+
+    @property
+    def cores(self) -> float:  # seconds by seconds
+        return self.processor_seconds / self.seconds
 
 
 def main() -> int:
