@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
-from gateway.bodies import BODY_SECONDS, PICTURE_BODY_SECONDS
+from gateway.bodies import BODY_SECONDS, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
 from gateway.exchange import REQUEST_SECONDS
 from gateway.server import GRACEFUL_SECONDS
 from kit.config import ServiceSettings
@@ -163,6 +163,34 @@ def test_customers_are_sent_to_the_ingress() -> None:
     host = ingress["spec"]["rules"][0]["host"]
     assert shared_settings()["FIATGATE_PUBLIC_URL"] == f"https://{host}"
     assert ingress["spec"]["tls"][0]["hosts"] == [host]
+
+
+def leads(ingress: Manifest, path: str) -> bool:
+    """Whether requests for that path reach the gateway; a prefix is one of whole segments, as Kubernetes has it."""
+    paths = ingress["spec"]["rules"][0]["http"]["paths"]
+    assert {each["backend"]["service"]["name"] for each in paths} == {"gateway"}
+    return any(
+        path == each["path"] or (each["pathType"] == "Prefix" and f"{path}/".startswith(f"{each['path']}/"))
+        for each in paths
+    )
+
+
+def test_the_ingress_leads_to_all_but_the_probes() -> None:
+    (ingress,) = of_kind("Ingress")
+    routes = set(re.findall(r'add_route\("([^"]+)"', (ROOT / "gateway" / "app.py").read_text()))
+    assert len(routes) > 20
+    assert {route for route in routes if not leads(ingress, route)} == {"/healthz", "/readyz"}
+    assert not leads(ingress, "/metrics")
+
+
+def test_the_ingress_lets_a_picture_pass() -> None:
+    (ingress,) = of_kind("Ingress")
+    most = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
+    assert PICTURE_BODY_MAX_BYTES <= int(most.removesuffix("m")) * 2**20 < 2 * PICTURE_BODY_MAX_BYTES
+
+
+def test_the_ingress_is_named_as_the_proxy_in_front() -> None:
+    assert shared_settings()["FIATGATE_TRUSTED_PROXIES"]
 
 
 # -- addresses
