@@ -1,4 +1,4 @@
-"""Write the parts of docs/ that come from the code: the table of settings and the list of commands.
+"""Write the parts of docs/ that come from the code: settings, commands, and the tables of the API.
 
 python tools/docs.py            write them
 python tools/docs.py --check    exit 1 when docs/ is not what the code gives (tests/test_docs.py does the same)
@@ -25,6 +25,7 @@ from cli.__main__ import app  # noqa: E402  see the line above
 from deploy.local.databases import SERVICES  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
 from kit.config import PREFIX, Settings, describe, is_of_each_process  # noqa: E402
+from tools import api_states, api_tables  # noqa: E402
 
 # -- settings
 
@@ -181,6 +182,7 @@ def _first_line(command: Any) -> str:
 PARTS: Final[Mapping[tuple[str, str], Callable[[], str]]] = {
     ("docs/settings.md", "settings"): settings_table,
     ("docs/operations.md", "commands"): command_list,
+    **{("docs/api.md", name): render for name, render in (api_tables.PARTS | api_states.PARTS).items()},
 }
 
 
