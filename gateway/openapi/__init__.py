@@ -6,5 +6,5 @@ names of states are those of the converters in `gateway.api`. What is written by
 compared with real ones by tests/gateway/conformance.py at every request the gateway's tests make.
 
 `document` puts it together from `operations` (the nine endpoints), `answers` (their members), `errors` and `webhook`;
-`page` shows it; `recipes/` has the signature check in five languages, each run by a test.
+`page` shows it, with the glossary of `words`; `recipes/` has the signature check in five languages, each run by a test.
 """

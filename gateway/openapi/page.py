@@ -21,6 +21,7 @@ from gateway.openapi.document import ABOUT, ABOUT_ERRORS, document
 from gateway.openapi.operations import OPERATIONS
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import SIGNATURE
+from gateway.openapi.words import WORDS
 from gateway.problems import PROBLEMS, Json
 from gateway.wiring import Deps
 from kit.errors import not_found
@@ -130,6 +131,7 @@ def render(described: Json, *, prefix: str) -> str:
         elsewhere=errors.ELSEWHERE,
         rows=lambda schema: list(_rows(schema, schemas)),
         codes=_codes(),
+        words=WORDS,
         standard=examples["DuplicateExternalId"]["value"],
         invalid_body=examples[errors.INVALID_BODY]["value"],
         invalid_fields=examples[errors.INVALID_FIELDS]["value"],
