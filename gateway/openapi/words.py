@@ -9,8 +9,8 @@ from typing import Final
 WORDS: Final[Mapping[str, str]] = {
     "adjustment": "The lowering of a deal's amount when an operator resolves an appeal. It happens at most once per "
     "deal. The webhook's `amount` is the final one.",
-    "appeal": "The state of a deal that an operator has to decide: the customer or an operator opened it, or no operator "
-    "confirmed the deal in time.",
+    "appeal": "The state of a deal that an operator has to decide: the customer or an operator opened it, or no "
+    "operator confirmed the deal in time.",
     "attempt": "One delivery of a webhook event to the merchant's server, automatic or by a resend.",
     "callback URL": "The address on the merchant's server that Fiatgate sends an invoice's webhook to.",
     "category": "A group of merchants with the same commission.",
