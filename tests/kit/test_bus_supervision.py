@@ -14,6 +14,15 @@ from kit.worker import Stop
 from tests.support.servers import NatsServer
 
 
+@pytest.fixture
+def quick(make_bus: Callable[[str], Bus], nats_url: str, monkeypatch: pytest.MonkeyPatch) -> Bus:
+    """A bus that checks its connection twenty times a second."""
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.05)
+    bus = make_bus(nats_url)
+    assert bus.wait_ready(10)
+    return bus
+
+
 def _ended(bus: Bus) -> list[BaseException]:
     """The thread that watches the bus, as a process runs it; what it ended with."""
     ended: list[BaseException] = []
@@ -41,11 +50,11 @@ def test_a_step_that_fails_is_logged_with_its_name(bus: Bus) -> None:
 
 
 def test_a_check_that_runs_into_a_bug_is_logged_and_made_again(
-    bus: Bus, monkeypatch: pytest.MonkeyPatch
+    quick: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream is looked after for ever, whatever one look runs into."""
     looks: list[int] = []
-    real = bus._check_stream
+    real = quick._check_stream
 
     async def broken_once() -> None:
         looks.append(1)
@@ -53,18 +62,16 @@ def test_a_check_that_runs_into_a_bug_is_logged_and_made_again(
             raise ValueError("a bug")
         await real()
 
-    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.05)
-    monkeypatch.setattr(bus, "_check_stream", broken_once)
+    monkeypatch.setattr(quick, "_check_stream", broken_once)
     with capture_logs() as lines:
         wait_until(lambda: len(looks) > 1, "another look", timeout_seconds=10)
     assert "bus_check_failed" in {line["event"] for line in lines}
 
 
 def test_a_listener_that_could_not_be_subscribed_is_subscribed_later(
-    bus: Bus, monkeypatch: pytest.MonkeyPatch
+    quick: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.05)
-    real: Callable[..., Any] = bus._client.subscribe
+    real: Callable[..., Any] = quick._client.subscribe
     tries: list[str] = []
 
     async def fails_once(subject: str, **options: Any) -> object:
@@ -73,12 +80,12 @@ def test_a_listener_that_could_not_be_subscribed_is_subscribed_later(
             raise TimeoutError
         return await real(subject, **options)
 
-    monkeypatch.setattr(bus._client, "subscribe", fails_once)
+    monkeypatch.setattr(quick._client, "subscribe", fails_once)
     heard = threading.Event()
-    bus.on_hint("fiatgate-hint.second-try", lambda _subject, _data: heard.set())
+    quick.on_hint("fiatgate-hint.second-try", lambda _subject, _data: heard.set())
 
     def heard_after_telling() -> bool:
-        bus.hint("fiatgate-hint.second-try")
+        quick.hint("fiatgate-hint.second-try")
         return heard.is_set()
 
     wait_until(heard_after_telling, "the hint", timeout_seconds=15)
@@ -90,13 +97,13 @@ def test_a_client_that_stopped_reconnecting_ends_the_process(
     """nats-py's own task is gone and says nothing; to be away for long is no reason to end."""
     bus = make_bus(nats_server.url)
     assert bus.wait_ready(10)
-    monkeypatch.setattr(connection, "SILENT_SECONDS", 4)
+    monkeypatch.setattr(connection, "SILENT_SECONDS", 3)
     ended = _ended(bus)
     nats_server.stop()
     try:
         wait_until(lambda: not bus.connected, "the connection to be lost", timeout_seconds=10)
         with pytest.raises(TimeoutError):
-            wait_until(lambda: bool(ended), "an end", timeout_seconds=8)
+            wait_until(lambda: bool(ended), "an end", timeout_seconds=5)
 
         async def end_reconnecting() -> None:
             task = bus._client._reconnection_task
@@ -115,7 +122,7 @@ def test_a_server_that_pauses_longer_than_a_check_is_waited_for(bus: Bus, nats_s
     ended = _ended(bus)
     before = bus._client.stats["reconnects"]
     with nats_server.paused(), pytest.raises(TimeoutError):
-        wait_until(lambda: bool(ended), "an end", timeout_seconds=8)
+        wait_until(lambda: bool(ended), "an end", timeout_seconds=6)
     fact = Outgoing(new_id(), "fiatgate.test.paused", b"")
     wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=10)
     assert bus._client.stats["reconnects"] == before
