@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Uuid, insert, literal_column, select, text
 from sqlalchemy.orm import Session
+from structlog.testing import capture_logs
 
 import kit.parked
 from deploy.local.waiting import wait_until
@@ -282,7 +283,9 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
     clock = ManualClock()
     lenient = verifier(clock, unsigned_until=START.replace(year=START.year + 1))
     before = counted("events_unsigned_total")
-    with running(make(verifier=lenient, clock=clock)):
+    with capture_logs() as lines, running(make(verifier=lenient, clock=clock)):
+        wait_until(lambda: bool(lines), "the warning at the start", timeout_seconds=10)
+        assert (lines[0]["event"], lines[0]["until"]) == ("unsigned_facts_count", "2027-01-15T12:00:00+00:00")
         bus.publish([fact(subject, "of the version before")])
         wait_notes(db, "of the version before")
         assert counted("events_unsigned_total") == before + 1

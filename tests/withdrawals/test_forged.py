@@ -18,6 +18,7 @@ from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.events import INVOICE_FINISHED
 from services.withdrawals.wiring import Deps
 from services.withdrawals.workers import consumer, gauges
+from tests.support.servers import PostgresServer
 from tests.support.signing import PUBLIC_KEYS, delivered, signed
 from tests.withdrawals.test_workers import credited, finished, wait_handled, working
 
@@ -61,7 +62,7 @@ def test_a_forged_invoice_is_no_credit_and_the_true_one_of_the_same_id_is_credit
     ("lock_seconds", "statement_seconds"), [(0.02, 10), (10, 0.05)], ids=["55P03", "57014"]
 )
 def test_a_busy_database_parks_no_credit_however_often(
-    deps: Deps, lock_seconds: float, statement_seconds: float
+    deps: Deps, postgres: PostgresServer, lock_seconds: float, statement_seconds: float
 ) -> None:
     merchant, before = str(uuid.uuid4()), parked(deps)
     fact = signed(Outgoing(new_id(), INVOICE_FINISHED, finished(merchant, "5.000000").SerializeToString()))
@@ -74,7 +75,9 @@ def test_a_busy_database_parks_no_credit_however_often(
         statement_timeout_seconds=statement_seconds,
     )
     crediting = consumer(replace(deps, db=impatient))
-    with deps.db.transaction() as tx:
+    database = deps.settings.database_url.rpartition("/")[2]
+    superuser = Database(f"{postgres.admin_url.rpartition('/')[0]}/{database}", name="tests", pool_size=1)
+    with superuser.transaction() as tx:
         tx.execute(text("LOCK TABLE accounts"))
         for _ in range(25):
             crediting.handle(
@@ -85,4 +88,5 @@ def test_a_busy_database_parks_no_credit_however_often(
     for _ in range(2):
         crediting.handle(delivered(fact))
     impatient.dispose()
+    superuser.dispose()
     assert credited(deps, merchant) == "5.000000"
