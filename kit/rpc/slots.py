@@ -11,7 +11,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -39,14 +39,12 @@ _REFUSING_THREADS: Final = 2
 class Share:
     """How much of a kind the calls of one owner may take.
 
-    owner         whose a request is
     working       calls of one owner in work at the same time
     waiting       further calls of one owner that may wait for their turn; more are refused at once
     wait_seconds  longest a call waits for its turn; then it is refused
     in_all        calls of all owners in work at the same time; None: as many as the kind has threads
     """
 
-    owner: Callable[[Any], str]
     working: int
     waiting: int = 0
     wait_seconds: float = 0
@@ -62,6 +60,7 @@ class Slots:
     threads  of this kind; None: as many as the setting THREADS says
     waiting  calls that may wait for a thread; more are refused at once
     share    how much of the kind one owner may take; None: all
+    owner    whose a request is, where there is a share
     """
 
     name: str
@@ -69,6 +68,7 @@ class Slots:
     threads: int | None = None
     waiting: int = 32
     share: Share | None = None
+    owner: Callable[[Any], str] = str
 
     @property
     def connections(self) -> int:
@@ -128,13 +128,13 @@ class Pool(futures.ThreadPoolExecutor):
         self._name = kind.name
         self._most = threads + kind.waiting
         self._refusing = refusing
-        self._turns = None if kind.share is None else _Turns(kind.share, kind.share.in_all or threads)
+        self._owner = kind.owner
+        self._turns = None if kind.share is None else Turns(kind.name, kind.share, threads=threads)
         self._counts = threading.Lock()
         self._calls = 0
         self._working = 0
         self._refused = 0
-        for reason in (FULL, OWNER):  # there from the start, so that the first one is seen as an increase
-            REFUSED.labels(kind.name, reason)
+        _count_from_the_start(kind.name)
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> futures.Future[R]:
         with self._counts:
@@ -156,37 +156,23 @@ class Pool(futures.ThreadPoolExecutor):
         the owner of the request has too many calls.
         """
         if _thread.refuses:
-            self._refuse(FULL)
-            raise errors.database_unavailable()
-        owner = None if self._turns is None else self._enter(self._turns, request)
-        with self._counts:
-            self._working += 1
-        try:
-            yield
-        finally:
+            REFUSED.labels(self._name, FULL).inc()
             with self._counts:
-                self._working -= 1
-            if self._turns is not None and owner is not None:
-                self._turns.leave(owner)
-
-    def _enter(self, turns: _Turns, request: Any) -> str:
-        owner = turns.share.owner(request)
-        if turns.enter(owner):
-            return owner
-        if turns.is_at_its_bound(owner):
-            self._refuse(OWNER)
-            raise _too_many_of_owner(turns.share)
-        self._refuse(FULL)
-        raise errors.database_unavailable()
-
-    def _refuse(self, reason: str) -> None:
-        REFUSED.labels(self._name, reason).inc()
-        with self._counts:
-            self._refused += 1
+                self._refused += 1
+            raise errors.database_unavailable()
+        with nullcontext() if self._turns is None else self._turns.turn(self._owner(request)):
+            with self._counts:
+                self._working += 1
+            try:
+                yield
+            finally:
+                with self._counts:
+                    self._working -= 1
 
     def use(self) -> Use:
+        refused = 0 if self._turns is None else self._turns.refused
         with self._counts:
-            return Use(self._working, self._calls - self._working, self._refused)
+            return Use(self._working, self._calls - self._working, self._refused + refused)
 
 
 def _too_many_of_owner(share: Share) -> errors.Refused:
@@ -199,30 +185,61 @@ def _too_many_of_owner(share: Share) -> errors.Refused:
     )
 
 
-class _Turns:
-    """Which calls of a kind work now. The owners that wait are served in a circle, one call each."""
+def _count_from_the_start(name: str) -> None:
+    """A counter that is there at 0 shows its first one as an increase."""
+    for reason in (FULL, OWNER):
+        REFUSED.labels(name, reason)
 
-    def __init__(self, share: Share, in_all: int) -> None:
-        self.share = share
-        self._in_all = in_all
+
+class Turns:
+    """Which calls of a kind work now. The owners that wait are served in a circle, one call each.
+
+    name     of the kind, in the metrics
+    threads  calls of all owners in work at the same time, where the share does not say it
+    """
+
+    def __init__(self, name: str, share: Share, *, threads: int) -> None:
+        self._name = name
+        self._share = share
+        self._in_all = share.in_all or threads
         self._lock = threading.Lock()
+        self.refused = 0
         self._working = 0
         self._working_of: Counter[str] = Counter()
         self._waiting: dict[str, deque[threading.Event]] = {}  # the owner whose turn is next comes first
 
-    def enter(self, owner: str) -> bool:
-        """Waits for a turn, for as long as the share and the deadline allow; whether it came. Then `leave` follows."""
+    @contextmanager
+    def turn(self, owner: str) -> Iterator[None]:
+        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has too many calls,
+        DB_UNAVAILABLE when all owners together have.
+        """
+        if not self._enter(owner):
+            raise self._refusal(owner)
+        try:
+            yield
+        finally:
+            self._leave(owner)
+
+    def _refusal(self, owner: str) -> errors.Refused:
+        with self._lock:
+            self.refused += 1
+            is_at_its_bound = self._working_of[owner] >= self._share.working
+        REFUSED.labels(self._name, OWNER if is_at_its_bound else FULL).inc()
+        return _too_many_of_owner(self._share) if is_at_its_bound else errors.database_unavailable()
+
+    def _enter(self, owner: str) -> bool:
+        """Waits for a turn, for as long as the share and the deadline allow; whether it came."""
         with self._lock:
             queue = self._waiting.get(owner)
             if not queue and self._may_work(owner):
                 self._begin(owner)
                 return True
-            if len(queue or ()) >= self.share.waiting:
+            if len(queue or ()) >= self._share.waiting:
                 return False
             turn = threading.Event()
             self._waiting.setdefault(owner, deque()).append(turn)
         left_seconds = deadline.remaining_seconds()
-        most_seconds = self.share.wait_seconds
+        most_seconds = self._share.wait_seconds
         if turn.wait(most_seconds if left_seconds is None else max(0.0, min(left_seconds, most_seconds))):
             return True
         with self._lock:
@@ -232,7 +249,7 @@ class _Turns:
             self._forget_if_empty(owner)
             return False
 
-    def leave(self, owner: str) -> None:
+    def _leave(self, owner: str) -> None:
         with self._lock:
             self._working -= 1
             self._working_of[owner] -= 1
@@ -240,12 +257,8 @@ class _Turns:
                 del self._working_of[owner]
             self._give_turns()
 
-    def is_at_its_bound(self, owner: str) -> bool:
-        with self._lock:
-            return self._working_of[owner] >= self.share.working
-
     def _may_work(self, owner: str) -> bool:
-        return self._working < self._in_all and self._working_of[owner] < self.share.working
+        return self._working < self._in_all and self._working_of[owner] < self._share.working
 
     def _begin(self, owner: str) -> None:
         self._working += 1

@@ -111,9 +111,10 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
     whoever's the invoice is: for operators.
 
     A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
-    as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order, and
-    DB_UNAVAILABLE while merchants is away; also when the request went out and the database then stayed away: the
-    attempt is missing from the history, and what was pending is sent again once its lease has run out.
+    as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order; RATE_LIMITED
+    while too many resends of the merchant wait for their receivers; and DB_UNAVAILABLE while merchants is away, also
+    when the request went out and the database then stayed away: the attempt is missing from the history, and what was
+    pending is sent again once its lease has run out.
     """
     merchant = _id("merchant_id", merchant_id) if merchant_id else None
     invoice = _id("invoice_id", invoice_id)
@@ -157,9 +158,10 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
     """Send it; whatever keeps it from an outcome gives the claim back."""
     try:
-        key = (claimed.merchant_id, claimed.key_id)
-        secret = deps.merchants.signing_secrets([key]).get(key)
-        return deps.courier.send(Shipment(claimed, secret))
+        with deps.resend_turns.turn(str(claimed.merchant_id)):
+            key = (claimed.merchant_id, claimed.key_id)
+            secret = deps.merchants.signing_secrets([key]).get(key)
+            return deps.courier.send(Shipment(claimed, secret))
     except BaseException:
         with suppress(Outage):  # its lease runs out by itself, and what failed first is what has to be told
             _release(deps, claimed)

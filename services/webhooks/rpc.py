@@ -31,27 +31,25 @@ _ATTEMPT_STATUSES = {
     AttemptStatus.FAILURE: pb.ATTEMPT_STATUS_FAILURE,
 }
 
-RESENDS_PER_MERCHANT: Final = 2
-
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
 
 SLOTS: Final = (
-    # A resend waits for its receiver. A merchant whose receivers are slow delays no other merchant's resends.
+    # A resend waits for its receiver; `operations.resend_latest` bounds those of one merchant.
     Slots(
         name="resends",
         methods=frozenset({"WebhooksService/ResendLatest"}),
         waiting=16,
-        share=Share(owner=attrgetter("merchant_id"), working=RESENDS_PER_MERCHANT, waiting=6, wait_seconds=2),
     ),
     Slots(
         name="lists",
         methods=frozenset({"WebhooksService/ListInvoiceEvents"}),
         threads=24,
         waiting=20,
-        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=7, wait_seconds=3, in_all=2),
+        owner=attrgetter("merchant_id"),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=2),
     ),
     Slots(
         name="desk",

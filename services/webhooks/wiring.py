@@ -1,16 +1,21 @@
 """The one place where the service is put together."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.proof import Verifier
+from kit.rpc.slots import Share, Turns
 from services.webhooks.clients import Merchants
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.engine import Wake
 from services.webhooks.delivery.record import Recorder
+
+RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
+"""Resends of one merchant that wait for their receivers at the same time, and that wait for their turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,8 @@ class Deps:
     recorder: Recorder
     # Rings when something may be due: the engine of this process hears it, if there is one.
     wake: Wake
+    # A merchant whose receivers are slow delays no other merchant's resends.
+    resend_turns: Turns
 
 
 def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
@@ -48,4 +55,5 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         ),
         recorder=Recorder(db, clock, settings.webhook_retry_delays),
         wake=Wake(),
+        resend_turns=Turns("resends", RESENDS, threads=settings.threads),
     )

@@ -106,7 +106,8 @@ def of_owner(**share: float | None) -> Slots:
         name="slow",
         methods=frozenset({"Shop/Slow"}),
         threads=8,
-        share=Share(owner=bytes.decode, **share),  # type: ignore[arg-type]
+        owner=bytes.decode,
+        share=Share(**share),  # type: ignore[arg-type]
     )
 
 

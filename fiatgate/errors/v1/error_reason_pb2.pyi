@@ -90,7 +90,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     METHOD_NOT_ALLOWED: _ErrorReason.ValueType  # 71
     PAYLOAD_TOO_LARGE: _ErrorReason.ValueType  # 72
     RATE_LIMITED: _ErrorReason.ValueType  # 74
-    """The key has made all the requests of this minute. Metadata: limit, window_seconds, retry_after_seconds."""
+    """The key has made all the requests of this minute, or its merchant has as many requests of one kind under way as it
+    may. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
+    """
     INVOICE_FINISHED: _ErrorReason.ValueType  # 100
     """-- operators and the customer's page: never seen on /api/v1
     The invoice is in a terminal status. Metadata: status.
@@ -205,7 +207,9 @@ NOT_FOUND: ErrorReason.ValueType  # 70
 METHOD_NOT_ALLOWED: ErrorReason.ValueType  # 71
 PAYLOAD_TOO_LARGE: ErrorReason.ValueType  # 72
 RATE_LIMITED: ErrorReason.ValueType  # 74
-"""The key has made all the requests of this minute. Metadata: limit, window_seconds, retry_after_seconds."""
+"""The key has made all the requests of this minute, or its merchant has as many requests of one kind under way as it
+may. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
+"""
 INVOICE_FINISHED: ErrorReason.ValueType  # 100
 """-- operators and the customer's page: never seen on /api/v1
 The invoice is in a terminal status. Metadata: status.

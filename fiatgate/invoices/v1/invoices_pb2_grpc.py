@@ -93,7 +93,7 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListInvoices(self, request, context):
-        """Reason: INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty.
+        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

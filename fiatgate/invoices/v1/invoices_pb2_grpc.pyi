@@ -46,7 +46,7 @@ class InvoicesServiceStub:
     unknown one and for another merchant's.
     """
     ListInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]
-    """Reason: INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
     CancelInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]
     """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
@@ -76,7 +76,7 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     unknown one and for another merchant's.
     """
     ListInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]  # type: ignore[assignment]
-    """Reason: INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
     CancelInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelInvoiceRequest, _invoices_pb2.CancelInvoiceResponse]  # type: ignore[assignment]
     """The operator's cancellation of an invoice whose deal, if any, is not marked paid. Reasons: INVOICE_NOT_FOUND,
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
@@ -121,7 +121,7 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListInvoicesResponse]]:
-        """Reason: INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+        """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
 
     @_abc_1.abstractmethod
     def CancelInvoice(

@@ -83,7 +83,7 @@ class WebhooksServiceServicer:
     """
 
     def ListInvoiceEvents(self, request, context):
-        """Newest first; empty when the invoice has none.
+        """Newest first; empty when the invoice has none. Reason: RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -99,7 +99,7 @@ class WebhooksServiceServicer:
     def ResendLatest(self, request, context):
         """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
         so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
-        WEBHOOK_RESEND_CONFLICT.
+        WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

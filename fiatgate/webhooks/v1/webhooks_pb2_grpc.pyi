@@ -38,13 +38,13 @@ class WebhooksServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WebhooksServiceAsyncStub: ...
     ListInvoiceEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListInvoiceEventsRequest, _webhooks_pb2.ListInvoiceEventsResponse]
-    """Newest first; empty when the invoice has none."""
+    """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
     GetEvent: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]
     """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
     so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
-    WEBHOOK_RESEND_CONFLICT.
+    WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
     """For proofs: how many events each of these invoices has, and which id the payload carries."""
@@ -69,13 +69,13 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListInvoiceEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListInvoiceEventsRequest, _webhooks_pb2.ListInvoiceEventsResponse]  # type: ignore[assignment]
-    """Newest first; empty when the invoice has none."""
+    """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
     GetEvent: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]  # type: ignore[assignment]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]  # type: ignore[assignment]
     """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
     so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
-    WEBHOOK_RESEND_CONFLICT.
+    WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
     """For proofs: how many events each of these invoices has, and which id the payload carries."""
@@ -103,7 +103,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.ListInvoiceEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListInvoiceEventsResponse, _abc.Awaitable[_webhooks_pb2.ListInvoiceEventsResponse]]:
-        """Newest first; empty when the invoice has none."""
+        """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
 
     @_abc_1.abstractmethod
     def GetEvent(
@@ -121,7 +121,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_webhooks_pb2.ResendLatestResponse, _abc.Awaitable[_webhooks_pb2.ResendLatestResponse]]:
         """Sends the latest event of the invoice once, now, and answers when the attempt has ended: up to the delivery timeout,
         so give this call a deadline of 20 s or more. Reasons: WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_COOLDOWN,
-        WEBHOOK_RESEND_CONFLICT.
+        WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
         """
 
     @_abc_1.abstractmethod

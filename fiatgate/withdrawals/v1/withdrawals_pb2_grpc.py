@@ -113,7 +113,8 @@ class WithdrawalsServiceServicer:
     """
 
     def ListWithdrawals(self, request, context):
-        """SPEC endpoint 8. Reason: WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty.
+        """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
+        RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,9 @@ class WithdrawalsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WithdrawalsServiceAsyncStub: ...
     ListWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]
-    """SPEC endpoint 8. Reason: WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
+    RATE_LIMITED.
+    """
     GetWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]
     """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's."""
     ListAllWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]
@@ -83,7 +85,9 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]  # type: ignore[assignment]
-    """SPEC endpoint 8. Reason: WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
+    RATE_LIMITED.
+    """
     GetWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]  # type: ignore[assignment]
     """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's."""
     ListAllWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]  # type: ignore[assignment]
@@ -131,7 +135,9 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ListWithdrawalsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListWithdrawalsResponse, _abc.Awaitable[_withdrawals_pb2.ListWithdrawalsResponse]]:
-        """SPEC endpoint 8. Reason: WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+        """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
+        RATE_LIMITED.
+        """
 
     @_abc_1.abstractmethod
     def GetWithdrawal(

@@ -65,7 +65,8 @@ SLOTS: Final = (
         methods=frozenset({"InvoicesService/ListInvoices"}),
         threads=24,
         waiting=20,
-        share=Share(owner=attrgetter("merchant_id"), working=1, waiting=7, wait_seconds=3, in_all=1),
+        owner=attrgetter("merchant_id"),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
     ),
     Slots(
         name="desk",
