@@ -19,6 +19,7 @@ from nats.aio.subscription import Subscription
 from kit.bus.client import Client
 from kit.bus.messages import NATS_ERRORS, count_refusal, error_text
 from kit.log import get_logger
+from kit.tasks import supervised
 
 RECONNECT_SECONDS: Final = 1
 CLOSE_SECONDS: Final = 2.0
@@ -37,7 +38,11 @@ class _Heard:
     subscription: Subscription | None = None
 
     async def hear(self, message: Msg) -> None:
-        self.listener(message.subject, message.data)
+        """Calls the listener. Its mistake ends nothing: nats-py would hand it to where lost connections are counted."""
+        try:
+            self.listener(message.subject, message.data)
+        except Exception:  # noqa: BLE001  the next hint must be heard
+            _log.exception("hint_failed", subject=self.subject)
 
 
 class Hints:
@@ -53,7 +58,7 @@ class Hints:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
-        self._stays = asyncio.create_task(self._stay_connected())
+        self._stays = supervised("hints", self._stay_connected)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -94,7 +99,12 @@ class Hints:
     def _start(self, step: Any) -> None:
         task = asyncio.get_running_loop().create_task(step)
         self._tasks.add(task)  # the loop holds tasks weakly
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("hint_step_failed", exc_info=task.exception())
 
     async def _subscribe(self, heard: _Heard) -> None:
         with suppress(*NATS_ERRORS):

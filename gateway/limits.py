@@ -24,6 +24,7 @@ from kit.clock import Clock
 from kit.errors import Refused, exhausted
 from kit.ids import new_id
 from kit.log import get_logger
+from kit.tasks import supervised
 
 WINDOW_SECONDS: Final = 60
 POLICY: Final = "key"
@@ -164,7 +165,7 @@ class RateLimit:
 async def shared(limit: RateLimit, hints: Hints) -> AsyncIterator[None]:
     """Tells and learns until the block ends."""
     stop_listening = hints.on_hint(SUBJECT, lambda _, data: limit.learn(data))
-    telling = asyncio.create_task(_tell(limit, hints))
+    telling = supervised("requests counted", lambda: _tell(limit, hints))
     try:
         yield
     finally:

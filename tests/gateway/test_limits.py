@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import requests
+from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from gateway import limits
 from gateway.hints import Hints
 from gateway.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
+from kit import tasks
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.gateway.process import gateway_process
 from tests.support.clock import ManualClock
@@ -211,6 +213,57 @@ def test_a_listener_that_has_stopped_hears_no_more(nats_server: NatsServer) -> N
             assert left == [b"1"]
 
     asyncio.run(story())
+
+
+def test_a_listener_that_fails_ends_neither_the_others_nor_itself(nats_server: NatsServer) -> None:
+    async def story() -> None:
+        subject, failed, heard = "fiatgate-hint.x", list[bytes](), list[bytes]()
+
+        def fails(_: str, data: bytes) -> None:
+            failed.append(data)
+            raise ValueError("a mistake")
+
+        async with Hints(nats_server.url, name="one") as hints:
+            hints.on_hint(subject, fails)
+            hints.on_hint(subject, lambda _, data: heard.append(data))
+            await _until(lambda: hints.connected)
+            for data in (b"1", b"2"):
+                await hints.hint(subject, data)
+            await _until(lambda: (failed, heard) == ([b"1", b"2"], [b"1", b"2"]))
+
+    with capture_logs() as logs:
+        asyncio.run(story())
+    assert [line["subject"] for line in logs if line["event"] == "hint_failed"] == ["fiatgate-hint.x"] * 2
+
+
+def test_a_teller_that_fails_is_begun_again(
+    nats_server: NatsServer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, its end was noticed by nobody: from then on each worker granted the whole limit."""
+    monkeypatch.setattr(tasks, "RESTART_SECONDS", 0.05)
+
+    async def story() -> None:
+        here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
+        news, failures = here.news, [RuntimeError("a mistake")]
+
+        def news_that_fails_once(*, everything: bool = False) -> Iterator[bytes]:
+            if failures:
+                raise failures.pop()
+            return news(everything=everything)
+
+        monkeypatch.setattr(here, "news", news_that_fails_once)
+        async with (
+            Hints(nats_server.url, name="here") as hints_here,
+            Hints(nats_server.url, name="there") as hints_there,
+            shared(here, hints_here),
+            shared(there, hints_there),
+        ):
+            here.take("a")
+            await _until(lambda: there._foreign == {"a": 1})
+
+    before = tasks.ENDED.labels("requests counted")._value.get()
+    asyncio.run(story())
+    assert tasks.ENDED.labels("requests counted")._value.get() == before + 1
 
 
 async def _until(condition: Callable[[], bool]) -> None:
