@@ -8,6 +8,7 @@ and 8.
 - `connection`: `Bus`, the connection: it starts without NATS, connects when it can, makes the stream when it
 is gone
 - `client`: nats-py's, with TLS where it was asked for
+- `listening`: listeners of hints, and how often a flood of hints calls them
 - `pull`: `Pull`, the deliveries to one durable consumer
 - `loop`: the asyncio loop in a thread that both live on
 """

@@ -3,17 +3,17 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
 import nats.js.errors
 import structlog
-from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig
 
 from kit.bus.client import Client
+from kit.bus.listening import Listener, Spaced, heard_by
 from kit.bus.loop import LoopThread
 from kit.bus.messages import (
     EVENT_ID_HEADER,
@@ -56,8 +56,6 @@ TOO_FEW_SERVERS = (10005, 10074)
 """NATS' error codes for a stream of more replicas: no suitable peers, and no cluster at all."""
 
 MEND = "FIATGATE_NATS_REPLICAS must not be more than the servers of the NATS cluster that are up"
-
-Listener = Callable[[str, bytes], None]
 
 
 class Bus:
@@ -162,12 +160,13 @@ class Bus:
         """Tell whoever listens just now; lost when nobody does or NATS is away. Never waits, never raises."""
         self._loop.post(self._send, subject, data)
 
-    def on_hint(self, subject: str, listener: Listener) -> None:
+    def on_hint(self, subject: str, listener: Listener, *, every_seconds: float = 0.0) -> None:
         """Call `listener(subject, data)` for every hint on `subject` (NATS wildcards work), from now on.
 
-        It runs on the bus's own thread: ring a signal there, do no work.
+        It runs on the bus's own thread: ring a signal there, do no work. With `every_seconds` it is called so often
+        at most: of the hints that come sooner the last one counts, at the end of the pause.
         """
-        self._listeners.append((subject, listener))
+        self._listeners.append((subject, Spaced(listener, every_seconds) if every_seconds else listener))
         self._loop.post(self._listen)
 
     def run(self, stop: Stop) -> None:
@@ -328,7 +327,7 @@ class Bus:
             subject, listener = self._listeners[self._listening]
             self._listening += 1
             try:
-                await self._client.subscribe(subject, cb=_heard_by(listener))
+                await self._client.subscribe(subject, cb=heard_by(listener))
             except BaseException:
                 self._listening -= 1  # the next check tries it again
                 raise
@@ -374,13 +373,3 @@ async def _store(jetstream: JetStreamContext, message: Outgoing, headers: dict[s
     if stored.duplicate and message.signature:
         again = {EVENT_ID_HEADER: str(new_id()), SAME_EVENT_HEADER: str(message.event_id)}
         await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers | again)
-
-
-def _heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
-    async def heard(message: Msg) -> None:
-        try:
-            listener(message.subject, message.data)
-        except Exception:
-            log.exception("hint_failed", subject=message.subject)
-
-    return heard

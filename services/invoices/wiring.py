@@ -12,6 +12,9 @@ from kit.signing import Signer
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 
+HINT_SECONDS = 0.1
+"""How often hints of a changed catalog are followed at most: each costs a look at all of it."""
+
 
 @dataclass(frozen=True)
 class Deps:
@@ -44,7 +47,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         catalog.changed.set()
         storefronts.close_all()
 
-    bus.on_hint(CATALOG_HINT, catalog_changed)
+    bus.on_hint(CATALOG_HINT, catalog_changed, every_seconds=HINT_SECONDS)
     return Deps(
         settings=settings,
         clock=clock or SystemClock(),

@@ -122,6 +122,23 @@ def test_a_hint_reaches_whoever_listens(bus: Bus, make_bus: Callable[[str], Bus]
     assert heard[0] == ("fiatgate-hint.catalog", b"new")
 
 
+def test_a_flood_of_hints_calls_a_listener_now_and_then_and_the_last_hint_is_heard(bus: Bus) -> None:
+    heard: list[bytes] = []
+    bus.on_hint("fiatgate-hint.flood", lambda _subject, data: heard.append(data), every_seconds=0.5)
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.flood", b"first")
+        return bool(heard)
+
+    wait_until(heard_after_telling, "the first hint", timeout_seconds=5)
+    began_seconds = monotonic_seconds()
+    for _ in range(1000):
+        bus.hint("fiatgate-hint.flood", b"again")
+    bus.hint("fiatgate-hint.flood", b"last")
+    wait_until(lambda: heard[-1] == b"last", "the last hint", timeout_seconds=5)
+    assert len(heard) <= 2 + (monotonic_seconds() - began_seconds) / 0.5
+
+
 def test_a_listener_that_raises_hears_the_next_hint(bus: Bus) -> None:
     heard: list[bytes] = []
 
