@@ -179,7 +179,7 @@ def _too_many_of_owner(share: Share) -> errors.Refused:
     limit = share.working + share.waiting
     return errors.exhausted(
         "RATE_LIMITED",
-        f"More than {limit} requests of this kind at the same time",
+        "Too many requests of this kind at the same time",
         limit=str(limit),
         retry_after_seconds=str(OWNER_RETRY_SECONDS),
     )
@@ -210,8 +210,8 @@ class Turns:
 
     @contextmanager
     def turn(self, owner: str) -> Iterator[None]:
-        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has too many calls,
-        DB_UNAVAILABLE when all owners together have.
+        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has other calls in work
+        or waiting, DB_UNAVAILABLE when only others have.
         """
         if not self._enter(owner):
             raise self._refusal(owner)
@@ -223,9 +223,9 @@ class Turns:
     def _refusal(self, owner: str) -> errors.Refused:
         with self._lock:
             self.refused += 1
-            is_at_its_bound = self._working_of[owner] >= self._share.working
-        REFUSED.labels(self._name, OWNER if is_at_its_bound else FULL).inc()
-        return _too_many_of_owner(self._share) if is_at_its_bound else errors.database_unavailable()
+            has_others = self._working_of[owner] > 0 or owner in self._waiting
+        REFUSED.labels(self._name, OWNER if has_others else FULL).inc()
+        return _too_many_of_owner(self._share) if has_others else errors.database_unavailable()
 
     def _enter(self, owner: str) -> bool:
         """Waits for a turn, for as long as the share and the deadline allow; whether it came."""

@@ -34,6 +34,7 @@ class Shop:
         self._slow: Callable[..., bytes] = channel.unary_unary("/test.Shop/Slow")
         self.begun: list[str] = []
         self._let_go: dict[int, threading.Event] = {}
+        self._is_closed = False
 
     def quick(self) -> bytes:
         return self._quick(b"quick")
@@ -45,7 +46,8 @@ class Shop:
         number = len(self.begun)
         let_go = self._let_go[number] = threading.Event()
         self.begun.append(request.decode())
-        let_go.wait(30)
+        if not self._is_closed:
+            let_go.wait(30)
         return request
 
     def let_go(self, number: int) -> None:
@@ -62,6 +64,7 @@ class Shop:
         wait_until(is_so, f"slow calls: {wanted}", timeout_seconds=15)
 
     def close(self) -> None:
+        self._is_closed = True
         for each in self._let_go.values():
             each.set()
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,139 @@
+"""Lists have threads of their own, one is read at a time, and merchants take turns."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import text
+
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.errors import Refused
+from kit.ids import new_id
+from services.invoices import rpc
+from tests.invoices.conftest import World, make_merchant
+from tests.support.serving import connected, serving
+
+INVOICES = 40_000
+LISTS = 8
+PER_PAGE = 20
+
+
+@pytest.fixture
+def stub(world: World) -> Iterator[pb_grpc.InvoicesServiceStub]:
+    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+        yield pb_grpc.InvoicesServiceStub(channel)
+
+
+def page(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, number: int) -> str:
+    asked = pb.ListInvoicesRequest(merchant_id=merchant.merchant_id, page=number, per_page=PER_PAGE)
+    try:
+        stub.ListInvoices(asked, timeout=10)
+    except Refused as refused:
+        return refused.reason
+    return "listed"
+
+
+def fill(world: World) -> None:
+    """Many invoices of the world's merchant."""
+    new = world.create()
+    with world.deps.db.autocommit() as connection:
+        columns = connection.execute(
+            text(
+                "SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns "
+                "WHERE table_name = 'invoices' AND column_name NOT IN ('id', 'external_id', 'customer_id')"
+            )
+        ).scalar_one()
+        connection.execute(
+            text(
+                f"INSERT INTO invoices (id, external_id, customer_id, {columns}) "
+                f"SELECT gen_random_uuid(), 'many-' || number, 'many-' || number, {columns} "
+                "FROM invoices, generate_series(1, :most) AS number WHERE id = :id"
+            ),
+            {"most": INVOICES, "id": new.id},
+        )
+
+
+@contextmanager
+def lists_in_work(world: World) -> Iterator[Counter[int]]:
+    """How many lists PostgreSQL worked on at a time, looked at again and again inside the block."""
+    seen: Counter[int] = Counter()
+    stop = threading.Event()
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' "
+        "AND pid <> pg_backend_pid() AND query LIKE 'SELECT %' AND query LIKE '%FROM invoices%'"
+    )
+
+    def look() -> None:
+        while not stop.is_set():
+            with world.deps.db.autocommit() as connection:
+                seen[connection.execute(query).scalar_one()] += 1
+
+    with ThreadPoolExecutor(1) as threads:
+        looking = threads.submit(look)
+        try:
+            yield seen
+        finally:
+            stop.set()
+        looking.result()
+
+
+def test_many_deep_lists_of_one_merchant_keep_one_thread_busy_and_hold_up_no_other(
+    world: World, stub: pb_grpc.InvoicesServiceStub
+) -> None:
+    fill(world)
+    other, key_id = make_merchant(world.merchants)
+    small = world.create(merchant=other, key_id=key_id)
+    answers: Counter[str] = Counter()
+    stop = threading.Event()
+
+    def keep_listing() -> None:
+        while not stop.is_set():
+            answers[page(stub, world.merchant, INVOICES // PER_PAGE)] += 1
+
+    with lists_in_work(world) as seen, ThreadPoolExecutor(LISTS) as threads:
+        listing = [threads.submit(keep_listing) for _ in range(LISTS)]
+        try:
+            for _ in range(10):
+                assert page(stub, other, 1) == "listed"
+                create(stub, other, key_id)
+        finally:
+            stop.set()
+        for each in listing:
+            each.result()
+    assert small.status == "pending"
+    assert answers["listed"] > 0
+    assert set(answers) <= {"listed", "RATE_LIMITED"}
+    assert sum(seen.values()) > 20
+    assert max(seen) == 1, f"lists in work at a time: {seen}"
+
+
+def create(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, key_id: str) -> None:
+    id = str(new_id())
+    stub.CreateInvoice(
+        pb.CreateInvoiceRequest(
+            merchant=merchant,
+            key_id=key_id,
+            amount="100.00",
+            currency_code="EUR",
+            customer_id=id,
+            external_id=id,
+        )
+    )
+
+
+def test_more_lists_than_a_merchant_may_have_are_refused_with_the_documented_reason(
+    world: World, stub: pb_grpc.InvoicesServiceStub
+) -> None:
+    fill(world)
+    with ThreadPoolExecutor(4 * LISTS) as threads:
+        asked = [threads.submit(page, stub, world.merchant, INVOICES // PER_PAGE) for _ in range(8 * LISTS)]
+        answers = Counter(each.result() for each in asked)
+    assert answers["RATE_LIMITED"] > 0
+    assert set(answers) == {"listed", "RATE_LIMITED"}
