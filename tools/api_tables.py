@@ -21,6 +21,7 @@ from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import HEADERS
 from gateway.problems import PROBLEMS, Json
+from gateway.protocol import HEAD_MAX_BYTES
 from gateway.server import REQUEST_LINE_MAX_BYTES
 from kit.config import Settings
 from kit.money import FIAT_PLACES, USDT_PLACES
@@ -300,7 +301,8 @@ def limits() -> str:
     fixed = {
         "request body": f"{bodies.BODY_MAX_BYTES // 1024} KiB",
         "time to send the body": f"{bodies.BODY_SECONDS:g} seconds",
-        "request line, and each header": f"{REQUEST_LINE_MAX_BYTES} bytes",
+        "request line": f"{REQUEST_LINE_MAX_BYTES} bytes",
+        "request line and headers together": f"{HEAD_MAX_BYTES // 1024} KiB",
         "time until an answer": f"{REQUEST_SECONDS:g} seconds; {webhooks.RESEND_SECONDS:g} for a resend",
         "`per_page`": f"1 to {PER_PAGE_MAX}, default {PER_PAGE_DEFAULT}",
     }
