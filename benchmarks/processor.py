@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
 import psutil
 
@@ -16,5 +17,9 @@ def processor_seconds(stack: Stack, only: Collection[str] = ()) -> dict[str, flo
 
 
 def _seconds_of(top: psutil.Process) -> float:
-    times = [each.cpu_times() for each in (top, *top.children(recursive=True))]
+    """A child that ends meanwhile is left out: its time is its parent's from then on."""
+    times = []
+    for each in (top, *top.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            times.append(each.cpu_times())
     return sum(each.user + each.system + each.children_user + each.children_system for each in times)
