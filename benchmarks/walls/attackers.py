@@ -34,7 +34,7 @@ REQUESTS_PER_SECOND: Final = 2_000
 would measure the two cores that it shares with its target.
 """
 CONNECTIONS_PER_SECOND: Final = 500
-"""How fast connections that are held open come: all in one moment would be a flood, which is another attack."""
+"""How fast the connections of an attack come: all in one moment would be a flood of connections, another attack."""
 UNDER_WAY_SECONDS: Final = 20
 AGAIN_SECONDS: Final = 5
 """A held connection that the gateway ended comes again after this time."""
@@ -92,7 +92,8 @@ class Attack:
         """So many connections take the requests in turn; each waits for its answer."""
         left = iter(requests)
 
-        async def client(session: aiohttp.ClientSession) -> None:
+        async def client(number: int, session: aiohttp.ClientSession) -> None:
+            await asyncio.sleep(number / CONNECTIONS_PER_SECOND)
             for request in left:
                 await self._turn(REQUESTS_PER_SECOND)
                 if await self._send(session, request) in REFUSALS:
@@ -100,8 +101,8 @@ class Attack:
 
         async with AsyncExitStack() as opened, asyncio.TaskGroup() as clients:
             sessions = [await opened.enter_async_context(self._session(each)) for each in self._addresses]
-            for _, session in zip(range(connections), itertools.cycle(sessions), strict=False):
-                clients.create_task(client(session))
+            for number, session in zip(range(connections), itertools.cycle(sessions), strict=False):
+                clients.create_task(client(number, session))
             self.under_way.set()
 
     async def look(self, per_second: int, requests: Iterable[Request]) -> None:
