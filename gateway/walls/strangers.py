@@ -84,8 +84,10 @@ class Strangers:
         turned_away.count("strangers")
         if self._waiting < WAITING_MAX:
             self._waiting += 1
+            # Those that came together are answered one after the other: all at once, they would hold up everyone else.
+            spread = self._waiting / WAITING_MAX
             try:
-                await asyncio.sleep(REFUSAL_SECONDS)
+                await asyncio.sleep(REFUSAL_SECONDS * (1 + spread))
             finally:
                 self._waiting -= 1
         raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
