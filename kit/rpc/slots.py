@@ -210,8 +210,8 @@ class Turns:
 
     @contextmanager
     def turn(self, owner: str) -> Iterator[None]:
-        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has other calls in work
-        or waiting, DB_UNAVAILABLE when only others have.
+        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has other calls in
+        work or waiting, DB_UNAVAILABLE when only others have.
         """
         if not self._enter(owner):
             raise self._refusal(owner)
