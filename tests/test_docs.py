@@ -134,6 +134,25 @@ def test_links_lead_somewhere(document: Path) -> None:
             assert (document.parent / target).exists(), f"{relative(document)} links to {target}"
 
 
+def anchors_of(text: str) -> set[str]:
+    """Those written out, and those that GitHub makes of headings, as far as ours go."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
+    return {
+        *re.findall('<a id="([^"]+)"', text),
+        *(re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings),
+    }
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_links_to_a_part_of_a_document_lead_to_it(document: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", document.read_text()):
+        there = document.parent / target if target else document
+        if not target.startswith("http") and there.suffix == ".md":
+            assert anchor in anchors_of(there.read_text()), f"{relative(document)} links to {target}#{anchor}"
+
+
 PLACES: Final = re.compile(
     r"`((?:kit|services|gateway|cli|deploy|protos|tools|tests|benchmarks|docs)/[\w./*-]*[\w*])(?:::\w+)?`"
 )

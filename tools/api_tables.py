@@ -184,7 +184,11 @@ def _errors(operation: Operation) -> str:
     codes = [(str(errors.status_of(code)), code) for code in operation.reasons]
     if operation.invalid_fields:
         codes.append(("422", "VALIDATION_ERROR"))
-    return table(("status", "code"), ((status, _code(code)) for status, code in sorted(codes)))
+    return (
+        table(("status", "code"), ((status, _code(code)) for status, code in sorted(codes)))
+        if codes
+        else "None."
+    )
 
 
 def _code(code: str) -> str:
