@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.client import channel
-from kit.rpc.server import RpcServer
+from kit.rpc.server import Options, RpcServer
 from services.merchants import operations, rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.operations import MerchantOptions, NewApiKey
@@ -80,7 +80,7 @@ def shop(deps: Deps) -> Shop:
 @contextmanager
 def serving(deps: Deps) -> Iterator[MerchantsServiceStub]:
     """The service behind a real socket, as other services see it."""
-    server = RpcServer()
+    server = RpcServer(Options(slots=rpc.SLOTS))
     rpc.add_to(server, deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

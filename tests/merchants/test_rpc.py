@@ -3,11 +3,15 @@
 import hashlib
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import structlog.testing
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.errors import Refused
@@ -237,3 +241,25 @@ def test_neither_keys_nor_secrets_reach_the_log(deps: Deps, key: pb.CreateApiKey
     assert told.count("Authenticate") == 2
     assert key.api_key not in told
     assert key.secret not in told
+
+
+def test_keys_that_are_looked_up_slowly_hold_up_no_page(
+    deps: Deps, stub: MerchantsServiceStub, merchant: pb.Merchant, key: pb.CreateApiKeyResponse
+) -> None:
+    asked = pb.AuthenticateRequest(api_key=key.api_key)
+    stub.Authenticate(asked)
+    with ThreadPoolExecutor(16) as threads:
+        with deps.db.transaction() as tx:
+            tx.execute(text("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"))
+            lookups = [threads.submit(stub.Authenticate, asked) for _ in range(16)]
+            wait_until(lambda: waiting_for_the_lock(tx) >= 4, "the look-ups to wait", timeout_seconds=15)
+            got = stub.GetMerchant(pb.GetMerchantRequest(merchant_id=merchant.merchant_id))
+            assert got.merchant.merchant_id == merchant.merchant_id
+            assert not any(each.done() for each in lookups), "the page did not wait for them"
+        for each in lookups:
+            each.exception(15)
+
+
+def waiting_for_the_lock(tx: Session) -> int:
+    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'api_keys'::regclass AND NOT granted"
+    return int(tx.execute(text(waiting)).scalar_one())
