@@ -29,9 +29,9 @@ import uvloop
 from kit.clock import monotonic_seconds
 
 LONGEST_SECONDS: Final = 90
-REQUESTS_PER_SECOND: Final = 2_000
-"""The pace of a flood: more than the gateway answered on two cores before it had walls. An attacker without a pace
-would measure the two cores that it shares with its target.
+REQUESTS_PER_SECOND: Final = 1_200
+"""The pace of a flood: as many as were answered before there were walls, at most (1,150 wrong keys a second).
+An attacker without a pace would measure the two cores that it shares with its target.
 """
 CONNECTIONS_PER_SECOND: Final = 500
 """How fast the connections of an attack come: all in one moment would be a flood of connections, another attack."""
