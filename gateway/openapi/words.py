@@ -27,8 +27,8 @@ WORDS: Final[Mapping[str, str]] = {
     "payment method": "A way to pay in one currency, with bounds of the amount, a time to pay and a commission.",
     "rate": "The price of one USDT in a fiat currency. A deal locks the rate of the moment of its creation.",
     "requisite": "The account that a customer sends the money to: a holder, an account number and often a bank.",
-    "resend": "An attempt that a merchant or an operator asks for. When it succeeds it ends the automatic retries; when "
-    "it fails it changes nothing.",
+    "resend": "An attempt that a merchant or an operator asks for. When it succeeds it ends the automatic retries; "
+    "when it fails it changes nothing.",
     "settlement": "The crediting of a merchant's USDT balance for a successful invoice.",
     "signing secret": "The key of the signature on webhooks. It belongs to an API key and is shown once, with it.",
     "webhook event": "The one notification that Fiatgate makes when an invoice ends, with all attempts to deliver it.",
