@@ -25,7 +25,7 @@ from kit.log import get_logger
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
 # Of one head, with its request line. Browsers send a few KiB; gunicorn alone would take 100 fields of 8 KiB each.
-HEAD_MAX_BYTES: Final = 32 * 1024
+HEAD_MAX_BYTES: Final = 16 * 1024
 # Bytes of a body that wait for a resource to ask for them; with more, the connection is not read from.
 HELD_MAX_BYTES: Final = 64 * 1024
 # The loop takes all at once that has arrived at a socket, long before a resource can refuse it: so that is little,
@@ -110,6 +110,10 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
 
     def _feed_callback_parser(self, data: bytes) -> bool:
         in_head = self._current_request is None
+        # Not parsed at all, where that can be seen before: parsing takes milliseconds.
+        if in_head and self._head_bytes + len(data) > HEAD_MAX_BYTES and b"\r\n\r\n" not in data:
+            self._refuse(431, "The head of the request is too large")
+            return False
         try:
             goes_on: bool = super()._feed_callback_parser(data)
         except ValueError as error:  # a Content-Length of more digits than Python reads
@@ -121,9 +125,6 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
             self._head_bytes = 0
             return True
         self._head_bytes += len(data)
-        if self._head_bytes > HEAD_MAX_BYTES:
-            self._refuse(431, "The head of the request is too large")
-            return False
         return True
 
     def _on_headers_complete(self) -> Any:
