@@ -25,12 +25,17 @@ from kit.log import get_logger
 GRACEFUL_SECONDS: Final = 75
 REQUEST_LINE_MAX_BYTES: Final = 8190
 HEAD_FIELDS_MAX: Final = 100
+# Connections that wait to be taken. The loop's own default is 100: beyond, a client's first packet is dropped, and it
+# tries again a second later.
+BACKLOG: Final = 2048
 
 _log = get_logger()
 
 
 class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     """gunicorn's asgi worker with that protocol, which it takes from a global of its module."""
+
+    _has_backlog = False
 
     def init_process(self) -> None:
         gasgi.ASGIProtocol = EnvelopeProtocol
@@ -41,6 +46,14 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
             most_per_client=settings.gateway_connections_per_client,
         )
         super().init_process()
+
+    def notify(self) -> None:
+        """Called at once when the worker listens, and each second from then on."""
+        super().notify()
+        if self.servers and not self._has_backlog:
+            self._has_backlog = True
+            for listener in self.sockets:
+                listener.sock.listen(BACKLOG)
 
     async def _serve(self) -> None:
         for listener in self.sockets:  # connections inherit it

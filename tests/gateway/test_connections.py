@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 
@@ -150,3 +151,27 @@ def test_more_idle_connections_than_the_soft_limit_of_files_stop_nobody(stack: S
             asyncio.run(story(gateway))
     finally:
         opened.__exit__(None, None, None)
+
+
+def test_many_connections_may_wait_to_be_taken(gateway: Watched) -> None:
+    """Else the first packets of a burst are dropped, and each client of it waits a second."""
+    bind = "{}:{}".format(*gateway.address)
+    ours = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if "gateway" in process.cmdline() and process.environ()["FIATGATE_GATEWAY_BIND"] == bind
+    ]
+
+    async def burst() -> list[Stranger]:
+        async with asyncio.timeout(5):
+            return await asyncio.gather(*(Stranger.connected(gateway) for _ in range(300)))
+
+    for process in ours:
+        process.suspend()
+    try:
+        strangers = asyncio.run(burst())
+    finally:
+        for process in ours:
+            process.resume()
+    for stranger in strangers:
+        stranger.close()
