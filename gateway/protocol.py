@@ -27,7 +27,7 @@ FIRST_HEAD_SECONDS: Final = 10
 # Of one head, with its request line. Browsers send a few KiB; gunicorn alone would take 100 fields of 8 KiB each.
 HEAD_MAX_BYTES: Final = 16 * 1024
 # Bytes of a body that wait for a resource to ask for them; with more, the connection is not read from.
-HELD_MAX_BYTES: Final = 64 * 1024
+HELD_MAX_BYTES: Final = 16 * 1024
 # The loop takes all at once that has arrived at a socket, long before a resource can refuse it: so that is little,
 # until one asks for a body. Then more may be on its way, or a picture from far away would take minutes.
 SOCKET_BUFFER_BYTES: Final = 16 * 1024
