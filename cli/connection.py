@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 
+from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import (
     CheckoutServiceStub,
@@ -63,6 +64,10 @@ def webhooks() -> WebhooksServiceStub:
 
 def status(service: str) -> StatusServiceStub:
     return StatusServiceStub(_channel(service))
+
+
+def books(service: str) -> BooksServiceStub:
+    return BooksServiceStub(_channel(service))
 
 
 def parked(service: str) -> ParkedServiceStub:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 from cli import connection
+from fiatgate.books.v1 import books_pb2
+from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
@@ -18,6 +21,9 @@ from kit.errors import Refused
 from kit.proto import datetime_from
 
 PAGE = 1000
+FACTS_PAGE = 250
+"""Invoices with all that is announced of them: four such pages at their longest fill a message."""
+BOOKS = ("invoices", "withdrawals", "webhooks")
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
 
@@ -37,6 +43,7 @@ class Findings:
 
     checked: dict[str, int] = field(default_factory=dict)
     settling: int = 0
+    unrecorded: int = 0
     problems: list[Problem] = field(default_factory=list)
 
     def count(self, what: str, number: int = 1) -> None:
@@ -44,6 +51,27 @@ class Findings:
 
     def wrong(self, check: str, text: str, invoice_id: str | None = None) -> None:
         self.problems.append(Problem(check, text, invoice_id))
+
+
+def check_books(findings: Findings, advance: Advance) -> None:
+    """Each service's rows against the records of what was written, and against what must follow from them."""
+    for service in BOOKS:
+        stub = connection.books(service)
+        for part in stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts:
+            _check_part(findings, advance, stub, part)
+
+
+def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
+    after, more = "", True
+    while more:
+        request = books_pb2.CheckPageRequest(part=part, after=after, limit=PAGE)
+        page = stub.CheckPage(request, timeout=CALL_SECONDS)
+        findings.count(part, page.checked)
+        findings.unrecorded += page.unrecorded
+        for each in page.problems:
+            findings.wrong(part, f"{each.subject}: {each.field} is {each.found}, due is {each.due}")
+        advance(page.checked)
+        after, more = page.last, page.more
 
 
 def check_ledger(findings: Findings, advance: Advance) -> None:
@@ -123,14 +151,27 @@ def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
 
 
 def check_webhooks(findings: Findings, advance: Advance, *, settled_before: datetime) -> None:
-    """Each terminal invoice with a callback URL has exactly one event, and it carries the invoice's event id."""
+    """Each terminal invoice with a callback URL has exactly one event, which says what invoices says; no other has."""
+    # Two lists in the same order, walked side by side.
+    with_event = _invoices_with_event()
+    next_event = next(with_event, None)
     for page in _finished_pages():
-        request = webhooks_pb2.CheckInvoicesRequest(invoice_ids=[invoice.invoice_id for invoice in page])
+        request = webhooks_pb2.CheckInvoicesRequest(
+            invoice_ids=[invoice.invoice_id for invoice in page], facts=[invoice.fact for invoice in page]
+        )
         answer = connection.webhooks().CheckInvoices(request, timeout=CALL_SECONDS)
         events = {each.invoice_id: each for each in answer.invoices}
         for invoice in page:
+            while next_event is not None and next_event < invoice.invoice_id:
+                _orphan_event(findings, next_event)
+                next_event = next(with_event, None)
+            if next_event == invoice.invoice_id:
+                next_event = next(with_event, None)
             _check_event(findings, invoice, events.get(invoice.invoice_id), settled_before)
         advance(len(page))
+    while next_event is not None:
+        _orphan_event(findings, next_event)
+        next_event = next(with_event, None)
 
 
 def _check_event(
@@ -152,9 +193,18 @@ def _check_event(
         findings.wrong("webhooks", f"invoice {invoice.invoice_id} has an event but no callback URL")
     elif found.events != 1:
         findings.wrong("webhooks", f"invoice {invoice.invoice_id} has {found.events} webhook events")
-    elif found.payload_event_id != invoice.event_id:
-        text = f"invoice {invoice.invoice_id}: its event carries {found.payload_event_id}, not {invoice.event_id}"
+    for each in found.differences:
+        text = f"event of invoice {invoice.invoice_id}: {each.field} is {each.found}, due is {each.due}"
         findings.wrong("webhooks", text)
+
+
+def _orphan_event(findings: Findings, invoice_id: str) -> None:
+    """An event without a finished invoice; looked up once more, for it may have finished since its page was read."""
+    just_before = str(UUID(int=UUID(invoice_id).int - 1))
+    request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
+    found = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
+    if [each.invoice_id for each in found] != [invoice_id]:
+        findings.wrong("webhooks", f"event of invoice {invoice_id}, which is unknown or not finished")
 
 
 def check_stuck_events(findings: Findings, advance: Advance) -> None:
@@ -203,13 +253,24 @@ def _finished_invoices() -> Iterator[invoices_pb2.FinishedInvoice]:
 def _finished_pages() -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
     after = ""
     while True:
-        request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=after, limit=PAGE)
+        request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=after, limit=FACTS_PAGE)
         page = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
         if page:
             yield page
             after = page[-1].invoice_id
+        if len(page) < FACTS_PAGE:
+            return
+
+
+def _invoices_with_event() -> Iterator[str]:
+    after = ""
+    while True:
+        request = webhooks_pb2.ListEventInvoicesRequest(after_invoice_id=after, limit=PAGE)
+        page = connection.webhooks().ListEventInvoices(request, timeout=CALL_SECONDS).invoice_ids
+        yield from page
         if len(page) < PAGE:
             return
+        after = page[-1]
 
 
 def _credits() -> Iterator[withdrawals_pb2.Credit]:

@@ -29,7 +29,7 @@ def verify(
     repair_seconds: Annotated[int, typer.Option(min=1, help="How long to wait for a repair to show.")] = 60,
     as_json: Json = False,
 ) -> None:
-    """Prove the books: the ledger sums to zero, each success is credited once, each event exists, none is stuck.
+    """Prove the books: rows are as recorded, the ledger sums to zero, each success is credited and announced once.
 
     Exit code 0 when all is right, 1 when something is wrong.
     """
@@ -47,6 +47,7 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
     findings = Findings()
     settled_before = verifying.settled_before(SystemClock().now(), grace_seconds)
     checks: dict[str, Check] = {
+        "books": verifying.check_books,
         "ledger": verifying.check_ledger,
         "credits": partial(verifying.check_credits, settled_before=settled_before),
         "webhook events": partial(verifying.check_webhooks, settled_before=settled_before),
@@ -83,6 +84,7 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
                 "ok": not findings.problems,
                 "checked": findings.checked,
                 "settling": findings.settling,
+                "unrecorded": findings.unrecorded,
                 "problems": [asdict(problem) for problem in findings.problems],
                 "repaired": repaired,
             }
@@ -93,6 +95,8 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
     output.record(counts, as_json=False, title="Checked")
     if findings.settling:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
+    if findings.unrecorded:
+        output.note(f"[dim]{findings.unrecorded} rows are from before changes were recorded[/dim]")
     for line in repaired:
         say(f"[cyan]repaired[/cyan]  {escape(line)}")
     for problem in findings.problems:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from google.protobuf.message import Message
-
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.bus import Bus
 from kit.money import fiat_text, rate_text, usdt_text
@@ -33,7 +31,7 @@ class Changed:
         self.bus.hint(f"{CHANGED_HINT}.{self.invoice_id}")
 
 
-def invoice_finished(invoice: Invoice, deal: Deal | None) -> Message:
+def invoice_finished(invoice: Invoice, deal: Deal | None) -> invoices_pb2.InvoiceFinished:
     """InvoiceFinished of a terminal invoice; the same to the byte whenever it is built again."""
     status = InvoiceStatus(invoice.status)
     adjusted = deal.adjusted_amount if deal else None

@@ -22,7 +22,7 @@ from services.webhooks.delivery.engine import worker_name
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
 from services.webhooks.models import Event
-from services.webhooks.store import claims, events, retention
+from services.webhooks.store import books, claims, events, retention
 from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
 from services.webhooks.store.retention import Pruned
 from services.webhooks.wiring import Deps
@@ -196,13 +196,28 @@ def _release(deps: Deps, claimed: Claimed) -> None:
 # -- proofs
 
 
-def check_invoices(deps: Deps, *, invoice_ids: Sequence[str]) -> list[InvoiceEvents]:
-    """How many events each of these invoices (at most 1000) has; those without are left out."""
-    if len(invoice_ids) > CHECK_MAX_INVOICES:
+def check_invoices(
+    deps: Deps, *, invoice_ids: Sequence[str], facts: Sequence[FinishedInvoice] = ()
+) -> list[InvoiceEvents]:
+    """How many events each of these invoices (at most 1000) has; those without are left out. With the facts of some of
+    them: where their events differ from what would be made of them now.
+    """
+    if len(invoice_ids) > CHECK_MAX_INVOICES or len(facts) > CHECK_MAX_INVOICES:
         raise errors.field_invalid("invoice_ids", f"At most {CHECK_MAX_INVOICES} invoices at a time")
     ids = [_id("invoice_ids", each) for each in invoice_ids]
     with deps.db.autocommit() as connection:
-        return events.events_of_invoices(connection, ids)
+        found = events.events_of_invoices(connection, ids)
+        differences = books.differences(connection, facts) if facts else {}
+    return [replace(each, differences=differences.get(each.invoice_id, ())) for each in found]
+
+
+def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[UUID]:
+    """Invoices that have an event, in the order of their ids, those after the given one ("": from the start)."""
+    if not 1 <= limit <= CHECK_MAX_INVOICES:
+        raise errors.field_invalid("limit", f"Expected 1 to {CHECK_MAX_INVOICES}")
+    after = _id("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
+    with deps.db.autocommit() as connection:
+        return books.invoices_with_event(connection, after=after, limit=limit)
 
 
 def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[Event]:

@@ -9,12 +9,14 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.proto import timestamp_from
-from kit.rpc import parked
+from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Share, Slots
 from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
+from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.models import Attempt, Event
+from services.webhooks.store.books import PARTS
 from services.webhooks.store.events import EventHistory
 from services.webhooks.wiring import Deps
 
@@ -67,7 +69,15 @@ SLOTS: Final = (
     ),
     Slots(
         name="proofs",
-        methods=frozenset({"WebhooksService/CheckInvoices", "WebhooksService/PruneAttempts"}),
+        methods=frozenset(
+            {
+                "BooksService/CheckPage",
+                "BooksService/ListParts",
+                "WebhooksService/CheckInvoices",
+                "WebhooksService/ListEventInvoices",
+                "WebhooksService/PruneAttempts",
+            }
+        ),
         threads=1,
         waiting=8,
     ),
@@ -77,6 +87,7 @@ SLOTS: Final = (
 def add_to(server: grpc.Server, deps: Deps) -> None:
     webhooks_pb2_grpc.add_WebhooksServiceServicer_to_server(WebhooksServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
+    books.add_to(server, deps.db, PARTS)
 
 
 class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
@@ -112,17 +123,30 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def CheckInvoices(
         self, request: pb.CheckInvoicesRequest, context: grpc.ServicerContext
     ) -> pb.CheckInvoicesResponse:
-        found = operations.check_invoices(self._deps, invoice_ids=request.invoice_ids)
+        facts = [finished_invoice_from_message(each) for each in request.facts]
+        found = operations.check_invoices(self._deps, invoice_ids=request.invoice_ids, facts=facts)
         return pb.CheckInvoicesResponse(
             invoices=[
                 pb.InvoiceEvents(
                     invoice_id=str(each.invoice_id),
                     events=each.events,
                     payload_event_id=str(each.payload_event_id),
+                    differences=[
+                        pb.EventDifference(field=one.field, found=one.found, due=one.due)
+                        for one in each.differences
+                    ],
                 )
                 for each in found
             ]
         )
+
+    def ListEventInvoices(
+        self, request: pb.ListEventInvoicesRequest, context: grpc.ServicerContext
+    ) -> pb.ListEventInvoicesResponse:
+        found = operations.list_event_invoices(
+            self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
+        )
+        return pb.ListEventInvoicesResponse(invoice_ids=[str(each) for each in found])
 
     def ListStuckEvents(
         self, request: pb.ListStuckEventsRequest, context: grpc.ServicerContext

@@ -9,12 +9,13 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.money import usdt_text
 from kit.proto import optional, timestamp_from
-from kit.rpc import parked
+from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Share, Slots
 from services.withdrawals import errors, operations, workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.store.books import PARTS
 from services.withdrawals.wiring import Deps
 
 # ruff: noqa: N802  methods are named by the proto
@@ -73,7 +74,14 @@ SLOTS: Final = (
     ),
     Slots(
         name="proofs",
-        methods=frozenset({"WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"}),
+        methods=frozenset(
+            {
+                "BooksService/CheckPage",
+                "BooksService/ListParts",
+                "WithdrawalsService/CheckLedger",
+                "WithdrawalsService/ListCredits",
+            }
+        ),
         threads=1,
         waiting=8,
     ),
@@ -83,6 +91,7 @@ SLOTS: Final = (
 def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
+    books.add_to(server, deps.db, PARTS)
 
 
 class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):

@@ -926,6 +926,7 @@ class FinishedInvoice(_message.Message):
     HAS_CALLBACK_FIELD_NUMBER: _builtins.int
     MERCHANT_USDT_FIELD_NUMBER: _builtins.int
     EVENT_ID_FIELD_NUMBER: _builtins.int
+    FACT_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     merchant_id: _builtins.str
     status: Global___InvoiceStatus.ValueType
@@ -936,6 +937,10 @@ class FinishedInvoice(_message.Message):
     event_id: _builtins.str
     @_builtins.property
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def fact(self) -> Global___InvoiceFinished:
+        """What is announced of it, built anew."""
+
     def __init__(
         self,
         *,
@@ -946,10 +951,11 @@ class FinishedInvoice(_message.Message):
         has_callback: _builtins.bool = ...,
         merchant_usdt: _builtins.str | None = ...,
         event_id: _builtins.str = ...,
+        fact: Global___InvoiceFinished | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "finished_at", b"finished_at", "merchant_usdt", b"merchant_usdt"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "fact", b"fact", "finished_at", b"finished_at", "merchant_usdt", b"merchant_usdt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "event_id", b"event_id", "finished_at", b"finished_at", "has_callback", b"has_callback", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "event_id", b"event_id", "fact", b"fact", "finished_at", b"finished_at", "has_callback", b"has_callback", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__merchant_usdt: _TypeAlias = _typing.Literal["merchant_usdt"]  # noqa: Y015
     _WhichOneofArgType__merchant_usdt: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt"]  # noqa: Y015

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from fiatgate.invoices.v1 import invoices_pb2 as fiatgate_dot_invoices_dot_v1_dot_invoices__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fiatgate/webhooks/v1/webhooks.proto\x12\x14\x66iatgate.webhooks.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x04\n\x0cWebhookEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\x12\n\nevent_type\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12\x31\n\x06status\x18\x05 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x15\n\rauto_attempts\x18\x07 \x01(\x05\x12\x17\n\x0fmanual_attempts\x18\x08 \x01(\x05\x12\x36\n\rnext_retry_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tlocked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\tlocked_by\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0frequest_payload\x18\x0c \x01(\x0c\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08\x61ttempts\x18\x0f \x03(\x0b\x32\x1d.fiatgate.webhooks.v1.AttemptB\x10\n\x0e_next_retry_atB\x0c\n\n_locked_atB\x0c\n\n_locked_by\"\x83\x04\n\x07\x41ttempt\x12\x12\n\nattempt_id\x18\x01 \x01(\x03\x12\x12\n\ntry_number\x18\x02 \x01(\x05\x12\x35\n\x07trigger\x18\x03 \x01(\x0e\x32$.fiatgate.webhooks.v1.AttemptTrigger\x12\x33\n\x06status\x18\x04 \x01(\x0e\x32#.fiatgate.webhooks.v1.AttemptStatus\x12\x18\n\x0bhttp_status\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12L\n\x10response_headers\x18\x06 \x03(\x0b\x32\x32.fiatgate.webhooks.v1.Attempt.ResponseHeadersEntry\x12\x1a\n\rresponse_body\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rerror_message\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x18\n\x0b\x64uration_ms\x18\t \x01(\x05H\x03\x88\x01\x01\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a\x36\n\x14ResponseHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x0c_http_statusB\x10\n\x0e_response_bodyB\x10\n\x0e_error_messageB\x0e\n\x0c_duration_ms\"C\n\x18ListInvoiceEventsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"O\n\x19ListInvoiceEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"#\n\x0fGetEventRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\"E\n\x10GetEventResponse\x12\x31\n\x05\x65vent\x18\x01 \x01(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\">\n\x13ResendLatestRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"\x87\x01\n\x14ResendLatestResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\n\n\x02ok\x18\x02 \x01(\x08\x12\x18\n\x0bhttp_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x05\x12\x12\n\nattempt_id\x18\x05 \x01(\x03\x42\x0e\n\x0c_http_status\"+\n\x14\x43heckInvoicesRequest\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\"N\n\x15\x43heckInvoicesResponse\x12\x35\n\x08invoices\x18\x01 \x03(\x0b\x32#.fiatgate.webhooks.v1.InvoiceEvents\"M\n\rInvoiceEvents\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\x12\x18\n\x10payload_event_id\x18\x03 \x01(\t\"@\n\x16ListStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\x12\r\n\x05limit\x18\x02 \x01(\x05\"M\n\x17ListStuckEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"7\n\x1cRescheduleStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\"4\n\x1dRescheduleStuckEventsResponse\x12\x13\n\x0brescheduled\x18\x01 \x01(\x03\"I\n\x14PruneAttemptsRequest\x12\x17\n\x0folder_than_days\x18\x01 \x01(\x05\x12\x18\n\x10\x61\x66ter_attempt_id\x18\x02 \x01(\x03\"O\n\x15PruneAttemptsResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x03\x12\x17\n\x0flast_attempt_id\x18\x02 \x01(\x03\x12\x0c\n\x04more\x18\x03 \x01(\x08*v\n\x0b\x45ventStatus\x12\x1c\n\x18\x45VENT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45VENT_STATUS_PENDING\x10\x01\x12\x18\n\x14\x45VENT_STATUS_SUCCESS\x10\x02\x12\x15\n\x11\x45VENT_STATUS_DEAD\x10\x03*g\n\x0e\x41ttemptTrigger\x12\x1f\n\x1b\x41TTEMPT_TRIGGER_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41TTEMPT_TRIGGER_AUTO\x10\x01\x12\x1a\n\x16\x41TTEMPT_TRIGGER_MANUAL\x10\x02*g\n\rAttemptStatus\x12\x1e\n\x1a\x41TTEMPT_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41TTEMPT_STATUS_SUCCESS\x10\x01\x12\x1a\n\x16\x41TTEMPT_STATUS_FAILURE\x10\x02\x32\x90\x06\n\x0fWebhooksService\x12t\n\x11ListInvoiceEvents\x12..fiatgate.webhooks.v1.ListInvoiceEventsRequest\x1a/.fiatgate.webhooks.v1.ListInvoiceEventsResponse\x12Y\n\x08GetEvent\x12%.fiatgate.webhooks.v1.GetEventRequest\x1a&.fiatgate.webhooks.v1.GetEventResponse\x12\x65\n\x0cResendLatest\x12).fiatgate.webhooks.v1.ResendLatestRequest\x1a*.fiatgate.webhooks.v1.ResendLatestResponse\x12h\n\rCheckInvoices\x12*.fiatgate.webhooks.v1.CheckInvoicesRequest\x1a+.fiatgate.webhooks.v1.CheckInvoicesResponse\x12n\n\x0fListStuckEvents\x12,.fiatgate.webhooks.v1.ListStuckEventsRequest\x1a-.fiatgate.webhooks.v1.ListStuckEventsResponse\x12\x80\x01\n\x15RescheduleStuckEvents\x12\x32.fiatgate.webhooks.v1.RescheduleStuckEventsRequest\x1a\x33.fiatgate.webhooks.v1.RescheduleStuckEventsResponse\x12h\n\rPruneAttempts\x12*.fiatgate.webhooks.v1.PruneAttemptsRequest\x1a+.fiatgate.webhooks.v1.PruneAttemptsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fiatgate/webhooks/v1/webhooks.proto\x12\x14\x66iatgate.webhooks.v1\x1a#fiatgate/invoices/v1/invoices.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x04\n\x0cWebhookEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\x12\n\nevent_type\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12\x31\n\x06status\x18\x05 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x15\n\rauto_attempts\x18\x07 \x01(\x05\x12\x17\n\x0fmanual_attempts\x18\x08 \x01(\x05\x12\x36\n\rnext_retry_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tlocked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\tlocked_by\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0frequest_payload\x18\x0c \x01(\x0c\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08\x61ttempts\x18\x0f \x03(\x0b\x32\x1d.fiatgate.webhooks.v1.AttemptB\x10\n\x0e_next_retry_atB\x0c\n\n_locked_atB\x0c\n\n_locked_by\"\x83\x04\n\x07\x41ttempt\x12\x12\n\nattempt_id\x18\x01 \x01(\x03\x12\x12\n\ntry_number\x18\x02 \x01(\x05\x12\x35\n\x07trigger\x18\x03 \x01(\x0e\x32$.fiatgate.webhooks.v1.AttemptTrigger\x12\x33\n\x06status\x18\x04 \x01(\x0e\x32#.fiatgate.webhooks.v1.AttemptStatus\x12\x18\n\x0bhttp_status\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12L\n\x10response_headers\x18\x06 \x03(\x0b\x32\x32.fiatgate.webhooks.v1.Attempt.ResponseHeadersEntry\x12\x1a\n\rresponse_body\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rerror_message\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x18\n\x0b\x64uration_ms\x18\t \x01(\x05H\x03\x88\x01\x01\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a\x36\n\x14ResponseHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x0c_http_statusB\x10\n\x0e_response_bodyB\x10\n\x0e_error_messageB\x0e\n\x0c_duration_ms\"C\n\x18ListInvoiceEventsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"O\n\x19ListInvoiceEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"#\n\x0fGetEventRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\"E\n\x10GetEventResponse\x12\x31\n\x05\x65vent\x18\x01 \x01(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\">\n\x13ResendLatestRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"\x87\x01\n\x14ResendLatestResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\n\n\x02ok\x18\x02 \x01(\x08\x12\x18\n\x0bhttp_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x05\x12\x12\n\nattempt_id\x18\x05 \x01(\x03\x42\x0e\n\x0c_http_status\"a\n\x14\x43heckInvoicesRequest\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\x12\x34\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32%.fiatgate.invoices.v1.InvoiceFinished\"N\n\x15\x43heckInvoicesResponse\x12\x35\n\x08invoices\x18\x01 \x03(\x0b\x32#.fiatgate.webhooks.v1.InvoiceEvents\"\x89\x01\n\rInvoiceEvents\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\x12\x18\n\x10payload_event_id\x18\x03 \x01(\t\x12:\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32%.fiatgate.webhooks.v1.EventDifference\"<\n\x0f\x45ventDifference\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05\x66ound\x18\x02 \x01(\t\x12\x0b\n\x03\x64ue\x18\x03 \x01(\t\"C\n\x18ListEventInvoicesRequest\x12\x18\n\x10\x61\x66ter_invoice_id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"0\n\x19ListEventInvoicesResponse\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\"@\n\x16ListStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\x12\r\n\x05limit\x18\x02 \x01(\x05\"M\n\x17ListStuckEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"7\n\x1cRescheduleStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\"4\n\x1dRescheduleStuckEventsResponse\x12\x13\n\x0brescheduled\x18\x01 \x01(\x03\"I\n\x14PruneAttemptsRequest\x12\x17\n\x0folder_than_days\x18\x01 \x01(\x05\x12\x18\n\x10\x61\x66ter_attempt_id\x18\x02 \x01(\x03\"O\n\x15PruneAttemptsResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x03\x12\x17\n\x0flast_attempt_id\x18\x02 \x01(\x03\x12\x0c\n\x04more\x18\x03 \x01(\x08*v\n\x0b\x45ventStatus\x12\x1c\n\x18\x45VENT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45VENT_STATUS_PENDING\x10\x01\x12\x18\n\x14\x45VENT_STATUS_SUCCESS\x10\x02\x12\x15\n\x11\x45VENT_STATUS_DEAD\x10\x03*g\n\x0e\x41ttemptTrigger\x12\x1f\n\x1b\x41TTEMPT_TRIGGER_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41TTEMPT_TRIGGER_AUTO\x10\x01\x12\x1a\n\x16\x41TTEMPT_TRIGGER_MANUAL\x10\x02*g\n\rAttemptStatus\x12\x1e\n\x1a\x41TTEMPT_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41TTEMPT_STATUS_SUCCESS\x10\x01\x12\x1a\n\x16\x41TTEMPT_STATUS_FAILURE\x10\x02\x32\x86\x07\n\x0fWebhooksService\x12t\n\x11ListInvoiceEvents\x12..fiatgate.webhooks.v1.ListInvoiceEventsRequest\x1a/.fiatgate.webhooks.v1.ListInvoiceEventsResponse\x12Y\n\x08GetEvent\x12%.fiatgate.webhooks.v1.GetEventRequest\x1a&.fiatgate.webhooks.v1.GetEventResponse\x12\x65\n\x0cResendLatest\x12).fiatgate.webhooks.v1.ResendLatestRequest\x1a*.fiatgate.webhooks.v1.ResendLatestResponse\x12h\n\rCheckInvoices\x12*.fiatgate.webhooks.v1.CheckInvoicesRequest\x1a+.fiatgate.webhooks.v1.CheckInvoicesResponse\x12t\n\x11ListEventInvoices\x12..fiatgate.webhooks.v1.ListEventInvoicesRequest\x1a/.fiatgate.webhooks.v1.ListEventInvoicesResponse\x12n\n\x0fListStuckEvents\x12,.fiatgate.webhooks.v1.ListStuckEventsRequest\x1a-.fiatgate.webhooks.v1.ListStuckEventsResponse\x12\x80\x01\n\x15RescheduleStuckEvents\x12\x32.fiatgate.webhooks.v1.RescheduleStuckEventsRequest\x1a\x33.fiatgate.webhooks.v1.RescheduleStuckEventsResponse\x12h\n\rPruneAttempts\x12*.fiatgate.webhooks.v1.PruneAttemptsRequest\x1a+.fiatgate.webhooks.v1.PruneAttemptsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,48 +35,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._loaded_options = None
   _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_options = b'8\001'
-  _globals['_EVENTSTATUS']._serialized_start=2253
-  _globals['_EVENTSTATUS']._serialized_end=2371
-  _globals['_ATTEMPTTRIGGER']._serialized_start=2373
-  _globals['_ATTEMPTTRIGGER']._serialized_end=2476
-  _globals['_ATTEMPTSTATUS']._serialized_start=2478
-  _globals['_ATTEMPTSTATUS']._serialized_end=2581
-  _globals['_WEBHOOKEVENT']._serialized_start=95
-  _globals['_WEBHOOKEVENT']._serialized_end=657
-  _globals['_ATTEMPT']._serialized_start=660
-  _globals['_ATTEMPT']._serialized_end=1175
-  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_start=1053
-  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_end=1107
-  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_start=1177
-  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_end=1244
-  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_start=1246
-  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_end=1325
-  _globals['_GETEVENTREQUEST']._serialized_start=1327
-  _globals['_GETEVENTREQUEST']._serialized_end=1362
-  _globals['_GETEVENTRESPONSE']._serialized_start=1364
-  _globals['_GETEVENTRESPONSE']._serialized_end=1433
-  _globals['_RESENDLATESTREQUEST']._serialized_start=1435
-  _globals['_RESENDLATESTREQUEST']._serialized_end=1497
-  _globals['_RESENDLATESTRESPONSE']._serialized_start=1500
-  _globals['_RESENDLATESTRESPONSE']._serialized_end=1635
-  _globals['_CHECKINVOICESREQUEST']._serialized_start=1637
-  _globals['_CHECKINVOICESREQUEST']._serialized_end=1680
-  _globals['_CHECKINVOICESRESPONSE']._serialized_start=1682
-  _globals['_CHECKINVOICESRESPONSE']._serialized_end=1760
-  _globals['_INVOICEEVENTS']._serialized_start=1762
-  _globals['_INVOICEEVENTS']._serialized_end=1839
-  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_start=1841
-  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_end=1905
-  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_start=1907
-  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_end=1984
-  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_start=1986
-  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_end=2041
-  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_start=2043
-  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_end=2095
-  _globals['_PRUNEATTEMPTSREQUEST']._serialized_start=2097
-  _globals['_PRUNEATTEMPTSREQUEST']._serialized_end=2170
-  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_start=2172
-  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_end=2251
-  _globals['_WEBHOOKSSERVICE']._serialized_start=2584
-  _globals['_WEBHOOKSSERVICE']._serialized_end=3368
+  _globals['_EVENTSTATUS']._serialized_start=2586
+  _globals['_EVENTSTATUS']._serialized_end=2704
+  _globals['_ATTEMPTTRIGGER']._serialized_start=2706
+  _globals['_ATTEMPTTRIGGER']._serialized_end=2809
+  _globals['_ATTEMPTSTATUS']._serialized_start=2811
+  _globals['_ATTEMPTSTATUS']._serialized_end=2914
+  _globals['_WEBHOOKEVENT']._serialized_start=132
+  _globals['_WEBHOOKEVENT']._serialized_end=694
+  _globals['_ATTEMPT']._serialized_start=697
+  _globals['_ATTEMPT']._serialized_end=1212
+  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_start=1090
+  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_end=1144
+  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_start=1214
+  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_end=1281
+  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_start=1283
+  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_end=1362
+  _globals['_GETEVENTREQUEST']._serialized_start=1364
+  _globals['_GETEVENTREQUEST']._serialized_end=1399
+  _globals['_GETEVENTRESPONSE']._serialized_start=1401
+  _globals['_GETEVENTRESPONSE']._serialized_end=1470
+  _globals['_RESENDLATESTREQUEST']._serialized_start=1472
+  _globals['_RESENDLATESTREQUEST']._serialized_end=1534
+  _globals['_RESENDLATESTRESPONSE']._serialized_start=1537
+  _globals['_RESENDLATESTRESPONSE']._serialized_end=1672
+  _globals['_CHECKINVOICESREQUEST']._serialized_start=1674
+  _globals['_CHECKINVOICESREQUEST']._serialized_end=1771
+  _globals['_CHECKINVOICESRESPONSE']._serialized_start=1773
+  _globals['_CHECKINVOICESRESPONSE']._serialized_end=1851
+  _globals['_INVOICEEVENTS']._serialized_start=1854
+  _globals['_INVOICEEVENTS']._serialized_end=1991
+  _globals['_EVENTDIFFERENCE']._serialized_start=1993
+  _globals['_EVENTDIFFERENCE']._serialized_end=2053
+  _globals['_LISTEVENTINVOICESREQUEST']._serialized_start=2055
+  _globals['_LISTEVENTINVOICESREQUEST']._serialized_end=2122
+  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_start=2124
+  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_end=2172
+  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_start=2174
+  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_end=2238
+  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_start=2240
+  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_end=2317
+  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_start=2319
+  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_end=2374
+  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_start=2376
+  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_end=2428
+  _globals['_PRUNEATTEMPTSREQUEST']._serialized_start=2430
+  _globals['_PRUNEATTEMPTSREQUEST']._serialized_end=2503
+  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_start=2505
+  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_end=2584
+  _globals['_WEBHOOKSSERVICE']._serialized_start=2917
+  _globals['_WEBHOOKSSERVICE']._serialized_end=3819
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.invoices.v1 import invoices_pb2 as _invoices_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -394,18 +395,24 @@ class CheckInvoicesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 1000."""
+
+    @_builtins.property
+    def facts(self) -> _containers.RepeatedCompositeFieldContainer[_invoices_pb2.InvoiceFinished]:
+        """What invoices announces of some of them: the payload is made of it once more and compared."""
 
     def __init__(
         self,
         *,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        facts: _abc.Iterable[_invoices_pb2.InvoiceFinished] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts", "invoice_ids", b"invoice_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -440,24 +447,100 @@ class InvoiceEvents(_message.Message):
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     PAYLOAD_EVENT_ID_FIELD_NUMBER: _builtins.int
+    DIFFERENCES_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     events: _builtins.int
     payload_event_id: _builtins.str
     """Of the newest event."""
+    @_builtins.property
+    def differences(self) -> _containers.RepeatedCompositeFieldContainer[Global___EventDifference]:
+        """Between the event and the fact given for it."""
+
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
         events: _builtins.int = ...,
         payload_event_id: _builtins.str = ...,
+        differences: _abc.Iterable[Global___EventDifference] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "invoice_id", b"invoice_id", "payload_event_id", b"payload_event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["differences", b"differences", "events", b"events", "invoice_id", b"invoice_id", "payload_event_id", b"payload_event_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___InvoiceEvents: _TypeAlias = InvoiceEvents  # noqa: Y015
+
+@_typing.final
+class EventDifference(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIELD_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    DUE_FIELD_NUMBER: _builtins.int
+    field: _builtins.str
+    """A column of the event, or a member of its payload: "callback_url", "payload amount"."""
+    found: _builtins.str
+    due: _builtins.str
+    def __init__(
+        self,
+        *,
+        field: _builtins.str = ...,
+        found: _builtins.str = ...,
+        due: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due", b"due", "field", b"field", "found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EventDifference: _TypeAlias = EventDifference  # noqa: Y015
+
+@_typing.final
+class ListEventInvoicesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AFTER_INVOICE_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    after_invoice_id: _builtins.str
+    """Empty: from the start; else the last invoice_id of the page before."""
+    limit: _builtins.int
+    """1 to 1000."""
+    def __init__(
+        self,
+        *,
+        after_invoice_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_invoice_id", b"after_invoice_id", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListEventInvoicesRequest: _TypeAlias = ListEventInvoicesRequest  # noqa: Y015
+
+@_typing.final
+class ListEventInvoicesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListEventInvoicesResponse: _TypeAlias = ListEventInvoicesResponse  # noqa: Y015
 
 @_typing.final
 class ListStuckEventsRequest(_message.Message):

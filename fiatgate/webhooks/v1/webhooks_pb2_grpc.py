@@ -58,6 +58,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesResponse.FromString,
                 _registered_method=True)
+        self.ListEventInvoices = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/ListEventInvoices',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesResponse.FromString,
+                _registered_method=True)
         self.ListStuckEvents = channel.unary_unary(
                 '/fiatgate.webhooks.v1.WebhooksService/ListStuckEvents',
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListStuckEventsRequest.SerializeToString,
@@ -106,7 +111,14 @@ class WebhooksServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CheckInvoices(self, request, context):
-        """For proofs: how many events each of these invoices has, and which id the payload carries.
+        """For proofs: how many events each of these invoices has, and where they differ from what was announced.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListEventInvoices(self, request, context):
+        """For proofs: the invoices that have an event, in the order of their ids.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -157,6 +169,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.CheckInvoices,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesResponse.SerializeToString,
+            ),
+            'ListEventInvoices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEventInvoices,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesResponse.SerializeToString,
             ),
             'ListStuckEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListStuckEvents,
@@ -286,6 +303,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/CheckInvoices',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.CheckInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEventInvoices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/ListEventInvoices',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventInvoicesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,7 +47,9 @@ class WebhooksServiceStub:
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
-    """For proofs: how many events each of these invoices has, and which id the payload carries."""
+    """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+    ListEventInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]
+    """For proofs: the invoices that have an event, in the order of their ids."""
     ListStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]
     """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
     have none planned. The longest overdue first, without request_payload and attempts.
@@ -78,7 +80,9 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
-    """For proofs: how many events each of these invoices has, and which id the payload carries."""
+    """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+    ListEventInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]  # type: ignore[assignment]
+    """For proofs: the invoices that have an event, in the order of their ids."""
     ListStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]  # type: ignore[assignment]
     """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
     have none planned. The longest overdue first, without request_payload and attempts.
@@ -130,7 +134,15 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.CheckInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.CheckInvoicesResponse, _abc.Awaitable[_webhooks_pb2.CheckInvoicesResponse]]:
-        """For proofs: how many events each of these invoices has, and which id the payload carries."""
+        """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+
+    @_abc_1.abstractmethod
+    def ListEventInvoices(
+        self,
+        request: _webhooks_pb2.ListEventInvoicesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.ListEventInvoicesResponse, _abc.Awaitable[_webhooks_pb2.ListEventInvoicesResponse]]:
+        """For proofs: the invoices that have an event, in the order of their ids."""
 
     @_abc_1.abstractmethod
     def ListStuckEvents(

@@ -6,19 +6,18 @@ from uuid import UUID
 from kit.db import retry_conflicts
 from kit.outbox import announce
 from services.invoices import errors, events, store
-from services.invoices.models import Outbox
+from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.operations import fields
-from services.invoices.store import InvoiceView
 from services.invoices.wiring import Deps
 
 MAX_BATCH = 1000
 
 
-def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[InvoiceView]:
-    """Terminal invoices in order of their id, those after the given one."""
+def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[tuple[Invoice, Deal | None]]:
+    """Terminal invoices with their deals, in order of the invoices' ids, those after the given one."""
     after = fields.required_id(after_invoice_id, "after_invoice_id") if after_invoice_id else None
-    with deps.db.autocommit() as connection:
-        return store.finished_invoices_after(connection, after, fields.limit(limit, default=MAX_BATCH))
+    with deps.db.transaction() as tx:
+        return store.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
 
 
 @retry_conflicts

@@ -12,11 +12,13 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Share, Slots
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
+from services.invoices.store.books import PARTS
 from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -95,7 +97,14 @@ SLOTS: Final = (
     ),
     Slots(
         name="proofs",
-        methods=frozenset({"InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"}),
+        methods=frozenset(
+            {
+                "BooksService/CheckPage",
+                "BooksService/ListParts",
+                "InvoicesService/ListFinishedInvoices",
+                "InvoicesService/ReannounceInvoices",
+            }
+        ),
         threads=1,
         waiting=8,
     ),
@@ -107,3 +116,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_InvoicesServiceServicer_to_server(InvoicesServicer(deps), server)
     pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
     pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)
+    books.add_to(server, deps.db, PARTS)

@@ -9,7 +9,8 @@ from kit.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.proto import timestamp_from
 from services.invoices import errors
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
-from services.invoices.models import Deal
+from services.invoices.events import invoice_finished
+from services.invoices.models import Deal, Invoice
 from services.invoices.store import InvoiceView
 
 
@@ -73,15 +74,17 @@ def deal_to_message(deal: Row[Any] | Deal | _DealOfView) -> pb.Deal:
     )
 
 
-def finished_to_message(view: InvoiceView) -> pb.FinishedInvoice:
+def finished_to_message(invoice: Invoice, deal: Deal | None) -> pb.FinishedInvoice:
+    credited = deal.merchant_usdt if deal else None
     return pb.FinishedInvoice(
-        invoice_id=str(view.id),
-        merchant_id=str(view.merchant_id),
-        status=_INVOICE_STATUSES[view.status],
-        finished_at=timestamp_from(view.finished_at),
-        has_callback=view.callback_url is not None,
-        merchant_usdt=None if view.deal_merchant_usdt is None else usdt_text(view.deal_merchant_usdt),
-        event_id=str(view.event_id),
+        invoice_id=str(invoice.id),
+        merchant_id=str(invoice.merchant_id),
+        status=_INVOICE_STATUSES[invoice.status],
+        finished_at=timestamp_from(invoice.finished_at),
+        has_callback=invoice.callback_url is not None,
+        merchant_usdt=None if credited is None else usdt_text(credited),
+        event_id=str(invoice.event_id),
+        fact=invoice_finished(invoice, deal),
     )
 
 

@@ -65,10 +65,12 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ListFinishedInvoices(
         self, request: pb.ListFinishedInvoicesRequest, context: Context
     ) -> pb.ListFinishedInvoicesResponse:
-        views = proofs.list_finished(
+        finished = proofs.list_finished(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
-        return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(view) for view in views])
+        return pb.ListFinishedInvoicesResponse(
+            invoices=[finished_to_message(invoice, deal) for invoice, deal in finished]
+        )
 
     def ReannounceInvoices(
         self, request: pb.ReannounceInvoicesRequest, context: Context

@@ -229,15 +229,24 @@ def _filtered(
     return query if currency_code is None else query.where(Invoice.currency_code == currency_code)
 
 
-def finished_invoices_after(connection: Connection, after: UUID | None, limit: int) -> Sequence[InvoiceView]:
-    page = _VIEW.where(Invoice.status != InvoiceStatus.PENDING).order_by(Invoice.id).limit(limit)
-    return connection.execute(page if after is None else page.where(Invoice.id > after)).all()
+_FINISHED = (
+    select(Invoice, Deal)
+    .outerjoin(Deal, Deal.id == Invoice.deal_id)
+    .where(Invoice.status != InvoiceStatus.PENDING)
+)
+
+
+def finished_invoices_after(
+    tx: Session, after: UUID | None, limit: int
+) -> Sequence[tuple[Invoice, Deal | None]]:
+    page = _FINISHED.order_by(Invoice.id).limit(limit)
+    found = tx.execute(page if after is None else page.where(Invoice.id > after))
+    return [(invoice, deal) for invoice, deal in found]
 
 
 def finished_invoices(tx: Session, invoice_ids: Sequence[UUID]) -> Sequence[tuple[Invoice, Deal | None]]:
-    query = select(Invoice, Deal).outerjoin(Deal, Deal.id == Invoice.deal_id)
-    query = query.where(Invoice.id.in_(invoice_ids), Invoice.status != InvoiceStatus.PENDING)
-    return [(invoice, deal) for invoice, deal in tx.execute(query)]
+    found = tx.execute(_FINISHED.where(Invoice.id.in_(invoice_ids)))
+    return [(invoice, deal) for invoice, deal in found]
 
 
 # -- locking invoices: every transition of an invoice or its deals happens under the invoice's row lock

@@ -14,6 +14,7 @@ from kit.db import table_of
 from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import EventStatus, FinishedInvoice, Trigger, destination_of, payload_of
 from services.webhooks.models import Attempt, Event
+from services.webhooks.store.books import Difference
 from services.webhooks.store.claims import Lease, claimed_from_row
 
 HISTORY_ATTEMPTS = 100
@@ -109,11 +110,12 @@ def claim_for_resend(event: Event, lease: Lease) -> Claimed:
 
 @dataclass(frozen=True, slots=True)
 class InvoiceEvents:
-    """How many events an invoice has, and the payload's id of the newest."""
+    """How many events an invoice has, the payload's id of the newest, and where it differs from its fact."""
 
     invoice_id: UUID
     events: int
     payload_event_id: UUID
+    differences: Sequence[Difference] = ()
 
 
 def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> list[InvoiceEvents]:

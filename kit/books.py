@@ -1,0 +1,195 @@
+"""The proof of a service's own books, page by page: each row against the record of what was written (kit.migrations.
+guards), and against what the service says must follow from it.
+
+A service declares a `Part` per table. Its statements are written apart from the code that writes the rows, so that a
+mistake there is not repeated here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Row, text
+from sqlalchemy.orm import Session
+
+from kit.db import Database
+
+PAGE_ROWS: Final = 1000
+MAX_PROBLEMS: Final = 100
+STATEMENT_TIMEOUT_SECONDS: Final = 50
+"""Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""
+
+_FIRST: Final = "00000000-0000-0000-0000-000000000000"
+_LAST: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table, or what belongs to its rows, in the order of a uuid.
+
+    name        what operators call it: "deals"
+    one         what one of them is called in a problem, before its id: "deal"
+    table       with the column `key`, which orders the pages
+    kind        of its records; empty: it has none
+    subject     the column that its records name it by; empty: `key`
+    row         for a subject with several rows, the column that tells them apart
+    made_at     when a row was made
+    kept        columns that must not change after the row was made, whatever the records say
+    follows     statements for what must hold besides; each returns rows (id, field, found, due) for keys above :first,
+                up to :last
+    """
+
+    name: str
+    one: str
+    table: str
+    key: str = "id"
+    kind: str = ""
+    subject: str = ""
+    row: str = ""
+    made_at: str = "created_at"
+    kept: Sequence[str] = ()
+    follows: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is not what it should be."""
+
+    subject: str
+    field: str
+    found: str
+    due: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was checked; `last` is where the next page begins, if there is `more`."""
+
+    checked: int
+    unrecorded: int
+    problems: Sequence[Problem]
+    last: str
+    more: bool
+
+
+def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
+    """The next rows of a part behind the key `after` (empty: the first), all of one moment."""
+    with db.transaction() as tx:
+        tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
+        first = after or _FIRST
+        keys = _keys(tx, part, first, limit)
+        more = len(keys) == limit
+        last = keys[-1] if more else _LAST
+        span = {"first": first, "last": last}
+        problems = [
+            Problem(f"{part.one} {row.id}", row.field, str(row.found), str(row.due))
+            for statement in part.follows
+            for row in tx.execute(text(statement), span)
+        ]
+        unrecorded = 0
+        if part.kind and _has_records(tx):
+            recorded, unrecorded = _against_records(tx, part, span)
+            problems = recorded + problems
+    return Page(len(keys), unrecorded, problems[:MAX_PROBLEMS], last, more)
+
+
+def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
+    statement = (
+        f"SELECT DISTINCT {part.key} FROM {part.table} WHERE {part.key} > :first ORDER BY 1 LIMIT :limit"  # noqa: S608
+    )
+    return [str(key) for key in tx.scalars(text(statement), {"first": first, "limit": limit})]
+
+
+def _has_records(tx: Session) -> bool:
+    """False on the schema of the version before."""
+    return tx.scalar(text("SELECT to_regclass('public.records') IS NOT NULL")) or False
+
+
+# `said` are the records, `told` what they come to: the first has the whole row, the later ones what changed. A row that
+# keeps what it was made as has that before its records.
+_RECORDS = """
+WITH since AS (
+  SELECT at FROM records WHERE kind = 'recorded' AND subject = :kind
+), page AS (
+  SELECT {subject}::text AS subject, {row} AS row, {made_at} AS made_at, to_jsonb(t) - '{{made_as}}'::text[] AS now,
+         to_jsonb(t) -> 'made_as' AS made_as
+  FROM {table} AS t WHERE {key} > CAST(:first AS uuid) AND {key} <= CAST(:last AS uuid)
+), said AS (
+  SELECT subject, number, facts, {row_of_facts} AS row
+  FROM records WHERE kind = :kind AND {within}
+), told AS (
+  SELECT subject, row, jsonb_object_agg(key, value ORDER BY number) AS facts
+  FROM (
+    SELECT subject, row, number, key, value FROM said CROSS JOIN jsonb_each(facts)
+    UNION ALL
+    SELECT subject, row, 0, key, value FROM page CROSS JOIN jsonb_each(made_as) WHERE jsonb_typeof(made_as) = 'object'
+  ) AS each
+  GROUP BY subject, row
+), compared AS (
+  SELECT coalesce(page.subject, told.subject) AS subject, coalesce(page.row, told.row) AS row, now, facts, made_at
+  FROM page FULL JOIN told ON told.subject = page.subject AND told.row = page.row
+), numbered AS (
+  SELECT subject, count(*) AS records, max(number) AS last FROM said GROUP BY subject
+), changed AS (
+  SELECT said.subject, said.number, key, value, told.facts
+  FROM said CROSS JOIN jsonb_each(said.facts) JOIN told USING (subject, row)
+  WHERE number > 1 AND key = ANY(:kept)
+)
+"""
+
+_UNRECORDED = "SELECT count(*) FROM compared, since WHERE facts IS NULL AND made_at < since.at"
+
+_WRONG = """
+SELECT subject, row, 'row' AS field, 'deleted' AS found, 'what its records say: ' || left(facts::text, 200) AS due
+FROM compared WHERE now IS NULL
+UNION ALL
+SELECT subject, row, 'record', 'none', 'one of each change'
+FROM compared, since WHERE facts IS NULL AND made_at >= since.at
+UNION ALL
+SELECT subject, row, key, now ->> key, facts ->> key
+FROM compared CROSS JOIN LATERAL jsonb_each(facts) AS told (key, value)
+WHERE NOT now @> facts AND now ? key AND now -> key <> value
+UNION ALL
+SELECT subject, '', 'records', records || ' records', last || ' records, numbered without a gap'
+FROM numbered WHERE records <> last
+UNION ALL
+SELECT subject, '', key, value #>> '{}', 'as it was made; record ' || number || ' changed it'
+FROM changed
+LIMIT :limit
+"""
+
+
+_WITHIN = "subject > :first AND subject <= :last"
+# By what the first record says, where the subject is not the key. No index helps: for small tables.
+_FIRST_WITHIN = """
+subject IN (SELECT subject FROM records WHERE kind = :kind AND number = 1
+            AND facts ->> '{key}' > :first AND facts ->> '{key}' <= :last)
+"""
+
+
+def _against_records(tx: Session, part: Part, span: dict[str, str]) -> tuple[list[Problem], int]:
+    records = _RECORDS.format(
+        key=part.key,
+        subject=part.subject or part.key,
+        within=_FIRST_WITHIN.format(key=part.key) if part.subject else _WITHIN,
+        table=part.table,
+        row=f"{part.row}::text" if part.row else "''",
+        row_of_facts=f"facts ->> '{part.row}'" if part.row else "''",
+        made_at=part.made_at,
+    )
+    values: dict[str, Any] = {**span, "kind": part.kind}
+    wrong = tx.execute(
+        text(f"{records} {_WRONG}"), values | {"kept": list(part.kept), "limit": MAX_PROBLEMS}
+    ).all()
+    unrecorded = tx.scalar(text(f"{records} {_UNRECORDED}"), values | {"kept": []}) or 0
+    return [_problem(part, row) for row in wrong], unrecorded
+
+
+def _problem(part: Part, row: Row[Any]) -> Problem:
+    field = f"{part.row} {row.row}: {row.field}" if part.row and row.row else row.field
+    return Problem(f"{part.one} {row.subject}", field, _shown(row.found), _shown(row.due))
+
+
+def _shown(value: str | None) -> str:
+    return "nothing" if value is None else value

@@ -1,0 +1,48 @@
+"""fiatgate.books.v1.BooksService: the proof of a service's own books, for `fiatgate verify`."""
+
+from collections.abc import Sequence
+
+import grpc
+
+from fiatgate.books.v1 import books_pb2 as pb
+from fiatgate.books.v1 import books_pb2_grpc
+from kit import books, errors
+from kit.db import Database
+from kit.ids import parse_id
+
+# ruff: noqa: N802  methods are named by the proto
+
+
+class BooksServicer(books_pb2_grpc.BooksServiceServicer):
+    def __init__(self, db: Database, parts: Sequence[books.Part]) -> None:
+        self._db = db
+        self._parts = {part.name: part for part in parts}
+
+    def ListParts(self, request: pb.ListPartsRequest, context: grpc.ServicerContext) -> pb.ListPartsResponse:
+        return pb.ListPartsResponse(parts=list(self._parts))
+
+    def CheckPage(self, request: pb.CheckPageRequest, context: grpc.ServicerContext) -> pb.CheckPageResponse:
+        part = self._parts.get(request.part)
+        if part is None:
+            raise errors.invalid(
+                "VALIDATION_ERROR", f"Expected one of {', '.join(self._parts)}", field="part"
+            )
+        if request.after and parse_id(request.after) is None:
+            raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field="after")
+        if not 0 <= request.limit <= books.PAGE_ROWS:
+            raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {books.PAGE_ROWS}", field="limit")
+        page = books.check_page(self._db, part, after=request.after, limit=request.limit or books.PAGE_ROWS)
+        return pb.CheckPageResponse(
+            checked=page.checked,
+            unrecorded=page.unrecorded,
+            problems=[
+                pb.BookProblem(subject=each.subject, field=each.field, found=each.found, due=each.due)
+                for each in page.problems
+            ],
+            last=page.last,
+            more=page.more,
+        )
+
+
+def add_to(server: grpc.Server, db: Database, parts: Sequence[books.Part]) -> None:
+    books_pb2_grpc.add_BooksServiceServicer_to_server(BooksServicer(db, parts), server)

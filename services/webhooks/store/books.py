@@ -1,0 +1,137 @@
+"""What must hold between events and their attempts (kit.books), and between an event and the fact it was made of."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, select, text
+
+from kit.books import Part
+from services.webhooks.domain import FinishedInvoice, destination_of, payload_of
+from services.webhooks.models import Event
+
+# Retention takes the oldest attempts, and none of the last day: what is left of an event's attempts are the newest.
+_ATTEMPTS_ARE_COUNTED = """
+SELECT events.invoice_id AS id, 'attempts' AS field,
+       coalesce('numbers ' || oldest || ' to ' || newest || ', ' || counted || ' of them', 'none') AS found,
+       'numbers up to ' || (auto_attempts + manual_attempts) || ' without a gap' AS due
+FROM events LEFT JOIN LATERAL (
+  SELECT min(try_number) AS oldest, max(try_number) AS newest, count(*) AS counted
+  FROM attempts WHERE event_id = events.id
+) AS tried ON true
+WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
+  AND CASE WHEN counted > 0
+           THEN newest <> auto_attempts + manual_attempts OR counted <> newest - oldest + 1
+           ELSE auto_attempts + manual_attempts > 0
+                AND greatest(created_at, last_manual_at) > now() - interval '1 day' END
+"""
+
+_STATUS_FOLLOWS_THE_ATTEMPTS = """
+SELECT events.invoice_id AS id, 'status' AS field, events.status AS found,
+       CASE WHEN succeeded THEN 'success, for an attempt succeeded' ELSE 'no success, for no attempt succeeded' END
+         AS due
+FROM events JOIN LATERAL (
+  SELECT bool_or(status = 'success') AS succeeded, min(try_number) AS oldest
+  FROM attempts WHERE event_id = events.id
+) AS tried ON true
+WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
+  AND CASE WHEN events.status = 'success'
+           THEN NOT coalesce(succeeded, auto_attempts + manual_attempts > 0) AND coalesce(oldest, 1) = 1
+           ELSE coalesce(succeeded, false) END
+"""
+
+_COUNTS_FOLLOW_THE_ATTEMPTS = """
+SELECT events.invoice_id AS id, compared.field, compared.found, compared.due
+FROM events JOIN LATERAL (
+  SELECT count(*) FILTER (WHERE trigger = 'auto') AS auto, count(*) FILTER (WHERE trigger = 'manual') AS manual,
+         min(try_number) AS oldest
+  FROM attempts WHERE event_id = events.id
+) AS tried ON tried.oldest = 1
+CROSS JOIN LATERAL (VALUES ('auto_attempts', auto_attempts, auto), ('manual_attempts', manual_attempts, manual))
+  AS compared (field, found, due)
+WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
+  AND compared.found <> compared.due
+"""
+
+PARTS: Final = (
+    Part(
+        name="events and attempts",
+        one="webhook event of invoice",
+        table="events",
+        key="invoice_id",
+        follows=(_ATTEMPTS_ARE_COUNTED, _STATUS_FOLLOWS_THE_ATTEMPTS, _COUNTS_FOLLOW_THE_ATTEMPTS),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where an event is not what its fact says."""
+
+    field: str
+    found: str
+    due: str
+
+
+_EVENTS: Final = select(
+    Event.payload_event_id,
+    Event.invoice_id,
+    Event.merchant_id,
+    Event.key_id,
+    Event.event_type,
+    Event.callback_url,
+    Event.destination,
+    Event.payload,
+)
+
+
+def differences(
+    connection: Connection, facts: Sequence[FinishedInvoice]
+) -> Mapping[UUID, Sequence[Difference]]:
+    """By invoice, of the events that these facts have."""
+    by_invoice = {fact.invoice_id: fact for fact in facts}
+    found = connection.execute(_EVENTS.where(Event.invoice_id.in_(list(by_invoice))))
+    return {row.invoice_id: list(_differences(row, by_invoice[row.invoice_id])) for row in found}
+
+
+def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:
+    due = {
+        "payload_event_id": fact.event_id,
+        "merchant_id": fact.merchant_id,
+        "key_id": fact.key_id,
+        "event_type": fact.event_type,
+        "callback_url": fact.callback_url,
+        "destination": destination_of(event.callback_url),
+    }
+    for field, value in due.items():
+        if getattr(event, field) != value:
+            yield Difference(field, str(getattr(event, field)), str(value))
+    body = payload_of(fact)
+    if bytes(event.payload) != body:
+        yield from _payload_differences(bytes(event.payload), body)
+
+
+def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
+    """Member by member; the whole when it is no object, or when only its form differs."""
+    expected: dict[str, Any] = json.loads(due)
+    try:
+        members = json.loads(found)
+        names = [name for name in expected | members if members.get(name) != expected.get(name)]
+    except (ValueError, TypeError, AttributeError):
+        names = []
+    for name in names:
+        yield Difference(f"payload {name}", str(members.get(name)), str(expected.get(name)))
+    if not names:
+        yield Difference("payload", found.decode(errors="replace")[:200], due.decode()[:200])
+
+
+_INVOICES: Final = text("""
+SELECT invoice_id FROM events WHERE invoice_id > CAST(:after AS uuid) ORDER BY invoice_id LIMIT :limit
+""")
+
+
+def invoices_with_event(connection: Connection, *, after: UUID, limit: int) -> Sequence[UUID]:
+    """In the order of their ids."""
+    return connection.scalars(_INVOICES, {"after": after, "limit": limit}).all()
