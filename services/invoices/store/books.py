@@ -61,8 +61,8 @@ WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid)
 # The customer sends the amount with the client's commission, rounded up; the merchant is credited what is left of it
 # after its own, at the locked rate, rounded down to 6 decimals. Exact: only products, and a quotient cut by div().
 _AMOUNTS_FOLLOW_THE_TERMS = """
-SELECT deals.id, compared.field, coalesce(compared.found::text, 'nothing') AS found,
-       coalesce(compared.due::text, 'nothing') AS due
+SELECT deals.id, compared.field, coalesce(trim_scale(compared.found)::text, 'nothing') AS found,
+       coalesce(trim_scale(compared.due)::text, 'nothing') AS due
 FROM deals
 CROSS JOIN LATERAL (
   SELECT coalesce(adjusted_amount, invoice_amount) AS paid, power(10::numeric, currency_decimals) AS unit

@@ -1,0 +1,192 @@
+"""The proof of the invoices' own books (kit.books): what follows from the terms, and rows that have no records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from decimal import Decimal
+
+import psycopg2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kit import books, migrate, schema
+from kit.db import Database
+from kit.ids import new_id
+from services.invoices import domain
+from services.invoices.operations import checkout, desk
+from services.invoices.store.books import PARTS
+from tests.invoices.conftest import World
+from tests.support.clock import START
+from tests.support.databases import Databases, owner_url, past_all_rules
+
+NAMES = [part.name for part in PARTS]
+
+
+def part(name: str) -> books.Part:
+    return next(each for each in PARTS if each.name == name)
+
+
+def checked(db: Database, name: str, *, limit: int = books.PAGE_ROWS) -> list[books.Page]:
+    """All pages of a part."""
+    pages = [books.check_page(db, part(name), after="", limit=limit)]
+    while pages[-1].more:
+        pages.append(books.check_page(db, part(name), after=pages[-1].last, limit=limit))
+    return pages
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1000])
+def test_pages_of_any_length_check_every_row_once(world: World, limit: int) -> None:
+    for _ in range(3):
+        world.with_deal()
+    pages = checked(world.deps.db, "deals", limit=limit)
+    assert sum(page.checked for page in pages) == 3
+    assert [page.problems for page in pages if page.problems] == []
+
+
+def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> None:
+    deals = [world.with_deal() for _ in range(3)]
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("DELETE FROM deals WHERE invoice_id = %s", (str(deals[1].invoice_id),))
+    found = [each for page in checked(world.deps.db, "deals", limit=1) for each in page.problems]
+    assert [(each.subject, each.field, each.found) for each in found] == [
+        (f"deal {deals[1].id}", "row", "deleted")
+    ]
+
+
+def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
+    adjusted, rejected, replaced = (world.with_deal() for _ in range(3))
+    desk.open_appeal(world.deps, deal_id=str(adjusted.id), actor="", note="less came")
+    desk.resolve_adjusted(world.deps, deal_id=str(adjusted.id), amount="90.01", actor="", note="")
+    desk.reject_deal(world.deps, deal_id=str(rejected.id), actor="", note="")
+    checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
+    for name in NAMES:
+        (page,) = checked(world.deps.db, name)
+        assert (list(page.problems), page.unrecorded) == ([], 0), name
+
+
+# -- amounts, computed by the domain and by the proof
+
+
+_AMOUNTS = st.decimals(min_value=Decimal("0.01"), max_value=Decimal(10) ** 15, places=2)
+_PERCENTS = st.decimals(min_value=0, max_value=Decimal("99.99"), places=2)
+
+_PLANT = """
+WITH invoice AS (
+  INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
+    expires_at, finished_at, deal_id, event_id)
+  VALUES (%(invoice)s, %(invoice)s, %(invoice)s, 'x', %(amount)s, 'EUR', 'success', 'x', %(at)s, %(at)s, %(at)s,
+    %(deal)s, %(deal)s)
+), step AS (
+  INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+  VALUES (%(deal)s, %(at)s, 'pending', 'awaiting_payment', '', ''),
+         (%(deal)s, %(at)s, 'completed', 'successfully_paid', '', '')
+)
+INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
+  currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, merchant_usdt,
+  requisite_id, created_at, expires_at, finished_at)
+SELECT %(deal)s, %(invoice)s, %(invoice)s, 'completed', 'successfully_paid', method_code, 'x', 'EUR', %(decimals)s,
+  %(amount)s, %(amount_fiat)s, %(rate)s, %(client)s, %(merchant)s, %(merchant_usdt)s, id, %(at)s, %(at)s, %(at)s
+FROM requisites LIMIT 1
+"""
+
+
+@pytest.fixture
+def plant(world: World) -> Iterator[Callable[..., None]]:
+    """Puts a completed deal with these terms in place of all others."""
+    url = world.deps.settings.database_url
+    with (
+        closing(psycopg2.connect(past_all_rules(url))) as emptying,
+        closing(psycopg2.connect(url)) as planting,
+    ):
+
+        def planted(**terms: object) -> None:
+            with emptying, emptying.cursor() as cursor:
+                cursor.execute("TRUNCATE invoices, deals, deal_transitions CASCADE")
+                cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
+            ids = {"invoice": str(new_id()), "deal": str(new_id()), "at": START}
+            with planting, planting.cursor() as cursor:
+                cursor.execute(_PLANT, terms | ids)
+
+        yield planted
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    amount=_AMOUNTS,
+    rate=st.decimals(min_value=Decimal("0.01"), max_value=Decimal(10) ** 6, places=2),
+    client=_PERCENTS,
+    merchant=_PERCENTS,
+    decimals=st.sampled_from([0, 2]),
+)
+def test_the_proof_computes_what_the_domain_does(
+    world: World,
+    plant: Callable[..., None],
+    amount: Decimal,
+    rate: Decimal,
+    client: Decimal,
+    merchant: Decimal,
+    decimals: int,
+) -> None:
+    terms = {"amount": amount, "rate": rate, "client": client, "merchant": merchant, "decimals": decimals}
+    sends = domain.customer_amount(amount, client, decimals)
+    gets = domain.merchant_usdt(amount, rate, merchant)
+    plant(**terms, amount_fiat=sends, merchant_usdt=gets)
+    assert [each for page in checked(world.deps.db, "deals") for each in page.problems] == []
+
+    plant(**terms, amount_fiat=sends + 1, merchant_usdt=gets + Decimal("0.000001"))
+    wrong = [each.field for page in checked(world.deps.db, "deals") for each in page.problems]
+    assert sorted(wrong) == ["amount_fiat", "merchant_usdt"]
+
+
+# -- rows of the version before
+
+
+@pytest.fixture
+def before(_databases: Databases) -> Iterator[str]:
+    """The URL of a database with what the service needs and no more, and one paid deal in it."""
+    url = _databases.fresh("invoices", schema.needs("invoices"))
+    amount, zero = Decimal("33.33"), Decimal(0)
+    terms = {"amount": amount, "rate": Decimal("1.10"), "client": zero, "merchant": zero, "decimals": 2}
+    amounts = {"amount_fiat": amount, "merchant_usdt": domain.merchant_usdt(amount, Decimal("1.10"), zero)}
+    ids = {"invoice": str(new_id()), "deal": str(new_id()), "at": START}
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO requisites (id, method_code, holder, account, max_deals, open_deals, enabled, created_at)"
+            " VALUES (gen_random_uuid(), 'sepa_eur', 'x', 'x', 5, 0, true, %s)",
+            (START - timedelta(days=1),),
+        )
+        cursor.execute(_PLANT, terms | amounts | ids)
+    yield url
+    _databases.drop(url)
+
+
+@pytest.mark.parametrize("name", ["invoices", "deals", "deal transitions", "requisites"])
+def test_rows_without_records_are_counted_and_what_follows_from_them_is_checked(
+    before: str, name: str
+) -> None:
+    db = Database(before, name="tests", pool_size=1)
+    try:
+        (page,) = checked(db, name)  # on the schema of the version before
+        assert (list(page.problems), page.unrecorded, page.checked) == ([], 0, 1)
+        migrate.upgrade("invoices", owner_url(before), role="invoices")
+        (page,) = checked(db, name)
+        assert list(page.problems) == []
+        assert page.unrecorded == (2 if name == "deal transitions" else 1)
+    finally:
+        db.dispose()
+
+
+def test_a_wrong_credit_of_the_version_before_is_found_without_records(before: str) -> None:
+    migrate.upgrade("invoices", owner_url(before), role="invoices")
+    with closing(psycopg2.connect(past_all_rules(before))) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE deals SET merchant_usdt = 3000")
+    db = Database(before, name="tests", pool_size=1)
+    (page,) = checked(db, "deals")
+    db.dispose()
+    assert [(each.field, each.found, each.due) for each in page.problems] == [
+        ("merchant_usdt", "3000", "30.3")
+    ]
