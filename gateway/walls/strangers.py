@@ -70,7 +70,7 @@ class Strangers:
             pays = refused.reason in UNKNOWN
             if pays:
                 self._known.pop(known, None)
-                _put(self._missing, known, (self._now_seconds() + MISSING_SECONDS, refused), MISSING_MAX)
+                _put(self._missing, known, (self._now_seconds() + MISSING_SECONDS, _copy(refused)), MISSING_MAX)
             raise
         finally:
             if is_new and not pays:
@@ -81,7 +81,7 @@ class Strangers:
     def _refuse_again(self, name: bytes) -> None:
         until_seconds, refused = self._missing.get(name, (0, None))
         if refused is not None and self._now_seconds() < until_seconds:
-            raise Refused(refused.reason, refused.message, code=refused.code, metadata=refused.metadata)
+            raise _copy(refused)
 
     async def _refuse(self) -> None:
         turned_away.count("strangers")
@@ -94,6 +94,11 @@ class Strangers:
             finally:
                 self._waiting -= 1
         raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
+
+
+def _copy(refused: Refused) -> Refused:
+    """The same refusal without its traceback, which would keep the frames of its request in memory (43 KB each)."""
+    return Refused(refused.reason, refused.message, code=refused.code, metadata=refused.metadata)
 
 
 def _put(remembered: OrderedDict[bytes, V], name: bytes, value: V, most: int) -> None:

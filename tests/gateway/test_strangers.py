@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import weakref
 from collections import Counter
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -232,6 +234,27 @@ def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_questi
         assert asked == 2
 
     asyncio.run(story())
+
+
+def test_a_name_that_is_remembered_as_missing_keeps_nothing_of_its_request() -> None:
+    class OfTheRequest:
+        pass
+
+    async def story() -> weakref.ref[OfTheRequest]:
+        of_the_request = OfTheRequest()
+
+        async def question() -> str:
+            assert of_the_request
+            raise denied("API_KEY_INVALID", "no such key")
+
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask("net", "a key", question)
+        return weakref.ref(of_the_request)
+
+    bound = Strangers(5)
+    kept = asyncio.run(story())
+    gc.collect()
+    assert kept() is None, "what a guess held stays in memory: a flood of guesses fills it"
 
 
 # -- the kinds of calls
