@@ -70,7 +70,9 @@ class Strangers:
             pays = refused.reason in UNKNOWN
             if pays:
                 self._known.pop(known, None)
-                _put(self._missing, known, (self._now_seconds() + MISSING_SECONDS, _copy(refused)), MISSING_MAX)
+                _put(
+                    self._missing, known, (self._now_seconds() + MISSING_SECONDS, _copy(refused)), MISSING_MAX
+                )
             raise
         finally:
             if is_new and not pays:
