@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from cli import connection, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.errors import Refused
-from kit.proto import timestamp_from
+from kit.errors import Refused, invalid
+from kit.proto import datetime_from, timestamp_from
 
 MOST: Final = 1000
 """Deals at a time: as many as an operator can see before agreeing."""
@@ -57,7 +57,28 @@ def found(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
         created_before=timestamp_from(wanted.created_before),
     )
     request.status = wanted.status  # type: ignore[assignment]  # a number of this very enum
-    return connection.desk().ListDeals(request).deals
+    deals = connection.desk().ListDeals(request).deals
+    require_wanted(deals, wanted)
+    return deals
+
+
+def require_wanted(deals: Sequence[pb.Deal], wanted: Wanted) -> None:
+    """Raises Refused VALIDATION_ERROR when one of `deals` is not as `wanted`: an older service ignores
+    the filters that it does not know, and answers with any merchant's deals.
+    """
+    for deal in deals:
+        fits = (
+            wanted.status in (pb.DEAL_STATUS_UNSPECIFIED, deal.status)
+            and (not wanted.overdue or deal.sub_status == OVERDUE)
+            and wanted.merchant_id in ("", deal.merchant_id)
+            and wanted.method_code in ("", deal.payment_method_code)
+            and (wanted.created_before is None or datetime_from(deal.created_at) < wanted.created_before)
+        )
+        if not fits:
+            raise invalid(
+                "VALIDATION_ERROR",
+                "The invoices service ignored a filter: it is of an older version. Upgrade all its processes first.",
+            )
 
 
 def found_open(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from cli import rejecting
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.errors import Refused
+from kit.proto import timestamp_from
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
 
@@ -142,3 +145,28 @@ def test_what_is_not_said_clearly_rejects_nothing(words: tuple[str, ...]) -> Non
 )
 def test_an_age_has_a_unit(text: str, seconds: int) -> None:
     assert rejecting.age(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        rejecting.Wanted(merchant_id="another"),
+        rejecting.Wanted(method_code="another"),
+        rejecting.Wanted(overdue=True),
+        rejecting.Wanted(status=pb.DEAL_STATUS_APPEAL),
+        rejecting.Wanted(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
+    ],
+    ids=lambda wanted: next(name for name, value in vars(wanted).items() if value),
+)
+def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.Wanted) -> None:
+    deal = pb.Deal(
+        deal_id="d",
+        merchant_id="m",
+        payment_method_code="sepa",
+        status=pb.DEAL_STATUS_PENDING,
+        sub_status="awaiting_payment",
+        created_at=timestamp_from(datetime(2026, 1, 1, tzinfo=UTC)),
+    )
+    with pytest.raises(Refused, match="older version"):
+        rejecting.require_wanted([deal], wanted)
+    rejecting.require_wanted([deal], rejecting.Wanted(merchant_id="m", method_code="sepa"))
