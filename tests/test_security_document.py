@@ -17,7 +17,11 @@ NAMED: Final = re.findall(r"`((?:tests|benchmarks)/[\w/]+\.py)(?:::(\w+))?`", DO
 def rows() -> list[list[str]]:
     """The cells of each row of a table of promises: promise, how, shown by."""
     tables = re.findall(r"\| promise \|.*?\n\|[-|]+\n((?:\|.*\n)+)", DOCUMENT)
-    return [[cell.strip() for cell in row.strip("|").split(" | ")] for table in tables for row in table.splitlines()]
+    return [
+        [cell.strip() for cell in row.strip("|").split(" | ")]
+        for table in tables
+        for row in table.splitlines()
+    ]
 
 
 @pytest.mark.parametrize(("file", "name"), sorted(set(NAMED)))
@@ -25,7 +29,9 @@ def test_every_test_named_there_exists(file: str, name: str) -> None:
     path = ROOT / file
     assert path.is_file(), f"docs/security.md names {file}, which does not exist"
     if name:
-        functions = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
+        functions = {
+            node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
+        }
         assert name in functions, f"docs/security.md names {file}::{name}, which does not exist"
 
 
