@@ -68,7 +68,7 @@ WALLS: Final = (
 
 @dataclass(frozen=True)
 class Measured:
-    """What one attack did to the victim."""
+    """The effect of one attack on the victim."""
 
     wall: Wall
     alone: dict[str, Series]

@@ -34,7 +34,7 @@ def age(text: str) -> timedelta:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What deals have to be like; empty words are any, an empty `status` is any status."""
+    """A filter of deals. An empty text matches any value; status 0 matches any status."""
 
     status: int = pb.DEAL_STATUS_UNSPECIFIED
     overdue: bool = False
@@ -115,8 +115,10 @@ def reject(deal: pb.Deal, *, actor: str, note: str) -> pb.Deal:
 def reject_each(
     deals: Sequence[pb.Deal], *, actor: str, note: str, advance: Callable[[], None]
 ) -> list[dict[str, Any]]:
-    """What became of each: `outcome` is "rejected", "changed" (its state says how), the reason of another refusal, or
-    "not tried" after one, for the service that gave it is not well.
+    """Rejects the deals one by one and returns a row for each.
+
+    `outcome` is "rejected", "changed" (the row has the new state), the reason of another refusal, or "not tried" for
+    the deals after that refusal: the service that gave it is not well.
     """
     rows: list[dict[str, Any]] = []
     stopped = False

@@ -82,7 +82,7 @@ class Incoming:
         self._begun = False
 
     def fault(self) -> Refused | None:
-        """What its announced length alone is refused for."""
+        """The refusal that the announced length alone calls for; None when there is none."""
         if self._length is not None and self._length > self._bounds.max_bytes:
             return _too_large(self._bounds.max_bytes)
         return None

@@ -50,7 +50,7 @@ MEBIBYTE: Final = 1024 * 1024
 
 @dataclass
 class Memory:
-    """Of the gateway's workers together, MiB."""
+    """Memory of all workers of the gateway together, MiB."""
 
     before: int
     peak: int
@@ -58,7 +58,7 @@ class Memory:
 
 @dataclass
 class Onslaught:
-    """What an attacker reports at its end: how many answers it got, by status."""
+    """The report of an attacker at its end: the number of answers, by status."""
 
     answers: Counter[str] = field(default_factory=Counter)
 

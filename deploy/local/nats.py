@@ -26,7 +26,7 @@ class Nats:
     durable: bool = True
 
     def url(self, user: str) -> str:
-        """What a process connects to, with its user and password."""
+        """The address that a process connects to, with its user and password."""
         return f"nats://{user}:{self.passwords[user]}@127.0.0.1:{self.port}"
 
     def write_config(self) -> None:

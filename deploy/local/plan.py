@@ -184,7 +184,7 @@ def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _data_programs(postgres: Postgres, nats: Nats, rates_port: int) -> list[Program]:
-    """What has to be there before the services start."""
+    """The servers that run before the services start."""
     return [
         Program(
             name="postgres",

@@ -1,4 +1,4 @@
-"""Settings of the withdrawals service (DESIGN section 5): those that every consumer of facts has."""
+"""Settings of the withdrawals service: those that every consumer of facts has."""
 
 from typing import ClassVar
 
