@@ -194,7 +194,7 @@ def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) 
 
 
 def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
-    """The payload, its signature checked over the raw body as SPEC, Signature, says."""
+    """The payload, its signature checked over the raw body as docs/api.md#signature describes."""
     signed = delivery.headers["x-signature-timestamp"].encode() + b"." + delivery.body
     expected = hmac.new(shop.secret.encode(), signed, hashlib.sha256).hexdigest()
     _expect(

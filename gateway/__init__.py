@@ -1,4 +1,4 @@
-"""The only HTTP of the house: `/api/v1` for merchants (SPEC), `/pay` for customers, `/healthz` and `/readyz`.
+"""The only HTTP of the house: `/api/v1` for merchants (docs/api.md), `/pay` for customers, `/healthz` and `/readyz`.
 
 Owns: HTTP itself. Routes, the key header, JSON in and out, the two validation shapes, the one table from reasons to
 statuses (`problems`), the customer's page. It keeps no state and has no database.

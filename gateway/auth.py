@@ -1,4 +1,4 @@
-"""Falcon's middleware: raises what `edge` refused, and asks who is behind the key (SPEC, Authentication)."""
+"""Falcon's middleware: raises what `edge` refused, and finds the merchant of the key (docs/api.md#authentication)."""
 
 from typing import Final
 

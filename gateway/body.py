@@ -1,7 +1,7 @@
-"""Request bodies: strict JSON first, then the schema of create-invoice (SPEC endpoint 1).
+"""Request bodies: strict JSON first, then the schema of create-invoice (docs/api.md#create-invoice).
 
-"Body fails schema validation" is one thing outside (400, a list of faults), whether the body wasn't JSON at all or one
-field of it was too long.
+A body that is not JSON and a body with a field that is too long get the same kind of answer: 400 with a list of faults
+(docs/api.md#validation-errors).
 """
 
 import json
@@ -193,7 +193,7 @@ _AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMO
 
 
 class CreateInvoice(BaseModel):
-    """SPEC endpoint 1, request body. Lengths in characters; unknown members are ignored; null is absent.
+    """The body of create-invoice. Lengths are in characters, unknown fields are ignored, null means absent.
 
     Its JSON schema, with the descriptions, is the one in the OpenAPI document.
     """

@@ -1,4 +1,4 @@
-"""Settings of the gateway (DESIGN section 5)."""
+"""Settings of the gateway (docs/settings.md)."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -18,7 +18,7 @@ REQUEST_SECONDS: Final = 5.0
 
 @dataclass(slots=True)
 class Exchange:
-    """request_id  ours, never the client's: unique per request (SPEC, Standard format)
+    """request_id  ours, never the client's: unique per request (docs/api.md#conventions)
     incoming    the body, as long as it is with the client
     network     the client's, for what is counted by client
     body        all of it, once `receive_body` has read it

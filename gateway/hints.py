@@ -1,4 +1,4 @@
-"""Hints over core NATS: what may get lost, come late or come twice, and nobody waits for (DESIGN section 3).
+"""Hints over core NATS: messages that may get lost, come late or come twice (docs/glossary.md#hint).
 
 One connection per worker process, on the worker's own loop (kit.bus, which services use, is for threads). NATS may be
 away at any time: then hints are neither sent nor heard, everything else goes on, and they flow again once it is back.

@@ -13,7 +13,7 @@ class Links:
         self.origin = f"{parts.scheme}://{parts.netloc}".lower()
 
     def payment_link(self, invoice_id: str) -> str:
-        """SPEC, `payment_link`: absolute, for the customer."""
+        """Returns the absolute `payment_link`, for the customer."""
         return f"{self._public_url}/pay/{invoice_id}"
 
     def invoice(self, invoice_id: str) -> str:
@@ -33,7 +33,7 @@ class Links:
         return f"{self.prefix}/pay-logo/methods/{logo}"
 
     def public_method_logo(self, logo: str) -> str:
-        """SPEC, `logo_url`: absolute, for merchants' own pages."""
+        """Returns the absolute `logo_url`, for merchants' own pages."""
         return f"{self._public_url}/pay-logo/methods/{logo}"
 
     def static(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""THE table from a reason to what HTTP says (SPEC, Errors), and the three shapes an error has.
+"""The table from a reason to its HTTP status and message (docs/api.md#error-codes), and the three shapes of an error.
 
 `PROBLEMS` has every value of fiatgate.errors.v1.ErrorReason, which tests/gateway/test_problems.py proves. The reason
 itself is the public code. Nothing else in the house knows an HTTP status of an error.
@@ -11,7 +11,7 @@ from typing import Any, Final
 Json = dict[str, Any]
 Convert = Callable[[str], object]
 
-RETRY_SECONDS: Final = 5  # SPEC, Client handling: 5 to 30 seconds
+RETRY_SECONDS: Final = 5  # docs/api.md#error-codes promises 5 to 30 seconds
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def problem_of(reason: str) -> Problem:
 def envelope(
     reason: str, *, request_id: str, message: str = "", metadata: Mapping[str, str] | None = None
 ) -> Json:
-    """SPEC, Standard format: {successful, request_id, error: {code, message, details, ...}}."""
+    """Returns docs/api.md#error-format: {successful, request_id, error: {code, message, details, ...}}."""
     problem = problem_of(reason)
     given = metadata or {}
     return {
@@ -179,7 +179,7 @@ def _taken(wanted: Mapping[str, Convert], given: Mapping[str, str]) -> Json:
     return {key: convert(given[key]) for key, convert in wanted.items() if given.get(key)}
 
 
-# -- validation errors: two shapes (SPEC, Validation errors; DESIGN section 4)
+# -- validation errors: two shapes (docs/api.md#validation-errors)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Query values, checked one by one; all that is wrong is told at once (DESIGN section 4, "bad query value")."""
+"""Query values. All are checked before the answer, which names every fault (docs/api.md#validation-errors)."""
 
 import re
 from collections.abc import Mapping

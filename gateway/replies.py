@@ -22,7 +22,7 @@ def reply(resp: falcon.Response, value: object, *, status: int = 200) -> None:
 
 
 def time_text(stamp: Any) -> str:
-    """SPEC, Conventions: ISO 8601 with a UTC offset."""
+    """Returns the time in ISO 8601 with a UTC offset."""
     return datetime_from(stamp).isoformat()
 
 

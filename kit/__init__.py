@@ -5,6 +5,6 @@ What it owns: time, ids and money (`clock`, `ids`, `money`); the database and it
 that carry all of it (`worker`); the process, its settings and its logs (`process`, `config`, `log`); gRPC on
 both sides (`rpc`, `errors`).
 
-What it does not own: any rule of SPEC.md. It imports no service, only `fiatgate.errors.v1` and
+What it does not own: any rule of docs/api.md. It imports no service, only `fiatgate.errors.v1` and
 `fiatgate.status.v1` from the contracts, and nothing happens when it is imported.
 """

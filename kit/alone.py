@@ -7,8 +7,9 @@ from sqlalchemy import text
 
 from kit.db import Database
 
-# Held by the session, not by a transaction: none may be open while the network is used (DESIGN section 3). A session
-# that says nothing for too long is ended by the server, so that a stopped process doesn't keep its place for ever.
+# The session holds the lock, not a transaction: none may be open while the network is used
+# (docs/ARCHITECTURE.md#transactions). The server ends a session that is idle for too long, so a stopped process does
+# not keep the lock for ever.
 _ENTER = text(
     "SELECT set_config('idle_session_timeout', :milliseconds, false),"
     " pg_try_advisory_lock(hashtextextended(:what, 0)) AS entered"

@@ -1,5 +1,4 @@
-"""Settings from the environment (DESIGN section 5): typed, frozen, checked at start with all problems told
-at once.
+"""Settings from the environment: typed, frozen, checked at start. One error lists all problems.
 
 A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
 (`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and

@@ -3,8 +3,7 @@
 `transaction()` is for operations of several statements (an ORM session, one commit at the end);
 `autocommit()` is for a single statement, which needs no BEGIN and COMMIT round trips; `one_or_none()` is for
 the few that every request waits for (see `kit.prepared`). Nobody else commits. Each connection carries its
-limits (statement, lock and idle timeouts) to the server, so that a lost client can't hold locks (DESIGN
-section 8).
+limits (statement, lock and idle timeouts) to the server, so that a lost client can't hold locks.
 """
 
 import functools

@@ -1,5 +1,5 @@
-"""The one error type for an expected "no", and its two translations to and from the gRPC wire (DESIGN
-section 3).
+"""The one error type for an expected "no", and its two translations to and from the gRPC wire
+(docs/ARCHITECTURE.md#errors).
 
 A service raises `Refused` through the small constructors below; the server's interceptor writes it as
 google.rpc.Status with ErrorInfo; the client's channel reads it back. Only the gateway knows HTTP.
@@ -111,9 +111,7 @@ def unavailable(reason: str, message: str, **metadata: str) -> Refused:
 def database_unavailable(
     message: str = "The service is temporarily unavailable, retry in a few seconds",
 ) -> Refused:
-    """DB_UNAVAILABLE: the database, or a service on the way to it, doesn't answer now (SPEC, Client
-    handling).
-    """
+    """Returns DB_UNAVAILABLE: the database, or a service on the way to it, does not answer now."""
     return unavailable("DB_UNAVAILABLE", message)
 
 

@@ -43,7 +43,7 @@ def secret_id(at: datetime) -> uuid.UUID:
 def parse_id(text: str) -> uuid.UUID | None:
     """The UUID that `text` is in its canonical form (8-4-4-4-12 hexadecimal digits, either case), else None.
 
-    `uuid.UUID` also takes braces, `urn:uuid:` and missing hyphens: an external id that looks like that is
-    somebody's order number, not an invoice's id (SPEC endpoint 2).
+    `uuid.UUID` also takes braces, `urn:uuid:` and missing hyphens: an external id of such a form is
+    a merchant's order number, not an invoice's id (docs/api.md#get-invoice).
     """
     return uuid.UUID(text) if _CANONICAL.fullmatch(text) else None

@@ -1,8 +1,8 @@
 """Structured logs: one line per fact, JSON for machines or colour for people, always to stderr.
 
 Every line carries timestamp, level, service and, inside a request, request_id; with traces on (kit.tracing) also
-trace_id and span_id. Secrets, keys and requisites are masked by the name of their field (DESIGN section 9); nobody
-should rely on that and log them all the same.
+trace_id and span_id. Secrets, keys and requisites are masked by the name of their field. The mask is
+a second line of defence: do not log them in the first place.
 """
 
 import io

@@ -1,7 +1,7 @@
 """Decimal amounts: read from text, rounded in a stated direction, written as the API writes them.
 
 Never float. Results are exact: the arithmetic here runs at a precision that no accepted input can exceed.
-DESIGN section 4 has the numbers of decimals and who rounds which way.
+docs/api.md#conventions has the numbers of decimals, docs/api.md#commission how amounts are rounded.
 """
 
 import re
@@ -50,7 +50,7 @@ def usdt_text(value: Decimal) -> str:
 
 
 def rate_text(value: Decimal) -> str:
-    """`"92.15"`: always two decimals, rounded down as SPEC's currency item asks."""
+    """Returns the rate with two decimals, such as `"92.15"`, rounded down (docs/api.md#object-Currency)."""
     return _text(value, RATE_PLACES)
 
 

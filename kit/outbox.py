@@ -1,4 +1,4 @@
-"""Facts on their way out: a row written in the transaction that made the fact true (DESIGN section 3).
+"""Facts that wait to be announced: a row, written in the transaction that made the fact true (docs/glossary.md#outbox).
 
 A service's models.py names the tables: `class Outbox(OutboxColumns, Base)`, `class BusState(BusStateColumns,
 Base)`. `kit.relay` carries the rows to JetStream.

@@ -1,6 +1,6 @@
 """One id per request, from the HTTP answer's `X-Request-Id` through gRPC metadata and logs to event headers.
 
-DESIGN section 3. The id lives in a context variable: each asyncio task and each RPC has its own.
+The id lives in a context variable: each asyncio task and each RPC has its own.
 """
 
 import re

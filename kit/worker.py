@@ -1,6 +1,6 @@
-"""Threads that keep working until they are told to stop, and can say how they are.
+"""Threads that work until they are stopped, and report their health.
 
-A worker that silently stopped is the outage nobody sees (DESIGN section 11), so: a `Loop` outlives every
+A worker that stops without a sign is an outage without an alarm, so: a `Loop` outlives every
 exception of its step, each worker reports its health, and a worker that ends by itself takes the process down
 with it so that the supervisor starts a fresh one.
 """

@@ -1,1 +1,1 @@
-"""What merchants call (SPEC, Endpoints): one module per kind of thing, its resource and its converters side by side."""
+"""The endpoints under `/api/v1` (docs/api.md): one module per kind of object, with its resources and converters."""

@@ -1,4 +1,4 @@
-"""SPEC endpoints 6 and 7: currencies with their rates, and payment methods."""
+"""List currencies with their rates, and list payment methods (docs/api.md#list-currencies)."""
 
 import re
 from typing import Any, Final
@@ -59,7 +59,7 @@ class PaymentMethodResource:
 
 
 def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
-    """SPEC, Currency item."""
+    """Returns docs/api.md#object-Currency."""
     currency = offer.currency
     return {
         "currency": currency.code,
@@ -71,7 +71,7 @@ def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
 
 
 def method_offer_to_json(offer: pb.MethodOffer, links: Links) -> dict[str, Any]:
-    """SPEC, Payment method item. Where no `logo_url` was set, the logo that we serve ourselves."""
+    """Returns docs/api.md#object-PaymentMethod. `logo_url` is the one that was set, else the logo we serve."""
     method, currency = offer.method, offer.currency
     own_logo_url = links.public_method_logo(method.logo) if method.logo else None
     return {

@@ -1,4 +1,4 @@
-"""SPEC endpoints 1 to 3: create, get and list invoices."""
+"""Create, get and list invoices (docs/api.md#create-invoice)."""
 
 from typing import Any, Final
 
@@ -107,7 +107,7 @@ def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateI
 
 
 def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
-    """SPEC, Invoice (create-invoice response)."""
+    """Returns docs/api.md#object-CreatedInvoice."""
     return {
         "invoice_id": invoice.invoice_id,
         "external_id": invoice.external_id,
@@ -127,7 +127,7 @@ def created_invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]
 
 
 def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
-    """SPEC, Invoice (get and list item)."""
+    """Returns docs/api.md#object-Invoice."""
     chosen = invoice.HasField("deal")
     return {
         **created_invoice_to_json(invoice, links),
@@ -137,7 +137,7 @@ def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
 
 
 def deal_to_json(deal: pb.Deal) -> dict[str, Any]:
-    """SPEC, Deal object."""
+    """Returns docs/api.md#object-Deal."""
     return {
         "deal_id": deal.deal_id,
         "status": DEAL_STATUS_NAMES[deal.status],

@@ -1,4 +1,4 @@
-"""The two paged lists (SPEC endpoints 3 and 8, Limits)."""
+"""Pages of the two lists, invoices and withdrawals (docs/api.md#list-invoices)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

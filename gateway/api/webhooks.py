@@ -1,4 +1,4 @@
-"""SPEC endpoints 4 and 5: the webhook history of an invoice, and the manual resend."""
+"""The webhook history of an invoice (docs/api.md#list-invoice-webhooks), and the manual resend."""
 
 import json
 from typing import Any, Final
@@ -80,7 +80,7 @@ class WebhookResource:
 
 
 def event_to_json(event: pb.WebhookEvent) -> dict[str, Any]:
-    """SPEC, Webhook event record."""
+    """Returns docs/api.md#object-WebhookEvent."""
     return {
         "event_id": event.event_id,
         "event_type": event.event_type,
@@ -100,7 +100,7 @@ def event_to_json(event: pb.WebhookEvent) -> dict[str, Any]:
 
 
 def attempt_to_json(attempt: pb.Attempt) -> dict[str, Any]:
-    """SPEC, Attempt record. Without an answer from the receiver there are no headers either: null."""
+    """Returns docs/api.md#object-WebhookAttempt. `response_headers` is null when the receiver did not answer."""
     http_status = optional(attempt, "http_status")
     return {
         "try_number": attempt.try_number,
@@ -116,7 +116,7 @@ def attempt_to_json(attempt: pb.Attempt) -> dict[str, Any]:
 
 
 def resend_to_json(answer: pb.ResendLatestResponse) -> dict[str, Any]:
-    """SPEC endpoint 5, response."""
+    """Returns the answer of docs/api.md#resend-invoice-webhook."""
     return {
         "event_id": answer.event_id,
         "resend": {

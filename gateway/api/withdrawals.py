@@ -1,4 +1,4 @@
-"""SPEC endpoints 8 and 9: list and get withdrawals."""
+"""List and get withdrawals (docs/api.md#list-withdrawals)."""
 
 from typing import Any, Final
 from urllib.parse import unquote
@@ -63,7 +63,7 @@ class WithdrawalResource:
 
 
 def withdrawal_to_json(withdrawal: pb.Withdrawal) -> dict[str, Any]:
-    """SPEC, Withdrawal; nullable members are always there."""
+    """Returns docs/api.md#object-Withdrawal. A nullable field without a value is null, never absent."""
     return {
         "withdraw_uuid": withdrawal.withdraw_uuid,
         "withdrawal_method_id": withdrawal.withdrawal_method_id,

@@ -1,4 +1,4 @@
-"""What the nine endpoints answer when all is well (SPEC, Resources and their fields), member by member.
+"""The successful answers of the nine endpoints, field by field (docs/api.md#objects).
 
 In the order of the converters of `gateway.api`, which write them; tests/gateway/test_openapi.py compares the two.
 """
@@ -290,7 +290,7 @@ def all_of(name: str) -> Json:
 
 
 def page_of(name: str) -> Json:
-    """SPEC endpoints 3 and 8."""
+    """Returns the answer of a paged list (docs/api.md#list-invoices)."""
     return record(
         "",
         {

@@ -1,4 +1,4 @@
-"""The nine endpoints (SPEC, Endpoints): what each takes, and each code it can refuse with."""
+"""The nine endpoints: the parameters and the body of each, and each code it can refuse with (docs/api.md)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

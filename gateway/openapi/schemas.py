@@ -18,7 +18,7 @@ def uuid(description: str, example: str) -> Json:
 
 
 def moment(description: str, example: str) -> Json:
-    """SPEC, Conventions: ISO 8601 with a UTC offset."""
+    """Returns the schema of a time: ISO 8601 with a UTC offset."""
     return text(description, example, format="date-time")
 
 

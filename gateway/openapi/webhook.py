@@ -1,4 +1,4 @@
-"""The call that goes the other way: from us to the merchant's `callback_url` (SPEC, Events)."""
+"""The webhook: the request that we send to the merchant's `callback_url` (docs/api.md#events)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Templates, what they load, and the headers that keep the page to itself (DESIGN section 9)."""
+"""Templates, the files they load, and the headers that keep the page to itself (docs/security.md#a-customer)."""
 
 from collections.abc import Sequence
 from functools import cache

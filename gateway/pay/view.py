@@ -269,7 +269,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
 
 
 def screen_of(invoice: pb.Invoice) -> Screen:
-    """Where the customer is (DESIGN section 4, Deal)."""
+    """Returns the screen that fits the state of the invoice and its deal (docs/api.md#deal-status)."""
     if invoice.status != pb.INVOICE_STATUS_PENDING:
         return Screen.OUTCOME
     if not invoice.HasField("deal"):

@@ -1,8 +1,8 @@
 """NATS: one connection per process, used from threads; the stream that holds the facts; hints that may get
 lost.
 
-PostgreSQL is the truth: everything in NATS may be lost and is announced anew (`kit.relay`). DESIGN sections 3
-and 8.
+PostgreSQL is the truth: everything in NATS may be lost and is announced anew (`kit.relay`);
+docs/reliability.md#how-the-chain-holds lists the cases.
 
 - `messages`: what goes out and comes in, and what can go wrong
 - `connection`: `Bus`, the connection: it starts without NATS, connects when it can, makes the stream when it

@@ -1,4 +1,4 @@
-"""Calls that leave for addresses other people chose: merchants' callbacks, rate sources (DESIGN section 9).
+"""Calls to addresses that others chose: merchants' callbacks, rate sources (docs/decisions/0013-checked-addresses.md).
 
 `check_url` tells early, without touching the network, whether a URL can ever be called.
 `kit.egress.client.Egress` makes the calls and decides again, at the moment of connecting, on the address

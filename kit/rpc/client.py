@@ -1,7 +1,7 @@
 """Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address,
 name="invoices"))`.
 
-DESIGN sections 3 and 8. Every unary call gets a deadline (what remains of the current request's less a
+Every unary call gets a deadline (what remains of the current request's less a
 margin, 5 s at most), carries the request id, and fails with `kit.errors.Refused`: the peer's own, or
 DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here that a peer may have begun: only
 the caller knows whether doing it twice is safe. With traces on it is a span, and takes its context along.

@@ -1,7 +1,7 @@
-"""The time that is left for the request being worked on (DESIGN section 3: every RPC has a deadline).
+"""The time that is left for the current request (docs/ARCHITECTURE.md#time-limits).
 
 The server sets it from the caller's deadline, the gateway from its own limit; every outgoing call derives
-its own from it, so that nobody works on, or waits for, an answer that nobody waits for any more.
+its own from it. So no process works on an answer after its caller has stopped waiting for it.
 """
 
 from collections.abc import Iterator

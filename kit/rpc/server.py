@@ -1,6 +1,6 @@
 """The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
 
-DESIGN sections 3 and 7. The interceptor is the one place where exceptions become answers, so servicers have
+The interceptor is the one place where exceptions become answers, so servicers have
 no try/except; it also sets the deadline and the request id for whatever the call does, writes one line
 per call, and makes its span.
 """
@@ -37,7 +37,7 @@ NO_DEADLINE_SECONDS: Final = 3600
 
 # gRPC's own 4 MiB are less than a page of 500 invoices, each with three URLs of 2048 characters, can have.
 MESSAGE_MAX_BYTES: Final = 16 * 1024 * 1024
-# With round_robin a client spreads over new pods only when it reconnects (DESIGN section 8).
+# With round_robin a client spreads over new pods only when it reconnects, so the server ends connections of this age.
 CONNECTION_MAX_AGE_SECONDS: Final = 120
 CONNECTION_AGE_GRACE_SECONDS: Final = 30
 

@@ -1,5 +1,5 @@
-"""Both ends of a gRPC connection prove who they are (DESIGN section 9), by credentials that are renewed while they are
-used.
+"""Both ends of a gRPC connection prove their names (docs/decisions/0021-mtls-of-our-own.md). Credentials are
+renewed while they are in use.
 
 A server takes new files at its next handshake; a client's channel is replaced when they change (`kit.rpc.renewed`), and
 calls begun on the old one end there.
