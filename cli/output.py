@@ -1,6 +1,6 @@
 """Printing: tables for people, one JSON value for scripts, and refusals with their code.
 
-JSON has the field names of the protos; enum values are the specification's words (`pending`, not
+JSON has the field names of the protos; enum values are the words of the API (`pending`, not
 `INVOICE_STATUS_PENDING`); times are ISO 8601; what is not set is null.
 """
 
@@ -135,7 +135,7 @@ def _value(value: Any, field: Any) -> Any:
 
 
 def enum_word(kind: EnumDescriptor, number: int) -> str:
-    """ "pending" for INVOICE_STATUS_PENDING: the words of the specification."""
+    """Returns "pending" for INVOICE_STATUS_PENDING: the word of the API."""
     known = kind.values_by_number.get(number)
     if known is None:
         return str(number)
@@ -144,7 +144,7 @@ def enum_word(kind: EnumDescriptor, number: int) -> str:
 
 
 def enum_number(kind: EnumDescriptor, word: str | None) -> int:
-    """The number of a word of the specification, 0 for none. Raises typer.BadParameter with the words there are."""
+    """Returns the number of a word of the API, 0 for none. Raises typer.BadParameter with the words there are."""
     if word is None:
         return 0
     words = {enum_word(kind, number): number for number in kind.values_by_number if number}

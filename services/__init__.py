@@ -1,1 +1,1 @@
-"""The five services: each a package of the same rooms (DESIGN section 2), none imports another."""
+"""The five services. Each has the same files (docs/ARCHITECTURE.md#one-service); none imports another."""

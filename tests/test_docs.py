@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -162,6 +163,61 @@ PLACES: Final = re.compile(
 def test_files_that_are_named_exist(document: Path) -> None:
     named = set(PLACES.findall(document.read_text()))
     assert not {each for each in named if not list(ROOT.glob(each)) and not list(ROOT.glob(f"{each}.py"))}
+
+
+# -- what code, protos and documents refer to
+
+KINDS: Final = {
+    ".py",
+    ".pyi",
+    ".proto",
+    ".md",
+    ".toml",
+    ".yaml",
+    ".env",
+    ".html",
+    ".js",
+    ".css",
+    ".sql",
+    ".conf",
+    "",
+}
+OUTSIDE: Final = re.compile(r"\b(?:SP[E]C|DESIG[N])\b")
+CAPITALS: Final = re.compile(r"(?<![\w/.])([A-Z]{4,})\.md\b")
+PARTS: Final = re.compile(r"(?<![\w/.])docs/([\w/-]+\.md)(?:#([\w-]+))?")
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Returns every text that people wrote or that is made of it, by its path."""
+    folders = [each for each in (*ROOMS, "docs", "tests", "benchmarks", "tools") if (ROOT / each).exists()]
+    found = [
+        *ROOT.iterdir(),
+        *(path for folder in dict.fromkeys(folders) for path in (ROOT / folder).rglob("*")),
+    ]
+    return {
+        relative(path): path.read_text() for path in sorted(found) if path.is_file() and path.suffix in KINDS
+    }
+
+
+def test_no_file_refers_to_a_document_outside_the_repository() -> None:
+    """A reader can't open it, so the sentence explains nothing."""
+    named = {(path, word) for path, text in texts().items() for word in OUTSIDE.findall(text)}
+    ours = {path.rpartition("/")[2] for path in texts()}
+    capital = {(path, f"{word}.md") for path, text in texts().items() for word in CAPITALS.findall(text)}
+    named |= {each for each in capital if each[1] not in ours}
+    assert not named
+
+
+def test_every_part_of_a_document_that_is_referred_to_exists() -> None:
+    """An anchor in a comment breaks without a sign when its heading changes."""
+    named = {(path, *part) for path, text in texts().items() for part in PARTS.findall(text)}
+    assert len({each for each in named if each[2]}) > 50, "the search finds nothing any more"
+    missing = {each for each in named if not (ROOT / "docs" / each[1]).is_file()}
+    parts = {(file, anchor) for _, file, anchor in named - missing if anchor}
+    known = {file: anchors_of((ROOT / "docs" / file).read_text()) for file, _ in parts}
+    missing |= {each for each in named - missing if each[2] and each[2] not in known[each[1]]}
+    assert not missing
 
 
 # -- what is run

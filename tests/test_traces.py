@@ -95,7 +95,7 @@ def test_a_customer_who_cancels_makes_one_trace_from_the_request_to_the_merchant
     assert attempt.attributes["http.response.status_code"] == 200
     assert attempt.attributes["server.address"] == "127.0.0.1"
     (received,) = receiver.received("cancel")
-    assert "traceparent" not in received.headers  # the specification says which there are
+    assert "traceparent" not in received.headers  # docs/api.md#webhook-headers lists all there are
 
 
 def test_a_purchase_is_one_trace_per_request_and_its_delivery_belongs_to_the_confirmation(

@@ -1,4 +1,4 @@
-"""`python tools/protolint.py`: the house rules of the contracts (DESIGN section 3), on the compiled descriptors.
+"""`python tools/protolint.py`: the house rules of the contracts, checked on the compiled descriptors.
 
 Prints each breach and exits 1. Runs where there is only Python: no other tool to install.
 """

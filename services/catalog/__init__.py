@@ -1,4 +1,4 @@
-"""Currencies, payment methods and rates (SPEC, endpoints 6 and 7).
+"""Currencies, payment methods and rates.
 
 Owns: currencies, payment methods, how a commission is split between client and merchant, every rate that was
 ever in force with the sources it came from, and the rate that the jump guard holds back for an operator.

@@ -1,4 +1,4 @@
-"""Settings of the catalog service (DESIGN section 5)."""
+"""Settings of the catalog service (docs/settings.md)."""
 
 import json
 import re

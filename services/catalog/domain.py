@@ -1,6 +1,6 @@
 """The rules of currencies, payment methods and rates. Pure; the time is an argument.
 
-Rates are fiat per USDT, commissions and markups fractions 0..1, percents 0..100 (DESIGN section 4, Money).
+Rates are fiat per USDT, commissions and markups fractions 0..1, percents 0..100 (docs/api.md#commission).
 """
 
 import statistics
@@ -168,7 +168,7 @@ def with_markup(source_rate: Decimal, markup: Decimal) -> Decimal:
 
 
 class RateFault(StrEnum):
-    """Why there is no rate to give, graver first; the values are the public codes (SPEC, Errors)."""
+    """The reasons against a rate, the gravest first. The values are the public codes (docs/api.md#list-currencies)."""
 
     SNAPSHOT_MALFORMED = "RATES_INVALID"
     NOT_POSITIVE = "RATE_INVALID"

@@ -1,7 +1,7 @@
 """Invoices, their deals and the requisites that customers pay to.
 
-Owns: invoices (SPEC, Invoice status), deals and their history (DESIGN section 4, Deal), requisites with their
-capacity, the expiry of all of them, and the switch behind DEALS_SYSTEM_DISABLED.
+Owns: invoices, deals and their history (docs/api.md#states), requisites with their capacity,
+the expiry of all of them, and the switch behind DEALS_SYSTEM_DISABLED.
 Announces: `fiatgate.invoices.finished`, once per invoice, in the transaction that made it terminal.
 Calls: catalog (currencies, methods, a quote when a method is chosen), merchants (whose invoice it is).
 Does not own: rates and commissions (catalog), balances (withdrawals), webhooks, and who may call.

@@ -1,4 +1,4 @@
-"""Settings of the invoices service (DESIGN section 5)."""
+"""Settings of the invoices service (docs/settings.md)."""
 
 from datetime import timedelta
 from typing import ClassVar

@@ -13,7 +13,7 @@ DEFAULT_MAX_DEALS = 100
 
 
 class InvoiceStatus(StrEnum):
-    """SPEC, Invoice status. Only `pending` is not final."""
+    """The states of docs/api.md#invoice-status. All but `pending` are final."""
 
     PENDING = "pending"
     SUCCESS = "success"
@@ -23,7 +23,7 @@ class InvoiceStatus(StrEnum):
 
 
 class DealStatus(StrEnum):
-    """SPEC, Deal status. `pending` and `appeal` are open: they hold a requisite."""
+    """The states of docs/api.md#deal-status. `pending` and `appeal` are open: they hold a requisite."""
 
     PENDING = "pending"
     COMPLETED = "completed"
@@ -82,7 +82,7 @@ _MARKED = (AWAITING_CONFIRMATION,)
 _PENDING = (AWAITING_PAYMENT, AWAITING_CONFIRMATION)
 _APPEAL = (OPENED_BY_OPERATOR, OPENED_BY_CUSTOMER, CONFIRMATION_OVERDUE)
 
-# DESIGN section 4, Deal: the rows of its table, in its order.
+# The rows of docs/api.md#deal-status, which is made from them.
 _RULES: Sequence[tuple[Trigger, Iterable[DealState], Transition]] = (
     (Trigger.MARK_PAID, _UNPAID, Transition(AWAITING_CONFIRMATION)),
     (
@@ -133,7 +133,7 @@ def transition(state: DealState, trigger: Trigger) -> Transition | None:
     return TRANSITIONS.get((state, trigger))
 
 
-# -- money (DESIGN section 4, Money): amounts are fiat, rates fiat per USDT, percents 0..100
+# -- money (docs/api.md#commission): amounts are fiat, rates fiat per USDT, percents 0..100
 
 
 def customer_amount(amount: Decimal, client_percent: Decimal, decimals: int) -> Decimal:
@@ -159,7 +159,7 @@ def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> 
 
 
 def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
-    """SPEC, Adjustment rules: only down, and to something."""
+    """Returns whether the amount may be adjusted so: only down, and to more than zero."""
     return 0 < adjusted < requested
 
 

@@ -1,5 +1,4 @@
-"""Who may take money: owners, merchants, categories, API keys and their signing secrets (SPEC,
-Authentication).
+"""Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
 Owns them alone; the plaintext of an API key is nowhere, that of a secret only in the answers of
 CreateApiKey and GetSigningSecrets. Announces nothing and calls nobody: others ask. The commission of a

@@ -1,4 +1,4 @@
-"""API keys and signing secrets: how they are made, and in what form they are kept (DESIGN section 4).
+"""API keys and signing secrets: how they are made and stored.
 
                  made of                     kept as
 API key          "fg_" and 196 random bits   HMAC-SHA256 under the lookup key

@@ -69,8 +69,7 @@ def status_of(activated_at: datetime | None, banned_at: datetime | None) -> Merc
     return MerchantStatus.INACTIVE if activated_at is None else MerchantStatus.ACTIVE
 
 
-# SPEC, Authentication: the reasons not to let in the holder of a good key, in the order in which they are
-# told.
+# The reasons to refuse a good key, in the order in which they are reported (docs/api.md#authentication).
 _ADMISSION: Final[tuple[tuple[str, Callable[[Merchant], bool]], ...]] = (
     ("OWNER_BLOCKED", lambda merchant: merchant.owner_blocked),
     ("MERCHANT_BLOCKED", lambda merchant: merchant.status is MerchantStatus.BANNED),

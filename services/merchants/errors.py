@@ -8,7 +8,7 @@ from kit.errors import Refused, denied, invalid, not_found, precondition
 V = TypeVar("V")
 T = TypeVar("T")
 
-# The sentences of SPEC, Authentication.
+# The message of each refusal of a key.
 _ADMISSION: Final = {
     "API_KEY_INVALID": "API key is invalid or deactivated",
     "OWNER_BLOCKED": "Merchant account owner is blocked",

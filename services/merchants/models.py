@@ -55,8 +55,8 @@ class Merchant(Base):
     name: Mapped[str]
     activated_at: Mapped[datetime | None]
     banned_at: Mapped[datetime | None]
-    # No foreign key: a merchant may be given a category before that exists (SPEC,
-    # MERCHANT_CATEGORY_NOT_FOUND).
+    # No foreign key: a merchant may get a category before the category exists
+    # (docs/api.md#error-MERCHANT_CATEGORY_NOT_FOUND).
     category_code: Mapped[str | None]
     client_share: Mapped[Decimal] = mapped_column(FRACTION)
     callback_url: Mapped[str | None]

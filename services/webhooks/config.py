@@ -1,4 +1,4 @@
-"""Settings of the webhooks service (DESIGN section 5)."""
+"""Settings of the webhooks service (docs/settings.md)."""
 
 from typing import Annotated, ClassVar
 

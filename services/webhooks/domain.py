@@ -1,4 +1,4 @@
-"""What a webhook says, when it is sent again, and who may ask for it: SPEC, Events, as data and pure functions."""
+"""The payload of a webhook, its signature, the retries and the rules of the resend (docs/api.md#events)."""
 
 import hmac
 import json
@@ -13,7 +13,7 @@ from uuid import UUID
 
 
 class EventStatus(StrEnum):
-    """SPEC, Webhook event status."""
+    """The states of docs/api.md#webhook-event-status."""
 
     PENDING = "pending"
     SUCCESS = "success"
@@ -31,7 +31,7 @@ class AttemptStatus(StrEnum):
 
 
 RETRY_DELAYS_SECONDS = (30, 60, 120, 240, 480, 960, 1800)
-"""SPEC, Retry policy: the delay after each failure but the last. The eighth failure is the end."""
+"""The delay after each failure but the last (docs/api.md#retries). After the eighth failure the event is dead."""
 
 RETRY_JITTER_SECONDS = 1.0
 """Spreads the retries of a receiver that was down; only ever later, never earlier than documented."""
@@ -67,7 +67,7 @@ class FinishedInvoice:
 
 
 def payload_of(invoice: FinishedInvoice) -> bytes:
-    """The body, to the byte, of every attempt: members in the order of SPEC, Payload; compact JSON in UTF-8."""
+    """Returns the body, to the byte, of every attempt: compact JSON in UTF-8, in the order of docs/api.md#payload."""
     payload = {
         "event_id": str(invoice.event_id),
         "order_id": str(invoice.invoice_id),
@@ -90,7 +90,7 @@ def payload_of(invoice: FinishedInvoice) -> bytes:
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """SPEC, Signature: hexadecimal HMAC-SHA256 over timestamp, period and the raw body."""
+    """Returns the hexadecimal HMAC-SHA256 over timestamp, period and raw body (docs/api.md#signature)."""
     return hmac.digest(secret.encode(), timestamp.encode() + b"." + body, "sha256").hex()
 
 
@@ -136,7 +136,7 @@ Verdict = Delivered | RetryAt | Dead | Unchanged
 
 
 def is_success(http_status: int | None) -> bool:
-    """Any 2xx counts, nothing else (SPEC, Firing rules 5)."""
+    """Returns whether the status is a 2xx; nothing else is a success."""
     return http_status is not None and HTTPStatus.OK <= http_status < HTTPStatus.MULTIPLE_CHOICES
 
 
@@ -157,7 +157,7 @@ def after_automatic(
 
 
 def after_manual(*, succeeded: bool) -> Verdict:
-    """The verdict on a manual attempt: success ends everything, a failure changes nothing (SPEC, Manual resend)."""
+    """Returns the verdict on a manual attempt: a success ends the retries, a failure changes nothing."""
     return Delivered() if succeeded else Unchanged()
 
 
@@ -171,12 +171,12 @@ class ResendAllowed:
 
 @dataclass(frozen=True)
 class ResendConflict:
-    """An attempt is under way (SPEC, Manual resend 6)."""
+    """Another attempt of the event is under way."""
 
 
 @dataclass(frozen=True)
 class ResendTooSoon:
-    """The last manual attempt is too recent (SPEC, Manual resend 5)."""
+    """The last manual attempt of the event is too recent."""
 
     retry_after_seconds: int
 

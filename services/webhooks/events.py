@@ -8,7 +8,7 @@ from services.webhooks.domain import FinishedInvoice
 
 INVOICE_FINISHED_SUBJECT = "fiatgate.invoices.finished"
 
-# SPEC, Payload `status`; anything else is not a terminal status and must not become a webhook.
+# The final states, as the payload writes them. An invoice in any other state must not become a webhook.
 _STATUSES = {
     invoices_pb2.INVOICE_STATUS_SUCCESS: "success",
     invoices_pb2.INVOICE_STATUS_FAIL: "fail",

@@ -54,7 +54,7 @@ def _id(field: str, value: str) -> UUID:
 
 
 def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
-    """One event per invoice that has a callback URL (SPEC, Firing rules 1 and 2), due at once; again is no harm."""
+    """Adds the event of a finished invoice that has a callback URL, due at once. A second call changes nothing."""
     if invoice.callback_url is None:
         return
     event_id = events.add_event(
@@ -79,7 +79,7 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
 
 
 def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
-    """SPEC endpoint 4; empty when the invoice has no event, or not of this merchant ("": of any, for operators)."""
+    """Returns the events of the merchant's invoice, newest first. A merchant of "" means any: for operators."""
     merchant = _id("merchant_id", merchant_id) if merchant_id else None
     invoice = _id("invoice_id", invoice_id)
     with deps.db.transaction() as tx:
@@ -107,8 +107,8 @@ class Resent:
 
 
 def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
-    """SPEC endpoint 5: one attempt of the invoice's latest event, now, whatever the event's status. Without a merchant,
-    whoever's the invoice is: for operators.
+    """Sends the invoice's latest event once, now, whatever its status. With "" for the merchant, the
+    invoice may be anyone's: for operators.
 
     A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
     as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order; RATE_LIMITED

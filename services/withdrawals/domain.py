@@ -1,4 +1,4 @@
-"""The life of a withdrawal and the money it moves, as tables (SPEC, Withdrawal status; DESIGN section 4, Ledger)."""
+"""The states of a withdrawal and the money that each step moves, as tables (docs/api.md#withdrawal-status)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class WithdrawalStatus(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """A status with its substatus, null where the specification knows none."""
+    """A status with its substatus; null where the status has none."""
 
     status: WithdrawalStatus
     substatus: str | None = None

@@ -1,4 +1,4 @@
-"""Commissions, rates and the jump guard, as DESIGN section 4 (Money and rates) has them."""
+"""Commissions, rates and the jump guard, as docs/api.md describes them."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_a_narrow_window_shows_a_card_each_and_breaks_nothing(
     assert [line.split() for line in lines].count(["sub", "status", "awaiting_payment"]) == 2
 
 
-def test_json_has_the_fields_of_the_proto_the_words_of_the_specification_and_nulls(
+def test_json_has_the_fields_of_the_proto_the_words_of_the_api_and_nulls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     show_deals(as_json=True)

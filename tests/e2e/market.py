@@ -124,7 +124,7 @@ class Shop:
         return Invoice(self, answer.json())
 
     def verified(self, received: Received) -> dict[str, Any]:
-        """The payload of a webhook; its headers are those of SPEC, Firing rules and Signature."""
+        """Returns the payload of a webhook, after a check of the headers and the signature."""
         signed = received.headers["x-signature-timestamp"].encode() + b"." + received.body
         expected = hmac.new(self.secret.encode(), signed, hashlib.sha256).hexdigest()
         assert received.headers["x-signature"] == expected
@@ -173,7 +173,7 @@ class Invoice:
         return self.event()
 
     def expected_payload(self, event_id: str, **changes: Any) -> dict[str, Any]:
-        """SPEC, Payload: every member; `changes` over what an invoice without a deal has."""
+        """Returns every field of docs/api.md#payload: those of an invoice without a deal, with `changes` over them."""
         read = self.read()
         return {
             "event_id": event_id,

@@ -21,7 +21,7 @@ from tests.faults.journal import lines, received_body
 Row = Mapping[str, Any]
 Journal = Sequence[Mapping[str, Any]]
 
-# SPEC, Errors: what may be answered with a status of 5xx.
+# The codes that may have a status of 5xx (docs/api.md#error-codes).
 LATER_CODES: Final = {
     "DEALS_SYSTEM_DISABLED",
     "NO_AVAILABLE_REQUISITES",
@@ -198,7 +198,7 @@ def each_success_is_credited_once_with_the_right_amount(seen: Evidence) -> Itera
 
 
 def _due(deal: Row) -> Decimal:
-    """DESIGN section 4, Money, anew: amount / rate x (1 - merchant %), rounded down to 6 decimals."""
+    """Computes the credit a second time: amount / rate x (1 - merchant %), rounded down to 6 decimals."""
     amount = deal["adjusted_amount"] or deal["invoice_amount"]
     with localcontext(prec=60):
         exact: Decimal = amount * (1 - deal["merchant_percent"] / 100) / deal["conversion_rate"]

@@ -120,7 +120,7 @@ class Shoppers:
 
         def create() -> str:
             created = self._http("create", shop, "POST", "/api/v1/create-invoice", json=body, sent=body)
-            # A lost answer: the next one says that it exists, and where (DESIGN section 4).
+            # When the first answer was lost, the second names the invoice that exists (docs/api.md#create-invoice).
             found: str = created.get("invoice_id") or created["error"]["details"]["invoice_id"]
             return found
 

@@ -24,7 +24,7 @@ def post_raw(
 
 
 def assert_body_invalid(response: requests.Response, *loc: str) -> None:
-    """SPEC, Validation errors: 400 and a list of {loc, code, message}."""
+    """Asserts the first shape of docs/api.md#validation-errors: 400 and a list of {loc, code, message}."""
     assert response.status_code == 400, response.text
     assert code_of(response) == "VALIDATION_ERROR"
     details = response.json()["error"]["details"]

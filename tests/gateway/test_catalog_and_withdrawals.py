@@ -1,4 +1,4 @@
-"""Currencies, payment methods and withdrawals over HTTP (SPEC endpoints 6 to 9)."""
+"""Currencies, payment methods and withdrawals over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One test per code of the specification's table (SPEC, Errors, Codes), through HTTP, on the whole stack."""
+"""One test per code of docs/api.md#error-codes, through HTTP, on the whole stack."""
 
 from __future__ import annotations
 

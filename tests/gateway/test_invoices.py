@@ -1,4 +1,4 @@
-"""Create, get and list invoices over HTTP (SPEC endpoints 1 to 3)."""
+"""Create, get and list invoices over HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.gateway.desk import Desk, Shop, code_of, unique
 
 CREATE = "/api/v1/create-invoice"
 
-# SPEC, Invoice (create-invoice response), in its order.
+# The fields of docs/api.md#object-CreatedInvoice, in its order.
 CREATED_FIELDS = [
     "invoice_id",
     "external_id",
@@ -262,7 +262,7 @@ def test_create_may_have_a_trailing_slash_too(shop: Shop) -> None:
 
 
 def test_of_parallel_creates_of_one_order_one_wins(shop: Shop) -> None:
-    """btcpay and Bitcart have made two invoices for one order here (DESIGN section 11)."""
+    """Other payment servers have made two invoices for one order here."""
     order = unique("order")
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: shop.post(CREATE, json=shop.body(external_id=order)), range(20)))

@@ -41,7 +41,7 @@ from tests.support.stack import Stack
 
 BY_ID = {each.id: each for each in OPERATIONS}
 
-# SPEC, Endpoints: the nine, and the errors of each.
+# The nine endpoints, and the errors of each.
 ENDPOINTS = {
     ("post", "/api/v1/create-invoice"): {
         "DUPLICATE_EXTERNAL_ID",
@@ -99,7 +99,7 @@ def test_the_document_is_valid_openapi() -> None:
     OpenAPIV31SpecValidator(documented()).validate()
 
 
-def test_the_nine_endpoints_are_there_with_the_errors_of_the_specification() -> None:
+def test_the_nine_endpoints_are_there_with_their_errors() -> None:
     assert {(each.method, each.path): set(each.reasons) for each in OPERATIONS} == ENDPOINTS
     assert {(method, path) for method, path, _ in operations()} == set(ENDPOINTS)
 

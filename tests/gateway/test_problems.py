@@ -1,4 +1,4 @@
-"""The table from reasons to HTTP is total, and says what the specification says."""
+"""The table from reasons to HTTP has every reason, with the documented status and details."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.problems import (
     fields_envelope,
 )
 
-# SPEC, Errors, Codes: to the letter.
+# The codes of docs/api.md#error-codes that no release may change.
 SPECIFIED = {
     "API_KEY_MISSING": 401,
     "API_KEY_INVALID": 403,
@@ -62,12 +62,12 @@ def test_a_documented_code_has_its_documented_status(code: str, status: int) -> 
 
 
 def test_every_503_says_when_to_come_back() -> None:
-    """SPEC, Client handling: after 5 to 30 seconds."""
+    """Clients are told to try again after 5 to 30 seconds."""
     waits = {reason: row.retry_after_seconds for reason, row in PROBLEMS.items() if row.status == 503}
     assert all(wait is not None and 5 <= wait <= 30 for wait in waits.values()), waits
 
 
-def test_details_are_typed_and_in_the_order_of_the_specification() -> None:
+def test_details_are_typed_and_in_the_documented_order() -> None:
     metadata = {
         "customer_id": "c-1",
         "next_allowed_at": "2026-01-15T12:00:00+00:00",

@@ -1,4 +1,4 @@
-"""Webhook history and the manual resend over HTTP (SPEC endpoints 4 and 5)."""
+"""Webhook history and the manual resend over HTTP."""
 
 from __future__ import annotations
 

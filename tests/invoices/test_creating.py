@@ -1,4 +1,4 @@
-"""SPEC endpoint 1: every refusal, in the promised order, and what happens when many ask at once."""
+"""Create an invoice: every refusal, in the promised order, and many requests at once."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ APPEALS = [
     for sub_status in ("opened_by_operator", "opened_by_customer", "confirmation_overdue")
 ]
 
-# DESIGN section 4, Deal, written out by hand: from, by, to, invoice.
+# The steps of a deal, written by hand: from, trigger, to, invoice.
 TABLE = [
     (UNPAID, Trigger.MARK_PAID, "pending", "awaiting_confirmation", None),
     (UNPAID, Trigger.EXPIRE, "expired", "payment_window_expired", "expired"),

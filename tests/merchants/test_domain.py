@@ -32,12 +32,12 @@ ACTIVE = Merchant(
     created_at=START,
 )
 
-# SPEC, Authentication; of several reasons the first one of this order is told.
+# Of several reasons the first one of this order is reported (docs/api.md#authentication).
 REASONS = ("OWNER_BLOCKED", "MERCHANT_BLOCKED", "MERCHANT_NOT_ACTIVE", None)
 
 
 @pytest.mark.parametrize(("blocked", "banned", "inactive"), list(product([True, False], repeat=3)))
-def test_of_several_obstacles_the_first_in_the_specifications_order_is_told(
+def test_of_several_obstacles_the_first_in_the_documented_order_is_reported(
     blocked: bool, banned: bool, inactive: bool
 ) -> None:
     merchant = replace(

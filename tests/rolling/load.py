@@ -146,7 +146,7 @@ class Load:
         if answer is None:
             return None
         created = json.loads(answer)
-        # The first answer may have been lost: the second says that it exists, and where (DESIGN section 4).
+        # When the first answer was lost, the second names the invoice that exists (docs/api.md#create-invoice).
         id: str = created.get("invoice_id") or created["error"]["details"]["invoice_id"]
         self._unread.append(id)
         self._created.append(id)

@@ -24,7 +24,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_the_defaults_are_the_specifications(environment: pytest.MonkeyPatch) -> None:
+def test_the_defaults_are_the_documented_ones(environment: pytest.MonkeyPatch) -> None:
     settings = load(WebhooksSettings)
     assert settings.webhook_retry_delays == (30, 60, 120, 240, 480, 960, 1800)
     assert settings.webhook_timeout_seconds == 15

@@ -1,4 +1,4 @@
-"""The payload, the signature, the retry schedule and the resend's rules, as the specification's tables say."""
+"""The payload, the signature, the retry schedule and the resend's rules are those of docs/api.md#events."""
 
 import hashlib
 import hmac
@@ -36,7 +36,7 @@ MEMBERS = [
 ]
 
 
-def test_the_payload_has_every_member_of_the_specification_in_its_order_and_no_other() -> None:
+def test_the_payload_has_every_documented_member_in_its_order_and_no_other() -> None:
     assert list(json.loads(payload_of(finished()))) == MEMBERS
 
 

@@ -1,4 +1,4 @@
-"""The manual resend (SPEC, Manual resend): one attempt, now, beside the automatic schedule."""
+"""The manual resend (docs/api.md#resend-invoice-webhook): one attempt, now, beside the automatic schedule."""
 
 import errno
 import threading

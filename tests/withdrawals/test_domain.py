@@ -1,4 +1,4 @@
-"""The table of a withdrawal's states and what each moves (SPEC, Withdrawal status)."""
+"""The table of a withdrawal's states and what each moves (docs/api.md#withdrawal-status)."""
 
 from __future__ import annotations
 

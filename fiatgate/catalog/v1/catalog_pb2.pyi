@@ -157,7 +157,7 @@ class MethodOffer(_message.Message):
     CLIENT_PERCENT_FIELD_NUMBER: _builtins.int
     MERCHANT_PERCENT_FIELD_NUMBER: _builtins.int
     total_percent: _builtins.str
-    """Percents with 2 decimals; client and merchant parts add up to the total (DESIGN, Money)."""
+    """Percents with 2 decimals; client and merchant parts add up to the total."""
     client_percent: _builtins.str
     merchant_percent: _builtins.str
     @_builtins.property

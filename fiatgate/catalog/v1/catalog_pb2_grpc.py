@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class CatalogServiceStub:
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -96,23 +96,23 @@ class CatalogServiceStub:
 
 
 class CatalogServiceServicer:
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
 
     def ListMerchantCurrencies(self, request, context):
-        """SPEC endpoint 6: the enabled currencies that the merchant may use, with their rates, by code. Reasons:
-        RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
+        """Returns the enabled currencies that the merchant may use, with their rates, ordered by code
+        (docs/api.md#list-currencies). Reasons: RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMethodOffers(self, request, context):
-        """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+        """Returns the active methods that the merchant may use, ordered by currency and name
+        (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
         reasons above.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -253,8 +253,8 @@ def add_CatalogServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CatalogService:
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

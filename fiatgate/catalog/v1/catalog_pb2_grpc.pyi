@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CatalogServiceStub:
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -38,12 +38,12 @@ class CatalogServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CatalogServiceAsyncStub: ...
     ListMerchantCurrencies: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListMerchantCurrenciesRequest, _catalog_pb2.ListMerchantCurrenciesResponse]
-    """SPEC endpoint 6: the enabled currencies that the merchant may use, with their rates, by code. Reasons:
-    RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
+    """Returns the enabled currencies that the merchant may use, with their rates, ordered by code
+    (docs/api.md#list-currencies). Reasons: RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
     """
     ListMethodOffers: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListMethodOffersRequest, _catalog_pb2.ListMethodOffersResponse]
-    """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+    """Returns the active methods that the merchant may use, ordered by currency and name
+    (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
     reasons above.
     """
     GetQuote: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]
@@ -74,20 +74,20 @@ class CatalogServiceStub:
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListMerchantCurrencies: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListMerchantCurrenciesRequest, _catalog_pb2.ListMerchantCurrenciesResponse]  # type: ignore[assignment]
-    """SPEC endpoint 6: the enabled currencies that the merchant may use, with their rates, by code. Reasons:
-    RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
+    """Returns the enabled currencies that the merchant may use, with their rates, ordered by code
+    (docs/api.md#list-currencies). Reasons: RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
     """
     ListMethodOffers: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListMethodOffersRequest, _catalog_pb2.ListMethodOffersResponse]  # type: ignore[assignment]
-    """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-    MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+    """Returns the active methods that the merchant may use, ordered by currency and name
+    (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
     reasons above.
     """
     GetQuote: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]  # type: ignore[assignment]
@@ -117,8 +117,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD."""
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Currencies, payment methods and rates (SPEC, endpoints 6 and 7). The only place that knows how a commission is
-    split and how a merchant's rate is made of a source's.
+    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
+    from that of a source (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -129,8 +129,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.ListMerchantCurrenciesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListMerchantCurrenciesResponse, _abc.Awaitable[_catalog_pb2.ListMerchantCurrenciesResponse]]:
-        """SPEC endpoint 6: the enabled currencies that the merchant may use, with their rates, by code. Reasons:
-        RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
+        """Returns the enabled currencies that the merchant may use, with their rates, ordered by code
+        (docs/api.md#list-currencies). Reasons: RATES_UNAVAILABLE, RATES_INVALID, RATE_INVALID, RATE_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -139,8 +139,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.ListMethodOffersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListMethodOffersResponse, _abc.Awaitable[_catalog_pb2.ListMethodOffersResponse]]:
-        """SPEC endpoint 7: the active methods that the merchant may use, by currency and name. Reasons: CURRENCY_NOT_FOUND,
-        MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
+        """Returns the active methods that the merchant may use, ordered by currency and name
+        (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
         reasons above.
         """
 

@@ -25,7 +25,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNSPECIFIED: _ErrorReason.ValueType  # 0
     """Never sent."""
     API_KEY_MISSING: _ErrorReason.ValueType  # 1
-    """-- authentication (SPEC, Authentication): merchants.Authenticate
+    """-- authentication (docs/api.md#authentication): merchants.Authenticate
     The header is missing or empty. Raised by the gateway.
     """
     API_KEY_INVALID: _ErrorReason.ValueType  # 2
@@ -37,7 +37,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     MERCHANT_NOT_ACTIVE: _ErrorReason.ValueType  # 5
     """The merchant is not yet activated."""
     DUPLICATE_EXTERNAL_ID: _ErrorReason.ValueType  # 10
-    """-- create-invoice (SPEC, endpoint 1)
+    """-- create-invoice (docs/api.md#create-invoice)
     Metadata: invoice_id, status, payment_link of the invoice that has this external_id.
     """
     PENDING_INVOICE_EXISTS: _ErrorReason.ValueType  # 11
@@ -133,7 +133,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name of the value, without a prefix, is the code merchants see in `error.code`
-    (SPEC, Errors) and the `reason` of google.rpc.ErrorInfo (domain "fiatgate") between services. Only the gateway
+    (docs/api.md#errors) and the `reason` of google.rpc.ErrorInfo (domain "fiatgate") between services. Only the gateway
     knows HTTP statuses. Each comment names the metadata keys that travel with the reason, all values being strings.
 
     The values carry no prefix on purpose: they are the public codes, to the letter.
@@ -142,7 +142,7 @@ class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """Never sent."""
 API_KEY_MISSING: ErrorReason.ValueType  # 1
-"""-- authentication (SPEC, Authentication): merchants.Authenticate
+"""-- authentication (docs/api.md#authentication): merchants.Authenticate
 The header is missing or empty. Raised by the gateway.
 """
 API_KEY_INVALID: ErrorReason.ValueType  # 2
@@ -154,7 +154,7 @@ MERCHANT_BLOCKED: ErrorReason.ValueType  # 4
 MERCHANT_NOT_ACTIVE: ErrorReason.ValueType  # 5
 """The merchant is not yet activated."""
 DUPLICATE_EXTERNAL_ID: ErrorReason.ValueType  # 10
-"""-- create-invoice (SPEC, endpoint 1)
+"""-- create-invoice (docs/api.md#create-invoice)
 Metadata: invoice_id, status, payment_link of the invoice that has this external_id.
 """
 PENDING_INVOICE_EXISTS: ErrorReason.ValueType  # 11

@@ -36,7 +36,7 @@ class _InvoiceStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Invoice
     INVOICE_STATUS_CANCELED: _InvoiceStatus.ValueType  # 5
 
 class InvoiceStatus(_InvoiceStatus, metaclass=_InvoiceStatusEnumTypeWrapper):
-    """SPEC, States and transitions: `pending` is the only one that is not final."""
+    """All but `pending` are final (docs/api.md#invoice-status)."""
 
 INVOICE_STATUS_UNSPECIFIED: InvoiceStatus.ValueType  # 0
 INVOICE_STATUS_PENDING: InvoiceStatus.ValueType  # 1
@@ -243,7 +243,7 @@ class Deal(_message.Message):
     merchant_id: _builtins.str
     status: Global___DealStatus.ValueType
     sub_status: _builtins.str
-    """Open set, see the table of DESIGN section 4: awaiting_payment, awaiting_confirmation, payment_window_expired,
+    """Open set (docs/api.md#deal-status has the steps): awaiting_payment, awaiting_confirmation, payment_window_expired,
     canceled_by_customer, canceled_by_operator, replaced, successfully_paid, completed_with_adjustment,
     rejected_by_operator, opened_by_operator, opened_by_customer, confirmation_overdue, appeal_rejected.
     """

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class InvoicesServiceStub:
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """
@@ -70,13 +70,13 @@ class InvoicesServiceStub:
 
 
 class InvoicesServiceServicer:
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """
 
     def CreateInvoice(self, request, context):
-        """SPEC endpoint 1. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
+        """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
         has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
         """
@@ -164,7 +164,7 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class InvoicesService:
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class InvoicesServiceStub:
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """
@@ -37,7 +37,7 @@ class InvoicesServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> InvoicesServiceAsyncStub: ...
     CreateInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceRequest, _invoices_pb2.CreateInvoiceResponse]
-    """SPEC endpoint 1. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
+    """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
     has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
@@ -60,14 +60,14 @@ class InvoicesServiceStub:
 
 @_typing.type_check_only
 class InvoicesServiceAsyncStub(InvoicesServiceStub):
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CreateInvoiceRequest, _invoices_pb2.CreateInvoiceResponse]  # type: ignore[assignment]
-    """SPEC endpoint 1. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
+    """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
     has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
@@ -89,7 +89,7 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What merchants do with invoices (SPEC, endpoints 1 to 3).
+    """The calls of merchants about invoices (docs/api.md#create-invoice).
 
     Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
     """
@@ -100,7 +100,7 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.CreateInvoiceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.CreateInvoiceResponse, _abc.Awaitable[_invoices_pb2.CreateInvoiceResponse]]:
-        """SPEC endpoint 1. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
+        """Creates a pending invoice. Reasons, in the order in which they are checked: VALIDATION_ERROR (more decimals than the currency
         has), DEALS_SYSTEM_DISABLED, CURRENCY_INVALID, MISSING_REQUIRED_URLS, DUPLICATE_EXTERNAL_ID, AMOUNT_BELOW_MIN,
         AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
         """

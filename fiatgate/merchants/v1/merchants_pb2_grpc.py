@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class MerchantsServiceStub:
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -125,7 +125,7 @@ class MerchantsServiceStub:
 
 
 class MerchantsServiceServicer:
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -349,7 +349,7 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MerchantsService:
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

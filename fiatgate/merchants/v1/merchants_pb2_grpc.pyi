@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class MerchantsServiceStub:
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -79,7 +79,7 @@ class MerchantsServiceStub:
 
 @_typing.type_check_only
 class MerchantsServiceAsyncStub(MerchantsServiceStub):
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -127,7 +127,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """
 
 class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Owners, merchants, categories, API keys and their signing secrets (SPEC, Authentication).
+    """Owners, merchants, categories, API keys and their signing secrets (docs/api.md#authentication).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

@@ -33,7 +33,7 @@ class _EventStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventStat
     EVENT_STATUS_DEAD: _EventStatus.ValueType  # 3
 
 class EventStatus(_EventStatus, metaclass=_EventStatusEnumTypeWrapper):
-    """SPEC, Webhook event status."""
+    """The steps between them: docs/api.md#webhook-event-status."""
 
 EVENT_STATUS_UNSPECIFIED: EventStatus.ValueType  # 0
 EVENT_STATUS_PENDING: EventStatus.ValueType  # 1

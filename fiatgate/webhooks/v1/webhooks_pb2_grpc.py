@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class WebhooksServiceStub:
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -81,8 +81,8 @@ class WebhooksServiceStub:
 
 
 class WebhooksServiceServicer:
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -199,8 +199,8 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WebhooksService:
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

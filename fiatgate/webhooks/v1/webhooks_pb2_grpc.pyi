@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class WebhooksServiceStub:
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -63,8 +63,8 @@ class WebhooksServiceStub:
 
 @_typing.type_check_only
 class WebhooksServiceAsyncStub(WebhooksServiceStub):
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -95,8 +95,8 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """
 
 class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Webhook events, their attempts and the manual resend (SPEC, Events; endpoints 4 and 5). Which invoices exist is not
-    known here: callers ask invoices first.
+    """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
+    exist: callers ask invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

@@ -33,7 +33,7 @@ class _WithdrawalStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_With
     WITHDRAWAL_STATUS_CANCELLED: _WithdrawalStatus.ValueType  # 4
 
 class WithdrawalStatus(_WithdrawalStatus, metaclass=_WithdrawalStatusEnumTypeWrapper):
-    """SPEC, Withdrawal status: only these four are ever emitted."""
+    """No others are ever emitted (docs/api.md#withdrawal-status)."""
 
 WITHDRAWAL_STATUS_UNSPECIFIED: WithdrawalStatus.ValueType  # 0
 WITHDRAWAL_STATUS_PENDING: WithdrawalStatus.ValueType  # 1

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class WithdrawalsServiceStub:
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -106,22 +106,22 @@ class WithdrawalsServiceStub:
 
 
 class WithdrawalsServiceServicer:
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
 
     def ListWithdrawals(self, request, context):
-        """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
-        RATE_LIMITED.
+        """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
+        the last is empty), RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWithdrawal(self, request, context):
-        """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's.
+        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -286,8 +286,8 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WithdrawalsService:
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

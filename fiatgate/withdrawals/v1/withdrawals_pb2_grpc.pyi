@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class WithdrawalsServiceStub:
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -38,11 +38,11 @@ class WithdrawalsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WithdrawalsServiceAsyncStub: ...
     ListWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]
-    """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
-    RATE_LIMITED.
+    """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
+    the last is empty), RATE_LIMITED.
     """
     GetWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]
-    """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's."""
+    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
     ListAllWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]
@@ -77,19 +77,19 @@ class WithdrawalsServiceStub:
 
 @_typing.type_check_only
 class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalsRequest, _withdrawals_pb2.ListWithdrawalsResponse]  # type: ignore[assignment]
-    """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
-    RATE_LIMITED.
+    """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
+    the last is empty), RATE_LIMITED.
     """
     GetWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]  # type: ignore[assignment]
-    """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's."""
+    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
     ListAllWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]  # type: ignore[assignment]
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]  # type: ignore[assignment]
@@ -123,8 +123,8 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """
 
 class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Balances, an append-only double-entry ledger in USDT, and withdrawals (SPEC, endpoints 8 and 9). All amounts are USDT
-    with 6 decimals.
+    """Balances, an append-only double-entry ledger in USDT, and withdrawals (docs/api.md#list-withdrawals). All
+    amounts are USDT with 6 decimals.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -135,8 +135,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ListWithdrawalsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListWithdrawalsResponse, _abc.Awaitable[_withdrawals_pb2.ListWithdrawalsResponse]]:
-        """SPEC endpoint 8. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past the last is empty),
-        RATE_LIMITED.
+        """Returns a page of the merchant's withdrawals. Reasons: WITHDRAWALS_NOT_FOUND when nothing matches at all (a page past
+        the last is empty), RATE_LIMITED.
         """
 
     @_abc_1.abstractmethod
@@ -145,7 +145,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.GetWithdrawalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.GetWithdrawalResponse]]:
-        """SPEC endpoint 9. Reason: WITHDRAWAL_NOT_FOUND, the same for an unknown one and for another merchant's."""
+        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
 
     @_abc_1.abstractmethod
     def ListAllWithdrawals(

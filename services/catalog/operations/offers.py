@@ -1,4 +1,4 @@
-"""What a merchant is offered (SPEC, endpoints 6 and 7): one statement each, for they are read all the time."""
+"""The currencies and methods that a merchant may use. Each list is one statement, because merchants read it often."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class MethodQuote:
 
 
 def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[CurrencyOffer]:
-    """SPEC endpoint 6, by code: the enabled currencies the merchant may use that have a fresh rate.
+    """Returns the enabled currencies the merchant may use that have a fresh rate, ordered by code.
 
     Raises RATES_INVALID when any of their stored rates is malformed, RATE_INVALID when a fresh one is no number
     above zero, RATES_UNAVAILABLE when all are stale, RATE_NOT_FOUND when there never was one.
@@ -71,7 +71,7 @@ def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[Currency
 def list_method_offers(
     deps: Deps, *, merchant: Merchant, currency_code: str | None, payable_now: bool = False
 ) -> list[MethodOffer]:
-    """SPEC endpoint 7, by currency and name: the active methods the merchant may use, of one currency or all.
+    """Returns the active methods the merchant may use, of one currency or all, ordered by currency and name.
 
     Raises CURRENCY_NOT_FOUND for a code (any case) that is unknown, disabled or not allowed to the merchant, then
     the category reasons; a known currency without such methods gives an empty list. `payable_now`: refuses with the

@@ -1,4 +1,4 @@
-"""SPEC endpoint 1: a new invoice, in one statement."""
+"""Create an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md)."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -33,7 +33,7 @@ def create_invoice(
 ) -> NewInvoice:
     """Create a pending invoice. `amount` is fiat, digits with at most as many decimals as the currency has.
 
-    Raises the reasons of InvoicesService.CreateInvoice in the order of DESIGN section 4.
+    Raises the reasons of InvoicesService.CreateInvoice in the order of docs/api.md#create-invoice.
     """
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
@@ -87,7 +87,7 @@ def _refusal(
     missing_urls: list[str],
     wanted: Sequence[Wanted],
 ) -> Refused | None:
-    """The first reason against the invoice, in the order that DESIGN section 4 promises to merchants."""
+    """Returns the first reason against the invoice, in the order that docs/api.md#create-invoice promises."""
     if not facts.system_enabled:
         return errors.deals_system_disabled()
     if terms is None:

@@ -1,4 +1,4 @@
-"""SPEC endpoints 2 and 3: one invoice, and pages of them."""
+"""Read one invoice, and pages of invoices (docs/api.md#get-invoice)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -186,7 +186,7 @@ _MERCHANTS_VIEW_BY_EXTERNAL_ID = _view_of_merchant(
 
 
 def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID | None) -> InvoiceView | None:
-    """The merchant's invoice of that id, else the one of that external id (SPEC endpoint 2)."""
+    """Returns the merchant's invoice of that id, else the one of that external id (docs/api.md#get-invoice)."""
     if ref_id is not None:
         by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
         if by_id is not None:

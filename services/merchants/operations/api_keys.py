@@ -40,8 +40,8 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
     """Who is behind the header's value, taken to the letter; read from the database each time, so that a
     deactivated key, a ban or a block holds from the very next request.
 
-    Raises, in this order, API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE (SPEC,
-    Authentication).
+    Raises, in this order, API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE
+    (docs/api.md#authentication).
     """
     key_hash = deps.hasher.hash_of(api_key)
     if key_hash is None:
@@ -101,7 +101,7 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
 
 def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list[SigningSecret]:
     """For each (merchant id, preferred key id): the secret of that key while it is active, else of the
-    merchant's newest active key (DESIGN section 4). A merchant without an active key, or none at all, is
+    merchant's newest active key (docs/api.md#signature). A merchant that is unknown, or has no active key, is
     absent from the answer.
     """
     if len(asked) > SIGNING_SECRETS_PER_CALL:

@@ -5,8 +5,7 @@
     send    one request each, bounded per destination      Outcome    lanes.py, sender.py, courier.py, spans.py
     record  verdicts and attempts, in batches, fenced      Recorded   record.py, store/claims.py
 
-A claim is a lease (`lease_until`) under a token. No transaction is open while a request is under way; whoever dies
-between claim and record leaves a lease that runs out, and the event is due again. A result is written only where the
-event still carries the token of the claim, so a worker that slept through its lease can't overwrite what a later one
-did (DESIGN section 3; convoy and river in STYLE.md).
+A claim is a lease (`lease_until`) under a token. No transaction is open while a request is under way. When a
+process dies between claim and record, its lease runs out and the event is due again. A result is written only where the
+event still carries the token of the claim, so a worker whose lease ran out can't overwrite a later worker's result.
 """

@@ -3,8 +3,8 @@
 Each destination of a merchant has a lane. Lanes and merchants start with few slots and earn more by quick successes, as
 TCP's slow start does; silence costs half of them, and quick failures what was earned. So an endpoint that hangs holds a
 handful of slots at most, whatever its backlog; a merchant with a thousand such endpoints holds few more; and all that
-hang together hold half of everything at most: the rest is for those that answer (DESIGN section 11: "one failing
-webhook delays others").
+hang together hold half of everything at most: the rest is for those that answer
+(docs/decisions/0012-a-lane-per-destination.md).
 
 This is the breaker as well: it delays attempts that are due and drops none. Where nothing hangs, nothing waits.
 """

@@ -1,6 +1,6 @@
 """The span of an attempt, in the trace of the request that the event goes back to (kit.tracing).
 
-Receivers are sent no `traceparent`: SPEC, Firing rules, says which headers they get.
+Receivers get no `traceparent`: docs/api.md#webhook-headers lists all headers that are sent.
 """
 
 from kit import tracing

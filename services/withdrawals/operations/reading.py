@@ -34,7 +34,7 @@ def list_withdrawals(
     status: WithdrawalStatus | None,
     newest_first: bool,
 ) -> Page:
-    """SPEC endpoint 8. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Returns a page. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
     merchant = checked.uuid("merchant_id", merchant_id)
     if page < 1:
         raise errors.query_invalid("page", "Expected 1 or more")
@@ -59,7 +59,7 @@ def list_withdrawals(
 
 
 def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withdrawal:
-    """SPEC endpoint 9. Raises WITHDRAWAL_NOT_FOUND, for another merchant's just as for none."""
+    """Returns one withdrawal. Raises WITHDRAWAL_NOT_FOUND, for another merchant's as for an unknown one."""
     merchant = checked.uuid("merchant_id", merchant_id)
     withdrawal_id = parse_id(withdraw_uuid)
     if withdrawal_id is None:

@@ -77,7 +77,7 @@ def test_a_logo_is_named_by_its_content_and_kept_for_ever(pictured: Shop) -> Non
 
 
 def test_merchants_are_told_where_a_logo_is(pictured: Shop) -> None:
-    """SPEC, Payment method item: what the operator has set, else ours."""
+    """`logo_url` is the address that the operator set, else that of the logo we serve."""
     methods = pictured.get("/api/v1/payment-methods", params={"currency": pictured.currency}).json()["data"]
     logos = {method["name"]: method["logo_url"] for method in methods}
     digest = hashlib.sha256(PNG).hexdigest()
