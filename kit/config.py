@@ -210,6 +210,8 @@ class ServiceSettings(Settings):
 
     # Connections that calls use which do not run on THREADS; tests hold it to the SLOTS of the service's rpc.py.
     slot_connections: ClassVar[int] = 0
+    # Threads of THREADS that can share one connection: more than one where they mostly wait for something else.
+    threads_per_connection: ClassVar[int] = 1
 
     database_url: PostgresUrl = Field(
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
@@ -257,9 +259,12 @@ class ServiceSettings(Settings):
     # `mode="after"` on the field, not on the model, so that this is told together with everything else.
     @field_validator("pool_size")
     @classmethod
-    def _a_connection_for_every_thread(cls, pool_size: int, info: ValidationInfo) -> int:
-        if pool_size < info.data.get("threads", 0):
-            raise ValueError("expected at least as many connections as THREADS, or calls wait for each other")
+    def _threads_find_a_connection(cls, pool_size: int, info: ValidationInfo) -> int:
+        if pool_size * cls.threads_per_connection < info.data.get("threads", 0):
+            each = "" if cls.threads_per_connection == 1 else f" / {cls.threads_per_connection}"
+            raise ValueError(
+                f"expected at least as many connections as THREADS{each}, or calls wait for each other"
+            )
         return pool_size
 
     @property

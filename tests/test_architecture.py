@@ -261,6 +261,15 @@ def test_every_rpc_belongs_to_one_kind_of_calls(service: str) -> None:
     assert set(listed) == offered, "name each method in one kind of SLOTS in rpc.py"
 
 
+@pytest.mark.parametrize("service", SERVICES)
+def test_all_kinds_of_calls_together_stay_below_the_bound_of_the_process(service: str) -> None:
+    """A kind that is flooded reaches its own bound, and leaves the other kinds theirs."""
+    rpc = importlib.import_module(f"services.{service}.rpc")
+    (settings,) = service_settings_of(service)
+    threads, most = (settings.model_fields[name].default for name in ("threads", "max_concurrent_calls"))
+    assert sum((kind.threads or threads) + kind.waiting for kind in rpc.SLOTS) < most
+
+
 def serves(service: str, shared: str) -> bool:
     paths = [*sources(f"services/{service}/rpc"), ROOT / f"services/{service}/rpc.py"]
     return any(path.exists() and f"{shared}.add_to" in path.read_text() for path in paths)

@@ -13,13 +13,16 @@ from typing import Any, Final, TypeVar
 from kit import errors, log, metrics
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
+from kit.rpc import deadline
+from kit.rpc.client import MARGIN_SECONDS
+from kit.rpc.server import LEAST_USEFUL_SECONDS
 
 R = TypeVar("R")
 
 OPENED: Final = metrics.counter(
     "rpc_breaker_opened",
     "Times that a peer was found hanging, and calls to it were refused at once",
-    ["peer"],
+    ["peer", "calls"],
 )
 REST_SECONDS: Final = 1.0
 """So long all calls are refused; then one call at a time finds out whether the peer answers again."""
@@ -30,16 +33,18 @@ _log = log.get_logger()
 class Breaker:
     """For one kind of calls to one peer, by any number of threads.
 
+    calls    names the kind, in metrics and log lines
     seconds  longest that a call waits; one that waited half of it in vain, its deadline being short, opens the breaker
     """
 
-    def __init__(self, peer: str, *, seconds: float) -> None:
+    def __init__(self, peer: str, *, calls: str, seconds: float) -> None:
         self._peer = peer
+        self._calls = calls
         self._seconds = seconds
         self._lock = threading.Lock()
         self._is_open = False
         self._rests_until_seconds = 0.0
-        OPENED.labels(peer)
+        OPENED.labels(peer, calls)
 
     def call(self, method: Callable[..., R], request: Any) -> R:
         """The answer of a stub's method. Raises `Refused`: the peer's own, or DB_UNAVAILABLE."""
@@ -49,9 +54,11 @@ class Breaker:
             answer = method(request, timeout=self._seconds)
         except Refused as refused:
             waited_seconds = monotonic_seconds() - started_seconds
-            if refused.reason == "DB_UNAVAILABLE" and waited_seconds >= self._seconds / 2:
-                self._open()
-            else:
+            if refused.reason != "DB_UNAVAILABLE":
+                self._close()
+            elif waited_seconds >= self._seconds / 2:
+                self._open(waited_seconds)
+            elif not _caller_ran_out_of_time():
                 self._close()
             raise
         self._close()
@@ -68,13 +75,18 @@ class Breaker:
             # The call that passes now ends within `seconds`; no other one passes until then.
             self._rests_until_seconds = now_seconds + self._seconds
 
-    def _open(self) -> None:
+    def _open(self, waited_seconds: float) -> None:
         with self._lock:
             newly, self._is_open = not self._is_open, True
             self._rests_until_seconds = monotonic_seconds() + REST_SECONDS
         if newly:
-            OPENED.labels(self._peer).inc()
-            _log.warning("peer hangs", peer_service=self._peer, waited_seconds=self._seconds)
+            OPENED.labels(self._peer, self._calls).inc()
+            _log.warning(
+                "peer hangs",
+                peer_service=self._peer,
+                calls=self._calls,
+                waited_seconds=round(waited_seconds, 3),
+            )
 
     def _close(self) -> None:
         if not self._is_open:
@@ -82,4 +94,10 @@ class Breaker:
         with self._lock:
             newly, self._is_open = self._is_open, False
         if newly:
-            _log.info("peer answers again", peer_service=self._peer)
+            _log.info("peer answers again", peer_service=self._peer, calls=self._calls)
+
+
+def _caller_ran_out_of_time() -> bool:
+    """Whether the call may have ended at its caller's deadline. Such an end says nothing about the peer."""
+    left_seconds = deadline.remaining_seconds()
+    return left_seconds is not None and left_seconds < MARGIN_SECONDS + LEAST_USEFUL_SECONDS

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, ParamSpec, TypeVar
 
 from kit import errors, metrics
@@ -75,6 +76,22 @@ class Slots:
         """Database connections that its calls need at the same time, beside those for THREADS."""
         in_all = None if self.share is None else self.share.in_all
         return in_all or self.threads or 0
+
+
+def lists(method: str, *, in_all: int = 1) -> Slots:
+    """The lists of merchants: `in_all` pages are read at the same time, and merchants take turns.
+
+    A deep page keeps a core busy, here or in PostgreSQL. The threads are many because calls that wait for their
+    turn hold them.
+    """
+    return Slots(
+        name="lists",
+        methods=frozenset({method}),
+        threads=24,
+        waiting=20,
+        owner=attrgetter("merchant_id"),
+        share=Share(working=1, waiting=7, wait_seconds=3, in_all=in_all),
+    )
 
 
 @dataclass(frozen=True)
@@ -142,11 +159,15 @@ class Pool(futures.ThreadPoolExecutor):
             self._calls += not is_full
         if is_full:
             return self._refusing.submit(fn, *args, **kwargs)
-        call = super().submit(fn, *args, **kwargs)
+        try:
+            call = super().submit(fn, *args, **kwargs)
+        except BaseException:  # the pool is closed, or the machine has no thread left: the call is not made
+            self._ended()
+            raise
         call.add_done_callback(self._ended)
         return call
 
-    def _ended(self, _call: futures.Future[Any]) -> None:
+    def _ended(self, _call: futures.Future[Any] | None = None) -> None:
         with self._counts:
             self._calls -= 1
 

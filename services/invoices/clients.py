@@ -93,8 +93,8 @@ class CatalogClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="catalog", identity=identity)
         self._stub = catalog_pb2_grpc.CatalogServiceStub(opened)
-        self._looks = Breaker("catalog", seconds=LOOK_SECONDS)
-        self._deals = Breaker("catalog", seconds=DEAL_SECONDS)
+        self._looks = Breaker("catalog", calls="pages", seconds=LOOK_SECONDS)
+        self._deals = Breaker("catalog", calls="deals", seconds=DEAL_SECONDS)
         self._loading = threading.Lock()
         self._catalog: Catalog | None = None
         self._loaded_at_seconds = 0.0
@@ -212,8 +212,8 @@ class MerchantsClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
-        self._looks = Breaker("merchants", seconds=LOOK_SECONDS)
-        self._deals = Breaker("merchants", seconds=DEAL_SECONDS)
+        self._looks = Breaker("merchants", calls="pages", seconds=LOOK_SECONDS)
+        self._deals = Breaker("merchants", calls="deals", seconds=DEAL_SECONDS)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """As it is now, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""

@@ -11,7 +11,7 @@ from services.invoices.domain import CustomerLimit
 
 class InvoicesSettings(ServiceSettings):
     service: ClassVar[str] = "invoices"
-    slot_connections: ClassVar[int] = 12
+    slot_connections: ClassVar[int] = 16
 
     merchants_address: Address = Field(description="host:port of the merchants service")
     catalog_address: Address = Field(description="host:port of the catalog service")

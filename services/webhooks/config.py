@@ -13,9 +13,10 @@ CALL_MARGIN_SECONDS = 5
 class WebhooksSettings(FactSettings):
     service: ClassVar[str] = "webhooks"
     slot_connections: ClassVar[int] = 5
+    # A resend uses the database for some milliseconds before and after it waits for its receiver.
+    threads_per_connection: ClassVar[int] = 16
 
-    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout. They use the
-    # database before and after the wait only, so they need fewer connections than threads.
+    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout.
     threads: int = Field(
         default=64,
         ge=2,
@@ -27,7 +28,8 @@ class WebhooksSettings(FactSettings):
         default=20,
         ge=1,
         le=200,
-        description="database connections of one process for resends and workers; other kinds of calls have 5 more",
+        description="database connections of one process for resends and workers, at least THREADS / 16; other kinds "
+        "of calls have 5 more",
     )
     call_seconds: int = Field(
         default=30,
@@ -74,11 +76,6 @@ class WebhooksSettings(FactSettings):
                 f"expected at most CALL_SECONDS less {CALL_MARGIN_SECONDS}, or resends would be cut off"
             )
         return seconds
-
-    @field_validator("pool_size")
-    @classmethod
-    def _a_connection_for_every_thread(cls, pool_size: int, info: ValidationInfo) -> int:
-        return pool_size  # THREADS wait for receivers here, not for the database
 
     @property
     def lease_seconds(self) -> int:

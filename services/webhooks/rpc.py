@@ -1,7 +1,6 @@
 """fiatgate.webhooks.v1.WebhooksService: message, operation, message. Errors are the interceptor's."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -11,7 +10,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.proto import timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Share, Slots
+from kit.rpc.slots import Slots, lists
 from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.events import finished_invoice_from_message
@@ -45,14 +44,7 @@ SLOTS: Final = (
         methods=frozenset({"WebhooksService/ResendLatest"}),
         waiting=16,
     ),
-    Slots(
-        name="lists",
-        methods=frozenset({"WebhooksService/ListInvoiceEvents"}),
-        threads=24,
-        waiting=20,
-        owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=2),
-    ),
+    lists("WebhooksService/ListInvoiceEvents", in_all=2),
     Slots(
         name="desk",
         methods=frozenset(

@@ -1,6 +1,5 @@
 """fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. Errors are the interceptor's."""
 
-from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -11,7 +10,7 @@ from kit.money import usdt_text
 from kit.proto import optional, timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Share, Slots
+from kit.rpc.slots import Slots, lists
 from services.withdrawals import errors, operations, workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
@@ -43,15 +42,7 @@ CALLERS: Final[Callers] = {
 
 SLOTS: Final = (
     Slots(name="merchants", methods=frozenset({"WithdrawalsService/GetWithdrawal"}), waiting=96),
-    # One page is read at a time: a deep one keeps a core busy, here or in PostgreSQL.
-    Slots(
-        name="lists",
-        methods=frozenset({"WithdrawalsService/ListWithdrawals"}),
-        threads=24,
-        waiting=20,
-        owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
-    ),
+    lists("WithdrawalsService/ListWithdrawals"),
     Slots(
         name="desk",
         methods=frozenset(

@@ -1,4 +1,4 @@
-"""Lists have threads of their own, one is read at a time, and merchants take turns."""
+"""Lists and pictures have threads of their own; one list is read at a time, and merchants take turns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import grpc
 import pytest
 from sqlalchemy import text
 
+from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from fiatgate.merchants.v1 import merchants_pb2
@@ -23,12 +25,18 @@ from tests.support.serving import connected, serving
 INVOICES = 40_000
 LISTS = 8
 PER_PAGE = 20
+PICTURES = 8
 
 
 @pytest.fixture
-def stub(world: World) -> Iterator[pb_grpc.InvoicesServiceStub]:
-    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as channel:
-        yield pb_grpc.InvoicesServiceStub(channel)
+def channel(world: World) -> Iterator[grpc.Channel]:
+    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def stub(channel: grpc.Channel) -> pb_grpc.InvoicesServiceStub:
+    return pb_grpc.InvoicesServiceStub(channel)
 
 
 def page(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, number: int) -> str:
@@ -137,3 +145,36 @@ def test_more_lists_than_a_merchant_may_have_are_refused_with_the_documented_rea
         answers = Counter(each.result() for each in asked)
     assert answers["RATE_LIMITED"] > 0
     assert set(answers) == {"listed", "RATE_LIMITED"}
+
+
+def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(
+    world: World, channel: grpc.Channel
+) -> None:
+    checkout = pb_grpc.CheckoutServiceStub(channel)
+    appealed, paid = world.with_deal(), world.with_deal()
+    appeal = pb.OpenCustomerAppealRequest(invoice_id=str(appealed.invoice_id), note="I paid")
+    lock = text("SELECT FROM invoices WHERE id = :id FOR UPDATE")
+    with ThreadPoolExecutor(PICTURES) as threads:
+        with world.deps.db.transaction() as tx:
+            tx.execute(lock, {"id": appealed.invoice_id})
+            asked = [threads.submit(checkout.OpenCustomerAppeal, appeal) for _ in range(PICTURES)]
+            wait_until(
+                lambda: _wait_for_a_lock(world) >= 2, "appeals to wait for the row", timeout_seconds=15
+            )
+            checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=str(paid.invoice_id), deal_id=str(paid.id)))
+            assert not any(each.done() for each in asked), "it waited for the appeals"
+        refusals = [each.exception() for each in asked]
+    assert refusals
+
+
+def _wait_for_a_lock(world: World) -> int:
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with world.deps.db.autocommit() as connection:
+        return int(connection.execute(query).scalar_one())
+
+
+def test_creating_an_invoice_shares_its_threads_with_no_other_call() -> None:
+    (kind,) = [each for each in rpc.SLOTS if "InvoicesService/CreateInvoice" in each.methods]
+    assert kind.methods == {"InvoicesService/CreateInvoice"}

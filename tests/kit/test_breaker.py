@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 
 import grpc
 import pytest
+from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from kit import errors, metrics
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
-from kit.rpc import client
+from kit.rpc import client, deadline
 from kit.rpc.breaker import REST_SECONDS, Breaker
 from kit.rpc.server import Options, RpcServer
 
 SECONDS = 1.0
+LABELS = {"peer": "peer", "calls": "orders"}
 
 
 @dataclass
@@ -62,11 +64,11 @@ def reason(breaker: Breaker, peer: Peer) -> str:
 
 
 def opened() -> float:
-    return metrics.REGISTRY.get_sample_value("fiatgate_rpc_breaker_opened_total", {"peer": "peer"}) or 0
+    return metrics.REGISTRY.get_sample_value("fiatgate_rpc_breaker_opened_total", LABELS) or 0
 
 
 def test_after_the_first_wait_in_vain_calls_are_refused_at_once(peer: Peer) -> None:
-    breaker = Breaker("peer", seconds=SECONDS)
+    breaker = Breaker("peer", calls="orders", seconds=SECONDS)
     before = opened()
     assert reason(breaker, peer) == "DB_UNAVAILABLE"
     started = monotonic_seconds()
@@ -80,7 +82,7 @@ def test_after_the_first_wait_in_vain_calls_are_refused_at_once(peer: Peer) -> N
 
 
 def test_while_a_peer_hangs_one_call_at_a_time_asks_it(peer: Peer) -> None:
-    breaker = Breaker("peer", seconds=SECONDS)
+    breaker = Breaker("peer", calls="orders", seconds=SECONDS)
     ends = monotonic_seconds() + 3 * (SECONDS + REST_SECONDS)
 
     def keep_asking() -> None:
@@ -95,16 +97,40 @@ def test_while_a_peer_hangs_one_call_at_a_time_asks_it(peer: Peer) -> None:
 
 
 def test_a_peer_that_answers_again_is_asked_again(peer: Peer) -> None:
-    breaker = Breaker("peer", seconds=SECONDS)
+    breaker = Breaker("peer", calls="orders", seconds=SECONDS)
     assert reason(breaker, peer) == "DB_UNAVAILABLE"
     peer.goes_on.set()
     wait_until(lambda: reason(breaker, peer) == "hello", "the peer to be asked again", timeout_seconds=15)
     assert [reason(breaker, peer) for _ in range(5)] == ["hello"] * 5
 
 
+def test_a_call_that_ends_with_its_callers_time_does_not_make_a_hanging_peer_a_good_one(peer: Peer) -> None:
+    breaker = Breaker("peer", calls="orders", seconds=SECONDS)
+
+    def has_asked_again() -> bool:
+        with deadline.within(SECONDS / 4):
+            assert reason(breaker, peer) == "DB_UNAVAILABLE"
+        return len(peer.asked) > 1
+
+    with capture_logs() as lines:
+        assert reason(breaker, peer) == "DB_UNAVAILABLE"
+        wait_until(has_asked_again, "the peer to be asked again", timeout_seconds=15)
+    assert "peer answers again" not in {line["event"] for line in lines}
+
+
+def test_the_log_names_the_calls_and_how_long_one_waited(peer: Peer) -> None:
+    breaker = Breaker("peer", calls="orders", seconds=2 * SECONDS)
+    with capture_logs() as lines, deadline.within(1.5 * SECONDS):
+        assert reason(breaker, peer) == "DB_UNAVAILABLE"
+    (line,) = [each for each in lines if each["event"] == "peer hangs"]
+    assert (line["peer_service"], line["calls"]) == ("peer", "orders")
+    assert line["waited_seconds"] > SECONDS
+    assert line["waited_seconds"] != 2 * SECONDS, "the limit, and not the wait"
+
+
 def test_a_quick_refusal_opens_nothing(peer: Peer) -> None:
     peer.refuses = True
     peer.goes_on.set()
-    breaker = Breaker("peer", seconds=SECONDS)
+    breaker = Breaker("peer", calls="orders", seconds=SECONDS)
     assert [reason(breaker, peer) for _ in range(5)] == ["DB_UNAVAILABLE"] * 5
     assert len(peer.asked) == 5

@@ -151,6 +151,17 @@ def test_a_call_beyond_the_bound_of_its_kind_is_refused_at_once_and_counted() ->
         shop.wait_for(working=0, waiting=0)
 
 
+def test_a_call_that_gets_no_thread_takes_no_place() -> None:
+    with shop_with(SLOW) as shop:
+        pool = shop._server._pools.of("/test.Shop/Slow")
+        assert pool is not None
+        pool.shutdown()
+        for _ in range(5):
+            with pytest.raises(RuntimeError):
+                pool.submit(shop.quick)
+        assert shop.use("slow") == Use(0, 0, 0)
+
+
 def test_calls_beyond_the_share_of_their_owner_are_refused_and_others_go_on() -> None:
     with shop_with(of_owner(working=2)) as shop:
         kept = [shop.slow("one"), shop.slow("one")]

@@ -47,6 +47,7 @@ def test_a_lease_outlives_a_wait_and_an_attempt(environment: pytest.MonkeyPatch)
         ("FIATGATE_WEBHOOK_TIMEOUT_SECONDS", "26"),
         ("FIATGATE_WEBHOOK_RESEND_COOLDOWN_SECONDS", "-1"),
         ("FIATGATE_WEBHOOK_ALLOW_PRIVATE", "perhaps"),
+        ("FIATGATE_WEBHOOKS_POOL_SIZE", "3"),  # for 64 threads of resends
     ],
 )
 def test_a_value_out_of_bounds_is_told_by_name_at_the_start(

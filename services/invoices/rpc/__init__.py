@@ -6,7 +6,6 @@
 - `converters`: rows and values to messages, and back
 """
 
-from operator import attrgetter
 from typing import Final
 
 import grpc
@@ -14,7 +13,7 @@ import grpc
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Share, Slots
+from kit.rpc.slots import Slots, lists
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
@@ -40,36 +39,25 @@ CALLERS: Final[Callers] = {
 
 # Creating an invoice and marking it paid wait for nothing but the database; the rest must not take their threads.
 SLOTS: Final = (
-    Slots(
-        name="merchants",
-        methods=frozenset({"InvoicesService/CreateInvoice", "InvoicesService/GetInvoice"}),
-        waiting=160,
-    ),
+    Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=160),
+    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=64),
     Slots(
         name="customers",
-        methods=frozenset(
-            {
-                "CheckoutService/CancelCheckout",
-                "CheckoutService/MarkPaid",
-                "CheckoutService/OpenCase",
-                "CheckoutService/OpenCustomerAppeal",
-            }
-        ),
+        methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
         threads=2,
         waiting=64,
+    ),
+    # These two bring a picture of up to 5 MiB, which is checked here and written to the database.
+    Slots(
+        name="pictures",
+        methods=frozenset({"CheckoutService/OpenCase", "CheckoutService/OpenCustomerAppeal"}),
+        threads=2,
+        waiting=16,
     ),
     # These two may wait for catalog and merchants. A page can do without them, a choice can't.
     Slots(name="pages", methods=frozenset({"CheckoutService/GetCheckout"}), threads=3, waiting=64),
     Slots(name="choices", methods=frozenset({"CheckoutService/SelectPaymentMethod"}), threads=3, waiting=32),
-    # One page is read at a time: a deep one keeps a core busy, here or in PostgreSQL.
-    Slots(
-        name="lists",
-        methods=frozenset({"InvoicesService/ListInvoices"}),
-        threads=24,
-        waiting=20,
-        owner=attrgetter("merchant_id"),
-        share=Share(working=1, waiting=7, wait_seconds=3, in_all=1),
-    ),
+    lists("InvoicesService/ListInvoices"),
     Slots(
         name="desk",
         methods=frozenset(
