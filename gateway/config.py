@@ -33,11 +33,19 @@ class GatewaySettings(Settings):
         le=3600,
         description="idle time of a client's connection; longer than the proxy's in front",
     )
+    gateway_unread_seconds: int = Field(
+        default=20,
+        ge=1,
+        le=600,
+        description="how long a client may leave an answer unread, or read less of it than 512 bytes a second, before "
+        "its connection is ended",
+    )
     gateway_connections: int = Field(
         default=4096,
         ge=16,
         le=1_000_000,
-        description="connections of clients that one process keeps open; beyond, the longest idle one is dropped",
+        description="connections of clients that one process keeps open; beyond, the one that waited for "
+        "its client longest is dropped",
     )
     gateway_connections_per_client: int = Field(
         default=1024,

@@ -7,9 +7,12 @@ noticed.
 
 from __future__ import annotations
 
+import array
 import asyncio
+import fcntl
 import json
 import socket
+import termios
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final
@@ -34,8 +37,12 @@ SOCKET_BUFFER_BYTES: Final = 16 * 1024
 SOCKET_BUFFER_FOR_BODY_BYTES: Final = 256 * 1024
 # How long a connection whose other half is closed waits for a next request: what was sent is read by then.
 NOTHING_MORE_COMES_SECONDS: Final = 0.001
-# How long a client may take to read the end of an answer, once the connection is to be closed.
-LINGER_SECONDS: Final = 30
+# Of answers that wait to be read: so much is kept here, and so much in the socket (Linux doubles it), before the
+# connection takes no further request.
+UNREAD_MAX_BYTES: Final = 16 * 1024
+SOCKET_BUFFER_FOR_ANSWERS_BYTES: Final = 64 * 1024
+# A client that reads less than this, measured over the setting's seconds, is given up.
+LEAST_BYTES_READ_PER_SECOND: Final = 512
 
 _log = get_logger()
 
@@ -45,6 +52,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
 
     _answered: Any = None  # the body receiver of the request whose answer has begun
     _is_idle = False
+    _reading: asyncio.TimerHandle | None = None  # set while the client has to read before anything goes on
+    _unread_bytes = 0  # when that timer was set
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
@@ -56,6 +65,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self.transport.set_write_buffer_limits(high=UNREAD_MAX_BYTES)
         # gunicorn's own timer runs between requests only: a client that never ends its first head would stay for ever.
         self._keepalive_handle = self.worker.loop.call_later(FIRST_HEAD_SECONDS, self._keepalive_timeout)
         peer = transport.get_extra_info("peername")
@@ -63,6 +73,8 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._stop_watching()
+        self._flow_control.resume_writing()  # what waits for the client to read goes on, and ends
         self.worker.connections.closed(self)
 
     @property
@@ -73,7 +85,11 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     @_awaiting_request.setter
     def _awaiting_request(self, is_idle: bool) -> None:
         self._is_idle = is_idle
-        if is_idle:
+        self._may_make_room()
+
+    def _may_make_room(self) -> None:
+        """Keeps the bound informed: a connection may be dropped while it has no request or its client does not read."""
+        if self._is_idle or self._reading is not None:
             self.worker.connections.waits(self)
         else:
             self.worker.connections.works(self)
@@ -101,10 +117,69 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         self.transport.abort()
 
     def _close_transport(self) -> None:
-        """Also gives a client up that does not read its answer to the end."""
-        if not self._closed:
-            self.worker.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        """The client may read its answer to the end, under the same watch."""
         super()._close_transport()
+        if self.transport.get_write_buffer_size():
+            self._watch()
+
+    # -- how fast the client reads
+
+    def pause_writing(self) -> None:
+        """Called when more than UNREAD_MAX_BYTES wait here."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self._closed:
+            self._stop_watching()
+            self._may_make_room()
+
+    async def _serve_http_request(self, *args: Any) -> Any:
+        """Begins with a request when the answers before it are read, or it would grow them without a bound."""
+        await self._flow_control.drain()
+        return False if self._closed else await super()._serve_http_request(*args)
+
+    def _watch(self) -> None:
+        """From now on the client has to read."""
+        if self._reading is None and not self._conn_lost_handled:
+            self._look_again()
+            self._may_make_room()
+
+    def _look_again(self) -> None:
+        self._unread_bytes = self._all_unread_bytes()
+        seconds = self.worker.unread_seconds
+        self._reading = self.worker.loop.call_later(seconds, self._has_read, seconds)
+
+    def _has_read(self, seconds: int) -> None:
+        """Ends the connection whose client has read too little since the last look."""
+        if self._unread_bytes - self._all_unread_bytes() < seconds * LEAST_BYTES_READ_PER_SECOND:
+            self._reading = None
+            self.worker.connections.ended(self, "unread")
+            self.drop()
+            return
+        self.worker.connections.works(self)  # it is the last again of those that may be dropped
+        self._look_again()
+        self._may_make_room()
+
+    def _stop_watching(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _all_unread_bytes(self) -> int:
+        """Those that wait here, and those in the socket that the client's system has not acknowledged.
+
+        The socket takes what waits here in large pieces: without its own, a client that reads slowly would seem to read
+        nothing for a long time.
+        """
+        in_socket = array.array("i", [0])
+        try:
+            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, in_socket)
+        except OSError:  # a system that does not count them
+            in_socket[0] = 0
+        waiting: int = self.transport.get_write_buffer_size()
+        return waiting + in_socket[0]
 
     # -- what arrives
 

@@ -15,7 +15,11 @@ from gunicorn.workers import gasgi
 
 from gateway.config import GatewaySettings, clients_of
 from gateway.edge import Edge
-from gateway.protocol import SOCKET_BUFFER_BYTES, EnvelopeProtocol
+from gateway.protocol import (
+    SOCKET_BUFFER_BYTES,
+    SOCKET_BUFFER_FOR_ANSWERS_BYTES,
+    EnvelopeProtocol,
+)
 from gateway.reach import can_reach_all
 from gateway.walls.connections import Connections, room_for
 from kit import log
@@ -45,6 +49,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
             most=room_for(settings.gateway_connections),
             most_per_client=settings.gateway_connections_per_client,
         )
+        self.unread_seconds = settings.gateway_unread_seconds
         super().init_process()
 
     def notify(self) -> None:
@@ -58,6 +63,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     async def _serve(self) -> None:
         for listener in self.sockets:  # connections inherit it
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
+            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
         await self._until_the_services_are_there()
         await super()._serve()  # from here on it takes connections
 

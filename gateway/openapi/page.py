@@ -75,11 +75,11 @@ class DocsResource:
     """GET /docs."""
 
     def __init__(self, deps: Deps) -> None:
-        self._html = render(document(deps.settings), prefix=deps.links.prefix)
+        self._html = render(document(deps.settings), prefix=deps.links.prefix).encode()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         resp.content_type = falcon.MEDIA_HTML
-        resp.text = self._html
+        resp.data = self._html
         resp.set_headers(_PAGE_HEADERS)
 
     on_head = on_get

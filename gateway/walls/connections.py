@@ -1,8 +1,9 @@
 """How many connections a worker keeps open, in all and of one client's network.
 
-Where there is no room for a new one, the one that has been idle for longest makes room: one that waits for a request,
-or has not sent the whole head of one. Only where all are at work the new one is refused. Proxies that are named
-(`TRUSTED_PROXIES`) bring the connections of many clients: for them only the bound in all holds.
+Where there is no room for a new one, the one that has waited for its client for longest makes room: one without a
+request, with a part of a head, or with an answer that the client does not read. Only where all are at work the new one
+is refused. Proxies that are named (`TRUSTED_PROXIES`) bring the connections of many clients: for them only the bound in
+all holds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _log = get_logger()
 
 
 class Connection(Protocol):
-    """What is kept here."""
+    """A client's connection, as far as this module uses it."""
 
     def drop(self) -> None:
         """Ends it at once."""
@@ -37,7 +38,7 @@ class Connection(Protocol):
         """Ends it when it has no request."""
 
 
-Line = OrderedDict[Connection, None]  # idle connections, the longest idle first
+Line = OrderedDict[Connection, None]  # connections that wait for their client, the longest first
 
 
 class Connections:
@@ -78,13 +79,13 @@ class Connections:
         OPEN.set(len(self._networks))
 
     def waits(self, connection: Connection) -> None:
-        """It has no request, from now on."""
+        """It waits for its client, from now on."""
         if connection in self._networks:
             self._idle[connection] = None
             self._idle_of.setdefault(self._networks[connection], OrderedDict())[connection] = None
 
     def works(self, connection: Connection) -> None:
-        """It has a request now."""
+        """It has something to do now."""
         if connection in self._idle:
             del self._idle[connection]
             network = self._networks[connection]
@@ -93,13 +94,16 @@ class Connections:
                 del self._idle_of[network]
 
     def _drop(self, idle: Line | None, newest: Connection, *, of: str) -> None:
-        """Ends the longest idle one, else the newest; counted, and logged now and then."""
+        """Ends the longest idle one, else the newest."""
         dropped = next(iter(idle)) if idle else newest
-        kind = f"{'idle' if idle else 'new'}, {of}"
+        self.ended(dropped, f"{'idle' if idle else 'new'}, {of}")
+        dropped.drop()
+
+    def ended(self, connection: Connection, kind: str) -> None:
+        """Counts one that this process ends, and logs their number now and then."""
         turned_away.count("connections", kind)
         self._dropped[kind] += 1
-        self.closed(dropped)
-        dropped.drop()
+        self.closed(connection)
         if monotonic_seconds() - self._logged_seconds >= LOG_EVERY_SECONDS:
             self._logged_seconds = monotonic_seconds()
             _log.warning("connections dropped", open=len(self._networks), dropped=dict(self._dropped))

@@ -72,17 +72,24 @@ class Stranger:
         self._received = b""
 
     @classmethod
-    async def connected(cls, gateway: Watched, *, source: str = "127.0.0.1") -> Stranger:
+    async def connected(
+        cls, gateway: Watched, *, source: str = "127.0.0.1", buffer_bytes: int | None = None
+    ) -> Stranger:
+        """buffer_bytes  its system keeps so much that is not read or not sent; None: as much as usual"""
         connection = socket.socket()
+        if buffer_bytes is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
         connection.setblocking(False)
         connection.bind((source, 0))
         await asyncio.get_running_loop().sock_connect(connection, gateway.address)
         return cls(connection)
 
-    def send(self, data: bytes) -> None:
-        """Hands it to the system, as far as that takes it; the rest is never sent."""
+    def send(self, data: bytes) -> int:
+        """Hands it to the system, as far as that takes it; the rest is never sent. Returns the bytes taken."""
         with suppress(BlockingIOError, ConnectionError):
-            self._connection.send(data)
+            return self._connection.send(data)
+        return 0
 
     async def status(self, seconds: float = ANSWER_SECONDS) -> int:
         """The status of the first answer, or CLOSED, or HANGS."""
@@ -95,6 +102,17 @@ class Stranger:
             return HANGS
         found = re.match(rb"HTTP/1\.1 (\d+)", self._received)
         return int(found[1]) if found else CLOSED
+
+    async def read(self, count: int, *, at_once: int, every_seconds: float) -> int:
+        """Reads so many bytes slowly. Returns how many came before the end of the connection."""
+        found = 0
+        while found < count:
+            await asyncio.sleep(every_seconds)
+            piece = await asyncio.get_running_loop().sock_recv(self._connection, at_once)
+            if not piece:
+                break
+            found += len(piece)
+        return found
 
     async def is_closed(self, seconds: float = ANSWER_SECONDS) -> bool:
         """Whether the gateway ends the connection in that time."""

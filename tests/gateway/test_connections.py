@@ -13,6 +13,7 @@ import psutil
 import pytest
 import requests
 
+from deploy.local.waiting import wait_until
 from gateway.protocol import HEAD_MAX_BYTES
 from tests.gateway.desk import HTTP_SECONDS
 from tests.gateway.strangers import CLOSED, Stranger, Watched, head, networks, watched_gateway
@@ -75,8 +76,28 @@ def test_the_whole_head_has_a_bound(gateway: Watched, size: int, status: int, pi
     assert asyncio.run(story()) == status
 
 
-def test_idle_connections_make_room_for_those_that_ask(stack: Stack, tmp_path: Path) -> None:
-    async def story(gateway: Watched) -> None:
+# -- a gateway that keeps few connections, and waits two seconds for clients that do not read
+
+UNREAD_SECONDS = 2
+DOCUMENT = head("GET", "/api/v1/openapi.json")
+
+
+@pytest.fixture(scope="module")
+def small(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Watched, Path]]:
+    """The gateway, and the folder of its log."""
+    folder = tmp_path_factory.mktemp("small")
+    settings = {
+        "FIATGATE_GATEWAY_CONNECTIONS": "64",
+        "FIATGATE_GATEWAY_UNREAD_SECONDS": str(UNREAD_SECONDS),
+    }
+    with watched_gateway(stack, folder, **settings) as opened:
+        yield opened, folder
+
+
+def test_idle_connections_make_room_for_those_that_ask(small: tuple[Watched, Path]) -> None:
+    gateway, folder = small
+
+    async def story() -> None:
         idle = [await Stranger.connected(gateway, source=source) for source in networks(150)]
         asks = await Stranger.connected(gateway)
         asks.send(ALIVE)
@@ -90,9 +111,87 @@ def test_idle_connections_make_room_for_those_that_ask(stack: Stack, tmp_path: P
         for stranger in [asks, *idle]:
             stranger.close()
 
-    with watched_gateway(stack, tmp_path, FIATGATE_GATEWAY_CONNECTIONS="64") as gateway:
-        asyncio.run(story(gateway))
-    assert '"connections dropped"' in (tmp_path / "gateway.log").read_text()
+    asyncio.run(story())
+    assert '"connections dropped"' in (folder / "gateway.log").read_text()
+
+
+async def unread(gateway: Watched, count: int) -> list[Stranger]:
+    """So many clients of their own networks that ask again and again, and never read."""
+    opened = [
+        await Stranger.connected(gateway, source=source, buffer_bytes=4096) for source in networks(count)
+    ]
+    for stranger in opened:
+        stranger.send(DOCUMENT * 20)
+    return opened
+
+
+def test_clients_that_never_read_make_room_for_those_that_ask(small: tuple[Watched, Path]) -> None:
+    gateway, _ = small
+
+    async def story() -> None:
+        before = await asyncio.to_thread(gateway.memory)
+        silent = await unread(gateway, 100)
+        asks = await Stranger.connected(gateway)
+        asks.send(ALIVE)
+        assert await asks.status() == 200
+        assert await asyncio.to_thread(gateway.memory) - before < 20 * MIB
+        for stranger in [asks, *silent]:
+            stranger.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_that_never_reads_loses_its_connection(small: tuple[Watched, Path]) -> None:
+    gateway, _ = small
+    kind = {"wall": "connections", "kind": "unread"}
+
+    async def story() -> None:
+        before = gateway.counted("fiatgate_turned_away_total", **kind)
+        silent = await unread(gateway, 10)
+        await asyncio.to_thread(
+            wait_until,
+            lambda: gateway.counted("fiatgate_turned_away_total", **kind) == before + 10,
+            "the ten to be given up",
+            timeout_seconds=30,
+        )
+        for stranger in silent:
+            stranger.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_that_reads_slowly_gets_all_of_its_answers(small: tuple[Watched, Path]) -> None:
+    """Its answers take longer than an unread one may: 40 KiB a second, and 512 bytes are enough."""
+    gateway, _ = small
+    size = len(requests.get(f"{gateway.url}/api/v1/openapi.json", timeout=HTTP_SECONDS).content)
+    wanted = -(-(UNREAD_SECONDS + 1) * 40_960 // size) * size
+
+    async def story() -> int:
+        slow = await Stranger.connected(gateway, buffer_bytes=16_384)
+        slow.send(DOCUMENT * (wanted // size))
+        found = await slow.read(wanted, at_once=4096, every_seconds=0.1)
+        slow.close()
+        return found
+
+    assert asyncio.run(story()) >= wanted
+
+
+def test_requests_whose_answers_are_not_read_are_not_taken(small: tuple[Watched, Path]) -> None:
+    """Answers without a body grew what waits to be read without a bound."""
+    gateway, _ = small
+    flood = head("HEAD", "/healthz") * 20_000
+
+    async def story() -> int:
+        stranger = await Stranger.connected(gateway, buffer_bytes=4096)
+        sent, still = 0, 0
+        while sent < len(flood) and still < 10:
+            await asyncio.sleep(0.1)
+            taken = stranger.send(flood[sent : sent + 65_536])
+            sent, still = sent + taken, 0 if taken else still + 1
+        stranger.close()
+        return sent
+
+    assert asyncio.run(story()) < len(flood)
 
 
 def test_one_network_takes_the_connections_of_no_other(stack: Stack, tmp_path: Path) -> None:
