@@ -49,9 +49,10 @@ verify: $(VENV)/.develops ## the protos keep their style, and fiatgate/ is what 
 protos: $(VENV)/.develops ## generate fiatgate/ from protos/
 	$(BIN)/python tools/protos.py
 
-docs: $(VENV)/.develops ## write the parts of docs/ that come from the code
+docs: $(VENV)/.develops ## write what comes from elsewhere: parts of docs/, alert rules, services' manifests
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/rules.py
+	$(BIN)/python tools/manifests.py
 
 lock: $(VENV)/.develops ## choose versions anew: requirements.lock, requirements-dev.lock
 	$(COMPILE) --output-file requirements.lock

@@ -49,6 +49,7 @@ from tests.k8s.manifests import (
     shared_settings,
 )
 from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
+from tools.manifests import manifests as services_manifests
 
 # For connections to be closed and the last spans to be sent, once everything has ended.
 CLOSING_SECONDS = 5
@@ -57,6 +58,11 @@ CLOSING_SECONDS = 5
 def test_every_file_is_part_of_the_kustomization() -> None:
     apart = {"kustomization.yaml", "secret.example.yaml"}
     assert {path.name for path in BASE.glob("*.yaml")} - apart == set(kustomization()["resources"])
+
+
+def test_the_services_manifests_are_made_from_the_shared_part() -> None:
+    changed = {path.name for path, text in services_manifests().items() if path.read_text() != text}
+    assert not changed, "edited by hand, or to be made anew by `make docs`"
 
 
 def test_every_process_is_there() -> None:
