@@ -94,6 +94,7 @@ def check_credits(findings: Findings, advance: Advance, *, settled_before: datet
     for invoice in _finished_invoices():
         advance(1)
         findings.count("finished invoices")
+        _check_fact(findings, invoice)
         while credit is not None and credit.invoice_id < invoice.invoice_id:
             _orphan(findings, credit)
             credit = next(credits, None)
@@ -104,6 +105,21 @@ def check_credits(findings: Findings, advance: Advance, *, settled_before: datet
     while credit is not None:
         _orphan(findings, credit)
         credit = next(credits, None)
+
+
+def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> None:
+    """invoices signed what it says: a row that was finished past the service is not announced, and not credited."""
+    if invoice.unproven:
+        text = (
+            f"invoice {invoice.invoice_id}: finished, but {invoice.unproven}: changed past the service. If it is right "
+            f"all the same: fiatgate verify --repair --accept {invoice.invoice_id}"
+        )
+        findings.wrong("facts", text)
+
+
+def _mendable(invoice: invoices_pb2.FinishedInvoice) -> str | None:
+    """The id of an invoice that invoices announces again."""
+    return None if invoice.unproven else invoice.invoice_id
 
 
 def _check_credit(
@@ -122,7 +138,7 @@ def _check_credit(
         text = (
             f"invoice {invoice.invoice_id}: {due} USDT were never credited to merchant {invoice.merchant_id}"
         )
-        findings.wrong("credits", text, invoice.invoice_id)
+        findings.wrong("credits", text, _mendable(invoice))
         return
     findings.count("credits")
     if Decimal(credit.amount) != due or credit.merchant_id != invoice.merchant_id:
@@ -186,7 +202,7 @@ def _check_event(
         if datetime_from(invoice.finished_at) > settled_before:
             findings.settling += 1
             return
-        findings.wrong("webhooks", f"invoice {invoice.invoice_id} has no webhook event", invoice.invoice_id)
+        findings.wrong("webhooks", f"invoice {invoice.invoice_id} has no webhook event", _mendable(invoice))
         return
     findings.count("webhook events", found.events)
     if not invoice.has_callback:
@@ -227,9 +243,16 @@ def check_parked(findings: Findings, advance: Advance) -> None:
         advance(1)
 
 
-def repair(findings: Findings) -> list[str]:
-    """Rebuild what PostgreSQL still knows: announce invoices again, give stuck events an attempt now."""
+def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "") -> list[str]:
+    """Rebuild what PostgreSQL still knows: announce invoices again, give stuck events an attempt now.
+
+    `accepted` invoices are announced as they are now, though nothing proves that the service decided it.
+    """
     done: list[str] = []
+    if accepted:
+        accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=accepted, accept=True, actor=actor)
+        announced = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS).invoice_ids
+        done += [f"invoice {invoice_id} accepted and announced again" for invoice_id in announced]
     missing = sorted({problem.invoice_id for problem in findings.problems if problem.invoice_id})
     for start in range(0, len(missing), PAGE):
         request = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=missing[start : start + PAGE])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NewType
+from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -52,13 +53,17 @@ class Verifier:
             if self.unsigned_counts_until is None:
                 raise Unproven("unsigned", "it carries no signature")
             return Proven(event)
-        name, _, signature = event.signature.partition(".")
+        self.check(event.subject, event.event_id, event.payload, event.signature)
+        return Proven(event)
+
+    def check(self, subject: str, event_id: UUID, payload: bytes, signature: str) -> None:
+        """Raises `Unproven` unless one of the keys has signed this fact."""
+        name, _, encoded = signature.partition(".")
         key = self._keys.get(name)
         if key is None:
             shown = name[:_SHOWN_CHARACTERS]
             raise Unproven("unknown_key", f"no key of FIATGATE_FACT_PUBLIC_KEYS has the id {shown!r}")
         try:
-            key.verify(decoded(signature), signed_bytes(event.subject, event.event_id, event.payload))
+            key.verify(decoded(encoded), signed_bytes(subject, event_id, payload))
         except (InvalidSignature, ValueError):
             raise Unproven("wrong_signature", f"its signature is not one of key {name}") from None
-        return Proven(event)

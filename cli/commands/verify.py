@@ -26,6 +26,17 @@ def verify(
     grace_seconds: Annotated[
         int, typer.Option(min=0, help="Invoices finished later than this may still be on their way.")
     ] = 30,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INVOICE_ID",
+            help="With --repair: announce this invoice as it is now, though it was changed past the service. May be "
+            "given again.",
+        ),
+    ] = None,
+    actor: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Who you are, for the record of --accept.")
+    ] = "",
     repair_seconds: Annotated[int, typer.Option(min=1, help="How long to wait for a repair to show.")] = 60,
     as_json: Json = False,
 ) -> None:
@@ -33,10 +44,12 @@ def verify(
 
     Exit code 0 when all is right, 1 when something is wrong.
     """
+    if accept and not mend:
+        raise typer.BadParameter("it needs --repair", param_hint="--accept")
     findings = _verify(grace_seconds, quiet=as_json)
     repaired: list[str] = []
     if mend and findings.problems:
-        repaired = verifying.repair(findings)
+        repaired = verifying.repair(findings, accepted=accept or (), actor=actor)
         if repaired:
             findings = _verify_until_right(grace_seconds, repair_seconds)
     _report(findings, repaired, as_json=as_json)

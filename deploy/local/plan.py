@@ -211,10 +211,14 @@ def _private(
         private[process][_nats_variable(process)] = url
     private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
     signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]
-    private["invoices"]["FIATGATE_FACT_SIGNING_KEY"] = signing_key
+    public_keys = own.get("FIATGATE_FACT_PUBLIC_KEYS") or _public_key(signing_key)
+    private["invoices"] |= {
+        "FIATGATE_FACT_SIGNING_KEY": signing_key,
+        "FIATGATE_FACT_PUBLIC_KEYS": public_keys,
+    }
     for consuming in ("withdrawals", "webhooks"):
         private[consuming] |= {
-            "FIATGATE_FACT_PUBLIC_KEYS": own.get("FIATGATE_FACT_PUBLIC_KEYS") or _public_key(signing_key),
+            "FIATGATE_FACT_PUBLIC_KEYS": public_keys,
             "FIATGATE_UNSIGNED_FACTS_UNTIL": own.get("FIATGATE_UNSIGNED_FACTS_UNTIL")
             or secrets.get("unsigned_facts_until", ""),
         }

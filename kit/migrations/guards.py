@@ -84,14 +84,15 @@ ON CONFLICT DO NOTHING
 
 
 @contextmanager
-def _each_by_itself() -> Iterator[None]:
+def each_by_itself() -> Iterator[None]:
+    """Statements of the block are their own transactions."""
     with op.get_context().autocommit_block():
         yield
 
 
 def make_records() -> None:
     """The table `records`, which only grows, and the functions that the other steps use."""
-    with _each_by_itself():
+    with each_by_itself():
         for statement in (_RECORDS, _RECORD_CHANGE, _RECORD_MAKING, _REFUSE):
             op.execute(statement)
     append_only("records")
@@ -99,7 +100,7 @@ def make_records() -> None:
 
 def make_refusal() -> None:
     """The function that `append_only`, `stay` and `keep` use, for a database without records."""
-    with _each_by_itself():
+    with each_by_itself():
         op.execute(_REFUSE)
 
 
@@ -112,7 +113,7 @@ def record(
     """
     arguments = ", ".join(f"'{each}'" for each in (kind, subject, *apart_from))
     events = "UPDATE" if made_in_row else "INSERT OR UPDATE"
-    with _each_by_itself():
+    with each_by_itself():
         if made_in_row:
             op.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS made_as jsonb")
             op.execute(
@@ -151,7 +152,7 @@ def keep(table: str, columns: Sequence[str], *, ended: str | None = None) -> Non
 
 
 def _refuse_statement(table: str, name: str, events: str, why: str) -> None:
-    with _each_by_itself():
+    with each_by_itself():
         op.execute(
             f"CREATE OR REPLACE TRIGGER {table}_{name} BEFORE {events} ON {table}"
             f" FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting('{why}')"
@@ -159,7 +160,7 @@ def _refuse_statement(table: str, name: str, events: str, why: str) -> None:
 
 
 def _refuse_row(table: str, name: str, condition: str, why: str) -> None:
-    with _each_by_itself():
+    with each_by_itself():
         op.execute(
             f"CREATE OR REPLACE TRIGGER {table}_{name} BEFORE UPDATE ON {table}"
             f" FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse_rewriting('{why}')"

@@ -1,11 +1,11 @@
 """Settings of the invoices service (docs/settings.md)."""
 
 from datetime import timedelta
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.config import Address, Key, ServiceSettings
+from kit.config import Address, CommaSeparated, Key, ServiceSettings
 from services.invoices.domain import CustomerLimit
 
 
@@ -18,6 +18,12 @@ class InvoicesSettings(ServiceSettings):
     fact_signing_key: Key = Field(
         repr=False,
         description="signs the facts that move money, 32 random bytes in base64; FACT_PUBLIC_KEYS has its public key",
+    )
+    fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
+        default=(),
+        repr=False,
+        description="comma-separated, public keys of the FACT_SIGNING_KEYs before this one: what they signed can be "
+        "announced again; that of FACT_SIGNING_KEY always counts",
     )
     invoice_ttl_seconds: int = Field(
         default=1800, ge=1, le=604_800, description="time for choosing a payment method"

@@ -7,6 +7,7 @@ from kit.bus import Bus
 from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.outbox import Announced
+from kit.proof import Verifier
 from kit.set_aside import SetAside
 from kit.signing import Signer
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
@@ -22,6 +23,7 @@ class Deps:
 
     announced  the facts that were committed to the outbox here
     set_aside  the invoices that the timers failed at
+    verifier   knows the facts that this service has signed, also with keys that it had before
     """
 
     settings: InvoicesSettings
@@ -34,6 +36,7 @@ class Deps:
     announced: Announced
     set_aside: SetAside[UUID]
     signer: Signer
+    verifier: Verifier
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
@@ -48,9 +51,10 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         storefronts.close_all()
 
     bus.on_hint(CATALOG_HINT, catalog_changed, every_seconds=HINT_SECONDS)
+    clock, signer = clock or SystemClock(), Signer(settings.fact_signing_key)
     return Deps(
         settings=settings,
-        clock=clock or SystemClock(),
+        clock=clock,
         db=Database(settings.database_url, name=settings.service, pool_size=settings.connections),
         bus=bus,
         catalog=catalog,
@@ -58,5 +62,6 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         storefronts=storefronts,
         announced=Announced(),
         set_aside=SetAside(),
-        signer=Signer(settings.fact_signing_key),
+        signer=signer,
+        verifier=Verifier((signer.public_key, *settings.fact_public_keys), unsigned_until=None, clock=clock),
     )

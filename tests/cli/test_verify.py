@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -127,6 +127,54 @@ def test_a_lost_webhook_event_is_found_rebuilt_and_sent(
     assert mended.exit_code == 0, mended
     first, again = receiver.wait_for(2)
     assert again.body == first.body, "the same event_id: the merchant knows it has it"
+
+
+COMPLETED = """
+WITH step AS (
+  INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+  VALUES (%(deal)s, now(), 'completed', 'successfully_paid', 'operator', '')
+), done AS (
+  UPDATE deals SET status = 'completed', sub_status = 'successfully_paid', finished_at = now(), merchant_usdt =
+    div(invoice_amount * (100 - merchant_percent) * 1000000, conversion_rate * 100) / 1000000
+  WHERE id = %(deal)s RETURNING requisite_id
+), free AS (
+  UPDATE requisites SET open_deals = open_deals - 1 WHERE id = (SELECT requisite_id FROM done)
+)
+UPDATE invoices SET status = 'success', finished_at = now(), event_id = gen_random_uuid() WHERE id = %(invoice)s
+"""
+
+
+def test_a_deal_completed_by_sql_is_named_and_credited_only_once_an_operator_accepts_it(
+    fiatgate: Fiatgate, sold: Sold
+) -> None:
+    """In every column as the service would have done it, with the rights of its role."""
+    body = {
+        "amount": "123.00",
+        "currency_code": "EUR",
+        "customer_id": new_id().hex,
+        "external_id": new_id().hex,
+    }
+    invoice = fiatgate.stack.request("POST", "/api/v1/create-invoice", json=body).json()["invoice_id"]
+    deal = fiatgate("checkout", "select", invoice, "sepa")["deal"]["deal_id"]
+    before = fiatgate("balance", sold.merchant_id)
+    with (
+        closing(psycopg2.connect(fiatgate.stack.database_urls["invoices"])) as connection,
+        connection,
+        connection.cursor() as database,
+    ):
+        database.execute(COMPLETED, {"deal": deal, "invoice": invoice})
+    for options in ((), ("--repair", "--repair-seconds", "1")):
+        ended = verify(*options)
+        assert (
+            f"facts: invoice {invoice}: finished, but it has no signed fact: changed past the service"
+            in str(problems(ended))
+        )
+        assert json.loads(ended.out)["repaired"] == []
+    assert fiatgate("balance", sold.merchant_id) == before
+
+    mended = verify("--repair", "--accept", invoice, "--as", "ann")
+    assert mended.exit_code == 0, mended
+    assert fiatgate("balance", sold.merchant_id) != before
 
 
 def test_a_changed_amount_is_found_and_not_made_up_for(fiatgate: Fiatgate, sold: Sold) -> None:

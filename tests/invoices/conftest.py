@@ -131,7 +131,9 @@ def world(module_world: World) -> Iterator[World]:
     """The module's world with empty tables, free requisites and everything switched on."""
     url = past_all_rules(module_world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
-        cursor.execute("TRUNCATE invoices, deals, deal_transitions, requisites, outbox, switches CASCADE")
+        cursor.execute(
+            "TRUNCATE invoices, deals, deal_transitions, requisites, outbox, facts, switches CASCADE"
+        )
         cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
     for method in ("card_eur", "sepa_eur"):
         for number in range(ACCOUNTS):

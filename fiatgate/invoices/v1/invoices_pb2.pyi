@@ -927,6 +927,7 @@ class FinishedInvoice(_message.Message):
     MERCHANT_USDT_FIELD_NUMBER: _builtins.int
     EVENT_ID_FIELD_NUMBER: _builtins.int
     FACT_FIELD_NUMBER: _builtins.int
+    UNPROVEN_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     merchant_id: _builtins.str
     status: Global___InvoiceStatus.ValueType
@@ -935,6 +936,8 @@ class FinishedInvoice(_message.Message):
     merchant_usdt: _builtins.str
     """What must have been credited. Null unless success."""
     event_id: _builtins.str
+    unproven: _builtins.str
+    """Why the invoice is not what invoices decided and signed. Empty: it is, or it finished before facts were kept."""
     @_builtins.property
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -952,10 +955,11 @@ class FinishedInvoice(_message.Message):
         merchant_usdt: _builtins.str | None = ...,
         event_id: _builtins.str = ...,
         fact: Global___InvoiceFinished | None = ...,
+        unproven: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "fact", b"fact", "finished_at", b"finished_at", "merchant_usdt", b"merchant_usdt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "event_id", b"event_id", "fact", b"fact", "finished_at", b"finished_at", "has_callback", b"has_callback", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt", "event_id", b"event_id", "fact", b"fact", "finished_at", b"finished_at", "has_callback", b"has_callback", "invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "merchant_usdt", b"merchant_usdt", "status", b"status", "unproven", b"unproven"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__merchant_usdt: _TypeAlias = _typing.Literal["merchant_usdt"]  # noqa: Y015
     _WhichOneofArgType__merchant_usdt: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt"]  # noqa: Y015
@@ -968,6 +972,12 @@ class ReannounceInvoicesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    ACCEPT_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    accept: _builtins.bool
+    """An operator has looked at each of them: also those that are not proven, which are signed as they are now."""
+    actor: _builtins.str
+    """The operator, for the log."""
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 1000."""
@@ -976,10 +986,12 @@ class ReannounceInvoicesRequest(_message.Message):
         self,
         *,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        accept: _builtins.bool = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept", b"accept", "actor", b"actor", "invoice_ids", b"invoice_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -990,16 +1002,22 @@ class ReannounceInvoicesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
+    REFUSED_INVOICE_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def refused_invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those that are not proven: changed past the service."""
+
     def __init__(
         self,
         *,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
+        refused_invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_ids", b"invoice_ids", "refused_invoice_ids", b"refused_invoice_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -116,7 +116,8 @@ class InvoicesServiceServicer:
 
     def ReannounceInvoices(self, request, context):
         """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
+        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
+        are not proven are refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

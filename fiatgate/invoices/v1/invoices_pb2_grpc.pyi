@@ -55,7 +55,8 @@ class InvoicesServiceStub:
     """For proofs: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]
     """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
+    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
+    are not proven are refused.
     """
 
 @_typing.type_check_only
@@ -85,7 +86,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """For proofs: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]  # type: ignore[assignment]
     """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
+    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
+    are not proven are refused.
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -148,7 +150,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ReannounceInvoicesResponse, _abc.Awaitable[_invoices_pb2.ReannounceInvoicesResponse]]:
         """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out.
+        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
+        are not proven are refused.
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -16,6 +16,7 @@ RIGHTS: Mapping[str, str] = {
     "records": "SELECT",
     "switches": "SELECT, INSERT, UPDATE",
     "outbox": "SELECT, INSERT, UPDATE, DELETE",
+    "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",
 }
 """What the service's role may do with each table (kit.rights). Without DELETE and with named columns where rows stay

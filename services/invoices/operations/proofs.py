@@ -1,28 +1,69 @@
-"""For `fiatgate verify`: what must have been credited and announced, and the repair of what was not."""
+"""For `fiatgate verify`: what must have been credited and announced, and the repair of what was not.
+
+An invoice is announced again as it once was: by the fact that the service signed when the invoice finished. Whoever has
+only the database can finish an invoice there, and can't sign.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
+import structlog
+from sqlalchemy.orm import Session
+
+from fiatgate.invoices.v1 import invoices_pb2
 from kit.db import retry_conflicts
 from kit.outbox import announce
+from kit.proof import Unproven
 from services.invoices import errors, events, store
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.operations import fields
+from services.invoices.store.facts import (
+    KeptFact,
+    are_kept,
+    finished_before_facts_were_kept,
+    keep_fact,
+    kept_facts,
+)
 from services.invoices.wiring import Deps
 
+log = structlog.get_logger(__name__)
+
 MAX_BATCH = 1000
+NO_FACT = "it has no signed fact"
+OTHER_FACT = "it is not what its signed fact says"
 
 
-def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[tuple[Invoice, Deal | None]]:
+@dataclass(frozen=True)
+class Finished:
+    """A terminal invoice with its deal. `unproven` says why it is not what the service decided; empty: it is."""
+
+    invoice: Invoice
+    deal: Deal | None
+    unproven: str
+
+
+@dataclass(frozen=True)
+class Reannounced:
+    announced: Sequence[UUID]
+    refused: Sequence[UUID]
+
+
+def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
     """Terminal invoices with their deals, in order of the invoices' ids, those after the given one."""
     after = fields.required_id(after_invoice_id, "after_invoice_id") if after_invoice_id else None
     with deps.db.transaction() as tx:
-        return store.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
+        page = store.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
+        return _judged(deps, tx, page)
 
 
 @retry_conflicts
-def reannounce(deps: Deps, *, invoice_ids: Sequence[str]) -> list[UUID]:
-    """Announce these invoices again, in the same words; returns those that are terminal.
+def reannounce(
+    deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False, actor: str = ""
+) -> Reannounced:
+    """Announce the terminal ones of these invoices again, in the same words; those that are not proven are refused.
+
+    With `accept` an operator answers for what these invoices say now: unproven ones are signed as they are.
 
     Each time under a new id of the outbox: under the old one JetStream (for two minutes) and every inbox (for days)
     would drop it unseen, and nothing would be mended. Consumers have one effect per invoice whatever they hear twice.
@@ -30,16 +71,59 @@ def reannounce(deps: Deps, *, invoice_ids: Sequence[str]) -> list[UUID]:
     if len(invoice_ids) > MAX_BATCH:
         raise errors.field_invalid("invoice_ids", f"at most {MAX_BATCH} at once")
     wanted = [fields.required_id(each, "invoice_ids") for each in invoice_ids]
+    answers_for_it = fields.actor(actor)
     with deps.db.transaction() as tx:
-        finished = store.finished_invoices(tx, wanted)
-        for invoice, deal in finished:
+        finished = _judged(deps, tx, store.finished_invoices(tx, wanted))
+        taken = [each for each in finished if accept or not each.unproven]
+        for each in taken:
+            if each.unproven:
+                _accept(deps, tx, each, actor=answers_for_it)
             announce(
                 tx,
                 Outbox,
                 subject=events.FINISHED,
-                message=events.invoice_finished(invoice, deal),
+                message=events.invoice_finished(each.invoice, each.deal),
                 at=deps.clock.now(),
                 announced=deps.announced,
                 signer=deps.signer,
             )
-    return [invoice.id for invoice, _ in finished]
+    refused = [each.invoice.id for each in finished if each not in taken]
+    return Reannounced([each.invoice.id for each in taken], refused)
+
+
+def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:
+    if not are_kept(tx):
+        return [Finished(invoice, deal, "") for invoice, deal in finished]
+    kept = kept_facts(tx, [invoice.event_id for invoice, _ in finished if invoice.event_id])
+    unproven = {}
+    for invoice, deal in finished:
+        facts = _signed(deps, invoice, kept.get(invoice.event_id, ()) if invoice.event_id else ())
+        if events.invoice_finished(invoice, deal) not in facts:
+            unproven[invoice.id] = OTHER_FACT if facts else NO_FACT
+    for old in finished_before_facts_were_kept(tx, [id for id, why in unproven.items() if why == NO_FACT]):
+        del unproven[old]
+    return [Finished(invoice, deal, unproven.get(invoice.id, "")) for invoice, deal in finished]
+
+
+def _signed(deps: Deps, invoice: Invoice, kept: Sequence[KeptFact]) -> list[invoices_pb2.InvoiceFinished]:
+    """Those of them that the service signed."""
+    signed = []
+    for fact in kept:
+        assert invoice.event_id is not None
+        try:
+            deps.verifier.check(events.FINISHED, invoice.event_id, fact.payload, fact.signature)
+        except Unproven:
+            continue
+        signed.append(invoices_pb2.InvoiceFinished.FromString(fact.payload))
+    return signed
+
+
+def _accept(deps: Deps, tx: Session, finished: Finished, *, actor: str) -> None:
+    invoice = finished.invoice
+    assert invoice.event_id is not None
+    payload = events.invoice_finished(invoice, finished.deal).SerializeToString()
+    signature = deps.signer.sign(subject=events.FINISHED, event_id=invoice.event_id, payload=payload)
+    keep_fact(tx, invoice.event_id, KeptFact(signature, payload))
+    log.warning(
+        "unproven_invoice_accepted", invoice_id=str(invoice.id), unproven=finished.unproven, actor=actor
+    )

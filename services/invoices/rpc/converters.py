@@ -10,7 +10,8 @@ from kit.proto import timestamp_from
 from services.invoices import errors
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
 from services.invoices.events import invoice_finished
-from services.invoices.models import Deal, Invoice
+from services.invoices.models import Deal
+from services.invoices.operations.proofs import Finished
 from services.invoices.store import InvoiceView
 
 
@@ -74,7 +75,8 @@ def deal_to_message(deal: Row[Any] | Deal | _DealOfView) -> pb.Deal:
     )
 
 
-def finished_to_message(invoice: Invoice, deal: Deal | None) -> pb.FinishedInvoice:
+def finished_to_message(finished: Finished) -> pb.FinishedInvoice:
+    invoice, deal = finished.invoice, finished.deal
     credited = deal.merchant_usdt if deal else None
     return pb.FinishedInvoice(
         invoice_id=str(invoice.id),
@@ -85,6 +87,7 @@ def finished_to_message(invoice: Invoice, deal: Deal | None) -> pb.FinishedInvoi
         merchant_usdt=None if credited is None else usdt_text(credited),
         event_id=str(invoice.event_id),
         fact=invoice_finished(invoice, deal),
+        unproven=finished.unproven,
     )
 
 

@@ -68,12 +68,15 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         finished = proofs.list_finished(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
-        return pb.ListFinishedInvoicesResponse(
-            invoices=[finished_to_message(invoice, deal) for invoice, deal in finished]
-        )
+        return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(each) for each in finished])
 
     def ReannounceInvoices(
         self, request: pb.ReannounceInvoicesRequest, context: Context
     ) -> pb.ReannounceInvoicesResponse:
-        announced = proofs.reannounce(self._deps, invoice_ids=request.invoice_ids)
-        return pb.ReannounceInvoicesResponse(invoice_ids=[str(id) for id in announced])
+        done = proofs.reannounce(
+            self._deps, invoice_ids=request.invoice_ids, accept=request.accept, actor=request.actor
+        )
+        return pb.ReannounceInvoicesResponse(
+            invoice_ids=[str(id) for id in done.announced],
+            refused_invoice_ids=[str(id) for id in done.refused],
+        )

@@ -4,6 +4,7 @@
 - `deals`: deals with their history, requisites, the switch
 - `shares`: how much of a payment method one merchant may hold
 - `cases`: late money and proofs
+- `facts`: the signed facts of finished invoices
 """
 
 from services.invoices.store.cases import (

@@ -1,0 +1,53 @@
+"""Signed facts that stay: an invoice is announced again only as it once was"""
+
+from alembic import op
+
+from kit.migrations import guards
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+# Under the id of the event. Several rows may have one id: a row that someone adds takes no place from the true one.
+FACTS = """
+CREATE TABLE IF NOT EXISTS facts (
+  event_id uuid NOT NULL,
+  signature text NOT NULL,
+  payload bytea NOT NULL,
+  CONSTRAINT pk_facts PRIMARY KEY (event_id, signature)
+)
+"""
+
+KEEP_FACT = """
+CREATE OR REPLACE FUNCTION keep_fact() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO facts (event_id, signature, payload) VALUES (NEW.id, NEW.signature, NEW.payload) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$
+"""
+
+# The outbox forgets after some days. By a trigger, so that processes of the version before keep their facts too.
+KEEP_FACTS = """
+CREATE OR REPLACE TRIGGER outbox_facts_are_kept AFTER INSERT ON outbox
+  FOR EACH ROW WHEN (NEW.signature IS NOT NULL) EXECUTE FUNCTION keep_fact()
+"""
+
+# An invoice that finishes later must have a signed fact. Where invoices are there already, processes of a version that
+# did not sign may finish some for another day.
+SINCE = """
+INSERT INTO records
+SELECT 'recorded', 'fact', 1,
+       CASE WHEN EXISTS (SELECT FROM invoices) THEN clock_timestamp() + interval '1 day' ELSE '-infinity' END, '{}'
+ON CONFLICT DO NOTHING
+"""
+
+
+def upgrade() -> None:
+    with guards.each_by_itself():
+        op.execute(FACTS)
+    guards.append_only("facts")
+    with guards.each_by_itself():
+        op.execute(SINCE)
+        op.execute(KEEP_FACT)
+        op.execute(KEEP_FACTS)
