@@ -114,8 +114,8 @@ def reject(
 ) -> None:
     """The money did not come: the invoice fails. One deal, several, or all open ones of a kind.
 
-    More than one are shown first, and rejected when you agree. A deal that has changed since then stays as it is. Exit
-    code 1 when one of them was not rejected.
+    Several deals, and one in appeal, are shown first and rejected when you agree. A deal that has changed since then
+    stays as it is. Exit code 1 when one of them was not rejected.
     """
     wanted = _wanted(status, overdue=overdue, merchant=merchant, method=method, older_than=older_than)
     if bool(deal_ids) == wanted.is_narrow:
@@ -124,12 +124,13 @@ def reject(
         raise typer.BadParameter("only open deals can be rejected: pending or appeal", param_hint="--status")
     if deal_ids and len(deal_ids) == 1:
         (deal,) = rejecting.named(deal_ids)
+        if deal.status == pb.DEAL_STATUS_APPEAL:
+            _confirm([deal], limit, yes=yes, as_json=as_json)
         output.record(rejecting.reject(deal, actor=actor, note=note), as_json=as_json)
         return
     if deal_ids and len(deal_ids) > limit:
         raise typer.BadParameter(f"at most {limit} deals at once, or --limit", param_hint="ID")
-    if as_json and not yes:
-        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
+    _require_yes(yes=yes, as_json=as_json)
     deals = list(rejecting.named(deal_ids)) if deal_ids else rejecting.found_open(wanted, limit)
     _confirm(deals, limit, yes=yes, as_json=as_json)
     _report(_reject_each(deals, actor=actor, note=note, quiet=as_json), as_json=as_json)
@@ -137,13 +138,20 @@ def reject(
 
 def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) -> None:
     """Shows the deals, and ends the command unless the operator agrees."""
+    _require_yes(yes=yes, as_json=as_json)
     if as_json:
         return
     output.records(deals, COLUMNS, as_json=False, empty="No such deals")
-    if len(deals) == limit:
+    if len(deals) == limit > 1:
         output.note(f"[dim]The first {limit}; there may be more[/dim]")
     if deals and not yes:
-        typer.confirm(f"Reject these {len(deals)} deals?", abort=True, err=True)
+        these = "this deal" if len(deals) == 1 else f"these {len(deals)} deals"
+        typer.confirm(f"Reject {these}?", abort=True, err=True)
+
+
+def _require_yes(*, yes: bool, as_json: bool) -> None:
+    if as_json and not yes:
+        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
 
 
 def _reject_each(deals: Sequence[pb.Deal], *, actor: str, note: str, quiet: bool) -> list[dict[str, str]]:

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from kit.errors import Refused, invalid, not_found, precondition, unavailable
+from kit.money import rate_text
 
 
 def field_invalid(field: str, message: str) -> Refused:
@@ -57,13 +58,15 @@ def rate_not_found() -> Refused:
 
 
 def rate_jumps(currency_code: str, rate_before: Decimal, most: Decimal) -> Refused:
-    message = (
-        f"The rate is more than {most:.0%} away from the last one of {currency_code}, {rate_before:f}; "
-        "anyway sets it all the same"
-    )
-    return precondition(
-        "RATE_JUMPS", message, currency=currency_code, rate_before=f"{rate_before:f}", most=f"{most:f}"
-    )
+    before = _rate_with_all_decimals(rate_before)
+    message = f"The rate is more than {most:.0%} away from the last rate of {currency_code}, {before}"
+    return precondition("RATE_JUMPS", message, currency=currency_code, rate_before=before, most=f"{most:f}")
+
+
+def _rate_with_all_decimals(rate: Decimal) -> str:
+    """At least two, such as "92.10" or "0.9215"."""
+    two = rate_text(rate)
+    return two if Decimal(two) == rate else f"{rate.normalize():f}"
 
 
 def rate_not_held(currency_code: str) -> Refused:

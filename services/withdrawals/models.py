@@ -106,7 +106,7 @@ class Withdrawal(Base):
     __table_args__ = (
         UniqueConstraint("request_key"),
         # One transaction pays one withdrawal; networks count their transactions each for itself.
-        # Stored in one writing (transactions.py); rows of versions before have what was typed: the index finds those.
+        # Hashes are stored in one writing (transactions.py), marks as they were typed; the index finds both.
         UniqueConstraint("network", "external_tx_id"),
         Index("ix_withdrawals_transaction", "network", text("lower(external_tx_id)")),
         CheckConstraint(f"(status, coalesce(substatus, '')) IN ({_STATES})", name="status"),

@@ -18,21 +18,25 @@ _WITH_BASE64: Final = frozenset({"TON"})
 def normal_form(network: str, text: str) -> str:
     """How it is stored: the hash in small hexadecimal digits, after 0x where the network's explorers write that.
 
-    A text that is no hash, as an operator's own mark for a payment, is stored in small letters: of two marks that
-    differ in case only one is a mistake.
+    A text that is no hash, as an operator's own mark for a payment, is stored as it was typed.
     """
     digits = _digits(network, text)
     if digits is None:
-        return text.lower()
+        return text
     return f"0x{digits}" if network in _WITH_0X else digits
 
 
 def writings(network: str, text: str) -> list[str]:
-    """All that may stand for the transaction in rows of the version before, which stored what was typed; in small
-    letters.
+    """All that may stand for the transaction in a row, in small letters: of two marks that differ in case only one is a
+    mistake, and the version before stored hashes as they were typed.
     """
     digits = _digits(network, text)
     return [text.lower()] if digits is None else sorted(set(_writings(network, digits)))
+
+
+def is_same(network: str, one: str, other: str) -> bool:
+    """Whether both stand for one transaction."""
+    return normal_form(network, one).lower() == normal_form(network, other).lower()
 
 
 def _writings(network: str, digits: str) -> Iterator[str]:

@@ -501,7 +501,8 @@ def test_a_rate_set_by_hand_is_held_to_the_jump_guard(catalog: Catalog, rate: st
     with pytest.raises(Refused) as jumped:
         catalog.set_rate(code, rate)
     assert reason(jumped) == "RATE_JUMPS"
-    assert jumped.value.metadata == {"currency": code, "rate_before": "100.00000000", "most": "0.10"}
+    assert jumped.value.metadata == {"currency": code, "rate_before": "100.00", "most": "0.10"}
+    assert jumped.value.message == f"The rate is more than 10% away from the last rate of {code}, 100.00"
     assert catalog.state(code).in_force.source_rate == "100"
 
 

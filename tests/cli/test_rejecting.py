@@ -108,11 +108,18 @@ def test_a_deal_that_changes_while_the_operator_reads_stays_as_it_is_and_the_oth
     assert states(fiatgate, deals) == ["awaiting_confirmation", "rejected_by_operator", "appeal_rejected"]
 
 
-def test_one_deal_is_rejected_at_once_in_whatever_open_state(
-    fiatgate: Fiatgate, deals: list[dict[str, Any]]
+def test_one_pending_deal_is_rejected_at_once_and_one_in_appeal_after_a_yes(
+    fiatgate: Fiatgate, deals: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rejected = [fiatgate(*REJECT, deal["deal_id"])["sub_status"] for deal in deals]
-    assert rejected == ["rejected_by_operator", "rejected_by_operator", "appeal_rejected"]
+    rejected = [fiatgate(*REJECT, deal["deal_id"])["sub_status"] for deal in deals[:APPEAL]]
+    assert rejected == ["rejected_by_operator", "rejected_by_operator"]
+    appeal = deals[APPEAL]["deal_id"]
+    assert run(*REJECT, appeal, "--json").exit_code == 2
+    monkeypatch.setattr(sys, "stdin", Operator("n"))
+    refused = run(*REJECT, appeal)
+    assert (refused.exit_code, appeal in refused.out) == (1, True)
+    assert fiatgate("deals", "show", appeal)["sub_status"] == "opened_by_operator"
+    assert fiatgate(*REJECT, appeal, "--yes")["sub_status"] == "appeal_rejected"
     assert fiatgate.refused(*REJECT, deals[0]["deal_id"]) == "DEAL_STATE_CONFLICT"
     assert fiatgate.refused(*REJECT, UNKNOWN) == "DEAL_NOT_FOUND"
 

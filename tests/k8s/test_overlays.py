@@ -183,6 +183,8 @@ def test_production_has_one_host_and_an_image_of_a_registry() -> None:
         "FIATGATE_PUBLIC_URL": f"https://{host}",
         "FIATGATE_NATS_REPLICAS": str(NATS["config"]["cluster"]["replicas"]),
     }
+    proxies = settings.pop("FIATGATE_TRUSTED_PROXIES")
+    assert proxies == "192.0.2.0/24", "a network for examples: no real one is trusted by mistake"
     assert settings == {**shared_settings(), **own}, "the stream is kept on every server of NATS"
     assert ingress["spec"]["tls"][0]["hosts"] == [host]
     images = {container(each)["image"] for each in workloads(PRODUCTION)}

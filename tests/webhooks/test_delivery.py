@@ -472,6 +472,23 @@ def test_after_an_outage_a_look_reads_some_of_what_became_due_and_the_next_goes_
     assert look.read_to is None
 
 
+def test_of_many_events_that_are_due_at_one_time_a_look_passes_over_none(house: House) -> None:
+    since = house.clock.now()
+    house.clock.advance(seconds=1)
+    hosts = {f"{letter}.example" for letter in "abcde"}
+    for host in sorted(hosts):
+        house.queue(f"https://{host}/")
+    found: set[str] = set()
+    for _ in hosts:
+        with house.deps.db.autocommit() as connection:
+            look = claims.lanes_due_since(connection, since, most=2, now=house.clock.now())
+        found |= {key.destination.removesuffix(":443") for key in look.due}
+        if look.read_to is None:
+            break
+        since = look.read_to
+    assert found == hosts
+
+
 def test_an_event_far_behind_many_others_is_delivered_all_the_same(
     house: House, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import base64
 import secrets
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from kit.errors import Refused
 from kit.ids import new_id
 from kit.proto import datetime_from
 from tests.support.databases import past_all_rules
-from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House
+from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House, all_at_once
 
 NOBODY = str(uuid.UUID(int=7))
 
@@ -319,8 +320,18 @@ def test_a_transaction_is_the_same_in_every_form(house: House, method_id: int, o
 
 def test_marks_that_differ_in_case_only_are_one(house: House) -> None:
     first, second = two_for(house, TRC20)
-    house.complete(first, "SAME")
-    assert refusal(house.complete, second, "same") == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    assert house.complete(first, "Order-SAME").external_tx_id == "Order-SAME"
+    assert house.complete(first, "order-same").external_tx_id == "Order-SAME"
+    assert refusal(house.complete, second, "order-same") == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+
+
+def test_of_completions_at_one_time_by_marks_that_differ_in_case_one_wins(house: House) -> None:
+    merchant = house.credit("100")
+    marks = ["pay", "Pay", "pAy", "paY", "PAy", "PaY", "pAY", "PAY"]
+    made = [house.withdraw(merchant) for _ in marks]
+    done = all_at_once([partial(house.complete, *each) for each in zip(made, marks, strict=True)])
+    refusals = [each.reason for each in done if isinstance(each, Refused)]
+    assert refusals == ["VALIDATION_ERROR"] * (len(marks) - 1)
 
 
 @pytest.mark.parametrize("typed", ["capitals", "base64"])

@@ -50,9 +50,9 @@ def test_two_hashes_have_two_forms(one: bytes, other: bytes) -> None:
         ("TRC20", "AB" * 32, "ab" * 32),
         ("ERC20", "AB" * 32, "0x" + "ab" * 32),
         ("BEP20", "0xAB" + "ab" * 31, "0x" + "ab" * 32),
-        ("TRC20", "Order-4711", "order-4711"),
-        ("TRC20", "A" * 43 + "=", "a" * 43 + "="),  # base64 is a writing of TON's only
-        ("ERC20", "0xAB", "0xab"),
+        ("TRC20", "Order-4711", "Order-4711"),  # an operator's own mark
+        ("TRC20", "A" * 43 + "=", "A" * 43 + "="),  # base64 is a writing of TON's only
+        ("ERC20", "0xAB", "0xAB"),
     ],
 )
 def test_the_form_that_is_stored(network: str, written: str, form: str) -> None:

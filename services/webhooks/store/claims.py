@@ -25,8 +25,9 @@ class Lease:
 
 
 # Lanes with something due since a look before: from the index in order of time, so that it costs what is new and not
-# what waits. No more events are read than `most`: after an outage everything of that time is new. Those that somebody
-# holds are read too, so they count.
+# what waits. Some `most` events are read: after an outage everything of that time is new. Events that are due at the
+# same time as the last of them are read as well, because the next look goes on behind that time; all that are
+# rescheduled together have one time. Those that somebody holds are read too, so they count.
 _DUE_SINCE = text("""
 SELECT merchant_id, destination, bool_or(lease_until IS NULL OR lease_until <= :now) AS is_due,
     count(*) AS events, max(next_retry_at) AS newest
@@ -35,7 +36,7 @@ FROM (
     FROM events
     WHERE status = 'pending' AND next_retry_at > :since AND next_retry_at <= :now
     ORDER BY next_retry_at
-    LIMIT :most
+    FETCH FIRST (:most) ROWS WITH TIES
 ) AS new
 GROUP BY merchant_id, destination
 """)
@@ -96,7 +97,7 @@ class Look:
 
 
 def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewLook:
-    """Of the first `most` events that became due after `since` only."""
+    """Of the first `most` events that became due after `since`, and of those due at the same time as the last one."""
     seen = connection.execute(_DUE_SINCE, {"since": since, "most": most, "now": now}).all()
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
     read_all = sum(row.events for row in seen) < most

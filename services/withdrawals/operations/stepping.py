@@ -20,7 +20,7 @@ from services.withdrawals.domain import (
 from services.withdrawals.models import Withdrawal
 from services.withdrawals.operations import checked
 from services.withdrawals.store import ledger, withdrawals
-from services.withdrawals.transactions import normal_form, writings
+from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
 
 
@@ -78,15 +78,17 @@ def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str 
 
 
 def _has_paid(tx: Session, network: str, transaction: str) -> bool:
-    """Whether the transaction has completed a withdrawal, also one whose row has it as the version before wrote it.
+    """Whether the transaction has completed a withdrawal, in whatever writing.
 
-    Completions of one moment are told apart by the unique constraint: they write the transaction in one form.
+    Completions by the same transaction wait for each other. Without that, two that come at the same time in different
+    letters would both find none.
     """
+    withdrawals.wait_for_transaction(tx, network, transaction)
     return withdrawals.paid_by(tx, network, writings(network, transaction)) is not None
 
 
 def _repeated(withdrawal: Withdrawal, transaction: str | None) -> Withdrawal:
     stored = withdrawal.external_tx_id
-    if stored is not None and normal_form(withdrawal.network, stored) != transaction:
+    if stored is not None and (transaction is None or not is_same(withdrawal.network, stored, transaction)):
         raise errors.paid_by_another_transaction(stored)
     return withdrawal

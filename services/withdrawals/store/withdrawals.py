@@ -49,6 +49,16 @@ def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
     return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
 
 
+_QUEUE = text(
+    "SELECT pg_advisory_xact_lock(hashtextextended('transaction:' || :network || ':' || :writing, 0))"
+)
+
+
+def wait_for_transaction(tx: Session, network: str, writing: str) -> None:
+    """Those that write down the same transaction of the network wait for each other, until their own ends."""
+    tx.execute(_QUEUE, {"network": network, "writing": writing.lower()})
+
+
 def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | None:
     """The withdrawal that this transaction of the network has completed, if there is one."""
     is_written_so = func.lower(Withdrawal.external_tx_id).in_(writings)
