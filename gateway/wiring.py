@@ -18,7 +18,7 @@ from gateway.config import GatewaySettings
 from gateway.hints import Hints
 from gateway.limits import RateLimit, shared
 from gateway.links import Links
-from gateway.walls.calls import all_turns, in_turn
+from gateway.walls.calls import bounded, calls_by_method
 from gateway.walls.strangers import Strangers
 from kit.clock import SystemClock
 from kit.rpc.client import aio_channel
@@ -76,8 +76,8 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
             )
             for name, address in addresses(settings).items()
         }
-        turns = all_turns()
-        called = {name: in_turn(channel, turns) for name, channel in channels.items()}
+        calls = calls_by_method()
+        called = {name: bounded(channel, calls) for name, channel in channels.items()}
         hints = await opened.enter_async_context(
             Hints(settings.nats_url, name="gateway", ca=settings.nats_ca)
         )

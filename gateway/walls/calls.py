@@ -1,24 +1,31 @@
 """How many calls of each kind a worker has under way at a time: no kind can use up what another one needs.
 
-The services divide their threads among kinds as well (`SLOTS` in their rpc.py); here a burst waits its turn before it
-is sent, in place of being refused there. A call that finds no turn within WAIT_SECONDS, or too many waiting, is
-refused with DB_UNAVAILABLE. A turn is held for one call only, so no kind waits for another.
+The services divide their threads among kinds as well (`SLOTS` in their rpc.py). Here a call of a burst waits for a
+place before it is sent, so the service does not refuse it. A call that gets no place within the kind's time, or finds
+too many waiting, is refused with DB_UNAVAILABLE. A place is held for one call only, so no kind waits for another.
+
+Of some kinds a merchant has a share, so that one merchant cannot hold all places, and merchants take turns. A call
+beyond the share waits too; one beyond the waiting of its merchant is refused with RATE_LIMITED.
 """
 
 from __future__ import annotations  # the asynchronous channel is generic in its stubs only
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from gateway.walls import turned_away
-from kit.errors import database_unavailable
+from gateway.walls.places import Bound, NoPlace, Places
+from kit.errors import Refused, database_unavailable, exhausted
 
 if TYPE_CHECKING:
     from grpc import aio
 
 WAIT_SECONDS: Final = 1.0
+# The services let a call of the same merchant wait for a few seconds too; the request has five in all.
+SHARE_WAIT_SECONDS: Final = 2.0
+RETRY_SECONDS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -26,13 +33,17 @@ class Kind:
     """name     in metrics
     methods  as `InvoicesService/CreateInvoice`
     running  calls under way at a time; with four workers about what the service takes before it refuses
-    waiting  calls that may wait for their turn; more are refused at once
+    waiting  calls that may wait for a place; more are refused at once
+    share    the same of one merchant; None: all of it
+    owner    whose a request is, where there is a share
     """
 
     name: str
     methods: frozenset[str]
     running: int
     waiting: int
+    share: Bound | None = None
+    owner: Callable[[Any], str] = attrgetter("merchant_id")
 
 
 KINDS: Final = (
@@ -44,12 +55,19 @@ KINDS: Final = (
             {
                 "InvoicesService/GetInvoice",
                 "WithdrawalsService/GetWithdrawal",
-                "CatalogService/ListMerchantCurrencies",
-                "CatalogService/ListMethodOffers",
             }
         ),
         running=32,
         waiting=200,
+    ),
+    # Currencies and payment methods: the same for all requests of a merchant, and the largest of the quick answers.
+    Kind(
+        "offers",
+        frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
+        running=16,
+        waiting=200,
+        share=Bound(running=2, waiting=98),
+        owner=attrgetter("merchant.merchant_id"),
     ),
     Kind(
         "lists",
@@ -62,8 +80,15 @@ KINDS: Final = (
         ),
         running=8,
         waiting=64,
+        share=Bound(running=2, waiting=6),
     ),
-    Kind("resends", frozenset({"WebhooksService/ResendLatest"}), running=16, waiting=64),
+    Kind(
+        "resends",
+        frozenset({"WebhooksService/ResendLatest"}),
+        running=16,
+        waiting=64,
+        share=Bound(running=4, waiting=4),
+    ),
     Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
     Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=100),
     Kind(
@@ -83,71 +108,71 @@ KINDS: Final = (
 )
 
 
-class Turns:
+class Calls:
     """The calls of one kind in one worker."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
-        self._free = asyncio.Semaphore(kind.running)
-        self._waiting = 0
+        self._places = Places(
+            Bound(running=kind.running, waiting=kind.waiting),
+            of_one=kind.share,
+            seconds=SHARE_WAIT_SECONDS if kind.share else WAIT_SECONDS,
+        )
+        turned_away.begin("calls", kind.name)
+        if kind.share:
+            turned_away.begin("shares", kind.name)
 
-    async def take(self) -> None:
-        """Waits for a turn. Raises DB_UNAVAILABLE."""
-        if not self._free.locked():
-            await self._free.acquire()
-            return
-        if self._waiting >= self._kind.waiting:
-            self._refuse()
-        self._waiting += 1
+    async def call(self, request: Any, send: Callable[[], Any]) -> Any:
+        """What `send` returns, once there is a place. Raises DB_UNAVAILABLE when the kind is full, and RATE_LIMITED
+        when the request's merchant has too many calls of the kind.
+        """
+        owner = self._kind.owner(request) if self._kind.share else ""
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                await self._free.acquire()
-        except TimeoutError:
-            self._refuse()
-        finally:
-            self._waiting -= 1
+            async with self._places.place(owner):
+                return await send()
+        except NoPlace as full:
+            raise self._refusal(of_one=full.of_one) from None
 
-    def give_back(self) -> None:
-        self._free.release()
-
-    def _refuse(self) -> NoReturn:
-        turned_away.count("calls", self._kind.name)
-        raise database_unavailable()
-
-
-def all_turns() -> Mapping[str, Turns]:
-    """By method, for one worker."""
-    return {method: turns for kind in KINDS for turns in [Turns(kind)] for method in kind.methods}
+    def _refusal(self, *, of_one: bool) -> Refused:
+        turned_away.count("shares" if of_one else "calls", self._kind.name)
+        if not of_one:
+            return database_unavailable()
+        return exhausted(
+            "RATE_LIMITED",
+            "Too many requests of this kind are under way for the merchant",
+            retry_after_seconds=str(RETRY_SECONDS),
+        )
 
 
-def in_turn(channel: aio.Channel, turns: Mapping[str, Turns]) -> aio.Channel:
-    """The channel, for stubs whose calls wait for their turn. A call of no kind raises LookupError."""
-    return cast("aio.Channel", _Channel(channel, turns))
+def calls_by_method() -> Mapping[str, Calls]:
+    """For one worker."""
+    return {method: calls for kind in KINDS for calls in [Calls(kind)] for method in kind.methods}
+
+
+def bounded(channel: aio.Channel, calls: Mapping[str, Calls]) -> aio.Channel:
+    """The channel, for stubs whose calls wait for a place. A call of no kind raises LookupError."""
+    return cast("aio.Channel", _Channel(channel, calls))
 
 
 class _Channel:
     """As much of a channel as a stub of unary methods asks for."""
 
-    def __init__(self, inner: aio.Channel, turns: Mapping[str, Turns]) -> None:
+    def __init__(self, inner: aio.Channel, calls: Mapping[str, Calls]) -> None:
         self._inner = inner
-        self._turns = turns
+        self._calls = calls
 
     def unary_unary(self, method: str, *args: Any, **options: Any) -> _Call:
-        turns = self._turns.get(method.rpartition(".")[2])
-        return _Call(method, self._inner.unary_unary(method, *args, **options), turns)
+        calls = self._calls.get(method.rpartition(".")[2])
+        return _Call(method, self._inner.unary_unary(method, *args, **options), calls)
 
 
 class _Call:
-    def __init__(self, method: str, inner: Any, turns: Turns | None) -> None:
+    def __init__(self, method: str, inner: Any, calls: Calls | None) -> None:
         self._method = method
         self._inner = inner
-        self._turns = turns
+        self._calls = calls
 
     async def __call__(self, request: Any, **options: Any) -> Any:
-        if self._turns is None:
+        if self._calls is None:
             raise LookupError(f"{self._method} is of no kind in gateway/walls/calls.py")
-        await self._turns.take()
-        try:
-            return await self._inner(request, **options)
-        finally:
-            self._turns.give_back()
+        return await self._calls.call(request, lambda: self._inner(request, **options))

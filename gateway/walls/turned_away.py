@@ -13,6 +13,11 @@ TURNED_AWAY: Final = metrics.counter(
 )
 
 
+def begin(wall: str, kind: str = "") -> None:
+    """Shows the series at 0: a first refusal in a series that is new is no increase to Prometheus."""
+    TURNED_AWAY.labels(wall, kind)
+
+
 def count(wall: str, kind: str = "") -> None:
     """Counts one refusal. Neither label may hold what a client chose."""
     TURNED_AWAY.labels(wall, kind).inc()

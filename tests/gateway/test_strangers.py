@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import re
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -14,20 +13,12 @@ from pathlib import Path
 import pytest
 import requests
 
-from fiatgate.catalog.v1 import catalog_pb2
-from fiatgate.invoices.v1 import invoices_pb2
-from fiatgate.merchants.v1 import merchants_pb2
-from fiatgate.webhooks.v1 import webhooks_pb2
-from fiatgate.withdrawals.v1 import withdrawals_pb2
-from gateway.walls import calls, strangers
-from gateway.walls.calls import KINDS, Kind, Turns, all_turns
+from gateway.walls import strangers
 from gateway.walls.clients import Clients
 from gateway.walls.strangers import Strangers
-from kit.clock import monotonic_seconds
 from kit.errors import Refused, denied
 from kit.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Shop
-from tests.gateway.process import ROOT
 from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
 from tests.support.stack import Stack
 
@@ -255,54 +246,3 @@ def test_a_name_that_is_remembered_as_missing_keeps_nothing_of_its_request() -> 
     kept = asyncio.run(story())
     gc.collect()
     assert kept() is None, "what a guess held stays in memory: a flood of guesses fills it"
-
-
-# -- the kinds of calls
-
-
-def test_a_kind_that_is_full_lets_few_wait_and_refuses_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "WAIT_SECONDS", 0.2)
-
-    async def story() -> None:
-        turns = Turns(Kind("test", frozenset(), running=2, waiting=1))
-        await turns.take()
-        await turns.take()
-        waits = asyncio.create_task(turns.take())
-        await asyncio.sleep(0)
-        began = monotonic_seconds()
-        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
-            await turns.take()
-        assert monotonic_seconds() - began < 0.1
-        turns.give_back()
-        await waits
-        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
-            await turns.take()
-        turns.give_back()
-        await turns.take()
-
-    asyncio.run(story())
-
-
-def test_no_two_kinds_share_their_turns() -> None:
-    methods = [method for kind in KINDS for method in kind.methods]
-    assert len(methods) == len(set(methods))
-    turns = all_turns()
-    apart = ("MerchantsService/Authenticate", "InvoicesService/CreateInvoice", "CheckoutService/GetCheckout")
-    assert len({id(turns[method]) for method in apart}) == 3
-
-
-def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:
-    known = {
-        f"{service.name}/{method.name}"
-        for file in (catalog_pb2, invoices_pb2, merchants_pb2, webhooks_pb2, withdrawals_pb2)
-        for service in file.DESCRIPTOR.services_by_name.values()
-        for method in service.methods
-    }
-    assert {method for kind in KINDS for method in kind.methods} <= known
-
-
-def test_every_call_of_the_gateway_is_of_a_kind() -> None:
-    """One that is of none would be answered with a 500."""
-    source = "".join(path.read_text() for path in (ROOT / "gateway").rglob("*.py"))
-    called = set(re.findall(r"(?:self\._|deps\.)[a-z]+\.([A-Z][A-Za-z]+)\b", source))
-    assert called == {method.partition("/")[2] for kind in KINDS for method in kind.methods}

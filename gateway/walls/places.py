@@ -1,0 +1,116 @@
+"""Places for so many at a time, and turns for those that wait: one owner after the other.
+
+An owner is a merchant, or a client's network. However many calls one owner has, the first call of another waits for
+one call of each owner at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """running  at a time
+    waiting  for their turn, beyond those; more are refused at once
+    """
+
+    running: int
+    waiting: int
+
+
+class NoPlace(Exception):
+    """There was no place in time. `of_one`: because of the calls of this owner alone."""
+
+    def __init__(self, *, of_one: bool) -> None:
+        super().__init__(of_one)
+        self.of_one = of_one
+
+
+class Places:
+    """in_all   of all owners together
+    of_one   of each owner; None: as many as of all
+    seconds  longest wait for a turn
+    """
+
+    def __init__(self, in_all: Bound, *, of_one: Bound | None = None, seconds: float) -> None:
+        self._in_all = in_all
+        self._of_one = of_one or in_all
+        self._seconds = seconds
+        self._running: Counter[str] = Counter()
+        self._running_in_all = 0
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # the next owner first
+        self._waiting_in_all = 0
+
+    @asynccontextmanager
+    async def place(self, owner: str) -> AsyncIterator[None]:
+        """The block has a place. Raises NoPlace."""
+        if self._is_free_for(owner):  # then none waits that could have it
+            self._take(owner)
+        else:
+            await self._turn(owner)
+        try:
+            yield
+        finally:
+            self._leave(owner)
+
+    def __len__(self) -> int:
+        """The owners that something is remembered of."""
+        return len(self._running.keys() | self._waiting.keys())
+
+    def _is_free_for(self, owner: str) -> bool:
+        return self._running_in_all < self._in_all.running and self._running[owner] < self._of_one.running
+
+    def _take(self, owner: str) -> None:
+        self._running[owner] += 1
+        self._running_in_all += 1
+
+    def _leave(self, owner: str) -> None:
+        self._running_in_all -= 1
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        following = next((each for each in self._waiting if self._is_free_for(each)), None)
+        if following is not None:
+            self._waiting.move_to_end(following)
+            turn = self._waiting[following][0]
+            self._forget(following, turn)
+            self._take(following)
+            turn.set_result(None)
+
+    async def _turn(self, owner: str) -> None:
+        """Waits until the owner's call is given a place."""
+        if (
+            len(self._waiting.get(owner, ())) >= self._of_one.waiting
+            or self._waiting_in_all >= self._in_all.waiting
+        ):
+            raise self._none_for(owner)
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(turn)
+        self._waiting_in_all += 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                await turn
+        except BaseException as ended:
+            if turn.cancelled():
+                self._forget(owner, turn)
+            else:  # it was given a place at the same moment
+                self._leave(owner)
+            if isinstance(ended, TimeoutError):
+                raise self._none_for(owner) from None
+            raise
+
+    def _forget(self, owner: str, turn: asyncio.Future[None]) -> None:
+        self._waiting_in_all -= 1
+        self._waiting[owner].remove(turn)
+        if not self._waiting[owner]:
+            del self._waiting[owner]
+
+    def _none_for(self, owner: str) -> NoPlace:
+        queue = len(self._waiting.get(owner, ()))
+        is_own = self._running[owner] >= self._of_one.running or queue >= self._of_one.waiting
+        return NoPlace(of_one=self._of_one is not self._in_all and is_own)

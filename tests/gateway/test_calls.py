@@ -1,0 +1,228 @@
+"""The kinds of calls: none uses up what another one needs, and no merchant what others need of one kind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg2
+import pytest
+from google.protobuf.message_factory import GetMessageClass
+
+from deploy.local.waiting import wait_until
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from gateway.walls.calls import KINDS, calls_by_method
+from gateway.walls.places import Bound, NoPlace, Places
+from tests.gateway.desk import Desk, Shop
+from tests.gateway.process import ROOT
+from tests.gateway.strangers import Stranger, Watched, head, watched_gateway
+from tests.support.stack import Stack
+
+NONE_YET = 404  # how a merchant without withdrawals is answered
+LISTS = 16  # of one merchant at once: two run and six wait
+
+
+@contextmanager
+def lists_hang(stack: Stack) -> Iterator[None]:
+    """Lists of invoices wait inside the block; those of withdrawals do not."""
+    with closing(psycopg2.connect(stack.superuser_url("invoices"))) as connection, connection:
+        connection.cursor().execute("LOCK TABLE invoices IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def test_a_merchant_whose_lists_hang_leaves_places_to_others(
+    shop: Shop, desk: Desk, currency: str, stack: Stack, tmp_path: Path
+) -> None:
+    other = desk.open_shop(currency)
+    hanging = head("GET", "/api/v1/invoices", X_Api_Key=shop.api_key)
+    quick = head("GET", "/api/v1/withdrawals", X_Api_Key=other.api_key)
+
+    opened: list[Stranger] = []
+
+    async def asked(gateway: Watched, request: bytes) -> Stranger:
+        client = await Stranger.connected(gateway)
+        opened.append(client)
+        client.send(request)
+        return client
+
+    async def story(gateway: Watched) -> None:
+        assert await (await asked(gateway, quick)).status() == NONE_YET
+        with lists_hang(stack):
+            clients = [await asked(gateway, hanging) for _ in range(LISTS)]
+            await asyncio.to_thread(
+                wait_until,
+                lambda: gateway.counted("fiatgate_turned_away_total", wall="shares", kind="lists") >= 8,
+                "the calls beyond the merchant's share to be refused",
+                timeout_seconds=15,
+            )
+            assert await (await asked(gateway, quick)).status() == NONE_YET
+        assert gateway.counted("fiatgate_turned_away_total", wall="calls") == 0
+        assert 429 in [await client.status() for client in clients]
+        for client in opened:
+            client.close()
+
+    with watched_gateway(stack, tmp_path) as gateway:
+        asyncio.run(story(gateway))
+
+
+# -- places by themselves
+
+
+class Busy:
+    """Calls that go on until they are ended."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._end = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.order: list[str] = []  # the owners, as they got their places
+
+    async def begin(self, owner: str) -> asyncio.Task[None]:
+        """A call, after it has got its place or begun to wait for it."""
+
+        async def call() -> None:
+            async with self._places.place(owner):
+                self.order.append(owner)
+                await self._end.wait()
+
+        task = asyncio.create_task(call())
+        self._tasks.append(task)
+        await asyncio.sleep(0)
+        return task
+
+    async def end(self) -> None:
+        self._end.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+LONG_SECONDS = 60  # nothing waits for so long: what is refused is refused at once
+
+
+def few(*, of_one: Bound | None = None, seconds: float = LONG_SECONDS) -> Places:
+    return Places(Bound(running=2, waiting=3), of_one=of_one, seconds=seconds)
+
+
+def test_where_all_places_are_taken_few_wait_and_the_rest_is_refused() -> None:
+    async def story() -> None:
+        busy = Busy(few())
+        for _ in range(5):
+            await busy.begin("one")
+        refused = await busy.begin("other")
+        with pytest.raises(NoPlace) as full:
+            await refused
+        assert not full.value.of_one
+        assert len(busy.order) == 2
+        await busy.end()
+        assert len(busy.order) == 5
+
+    asyncio.run(story())
+
+
+def test_a_call_that_gets_no_place_in_time_is_refused_and_forgotten() -> None:
+    async def story() -> None:
+        places = few(seconds=0.01)
+        busy = Busy(places)
+        for _ in range(2):
+            await busy.begin("one")
+        late = await busy.begin("other")
+        with pytest.raises(NoPlace):
+            await late
+        assert len(places) == 1
+        await busy.end()
+        assert not len(places)
+        async with places.place("one"):
+            pass
+
+    asyncio.run(story())
+
+
+def test_an_owner_has_a_share_and_leaves_the_rest_to_others() -> None:
+    async def story() -> None:
+        busy = Busy(few(of_one=Bound(running=1, waiting=1)))
+        for _ in range(2):
+            await busy.begin("one")
+        refused = await busy.begin("one")
+        with pytest.raises(NoPlace) as full:
+            await refused
+        assert full.value.of_one
+        await busy.begin("other")
+        assert busy.order == ["one", "other"]
+        await busy.end()
+        assert busy.order == ["one", "other", "one"]
+
+    asyncio.run(story())
+
+
+def test_owners_take_turns() -> None:
+    async def story() -> None:
+        busy = Busy(Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS))
+        for owner in ("one", "one", "one", "one", "other"):
+            await busy.begin(owner)
+        await busy.end()
+        assert busy.order == ["one", "one", "other", "one", "one"]
+
+    asyncio.run(story())
+
+
+def test_a_caller_that_leaves_while_it_waits_takes_no_place() -> None:
+    async def story() -> None:
+        places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
+        busy = Busy(places)
+        await busy.begin("one")
+        gone = await busy.begin("gone")
+        gone.cancel()
+        await busy.begin("other")
+        await busy.end()
+        assert busy.order == ["one", "other"]
+        assert not len(places)
+
+    asyncio.run(story())
+
+
+def test_every_request_of_a_kind_with_a_share_says_whose_it_is() -> None:
+    shared = {method for kind in KINDS if kind.share is not None for method in kind.methods}
+    requests = {
+        f"{service.name}/{method.name}": GetMessageClass(method.input_type)
+        for file in (catalog_pb2, invoices_pb2, webhooks_pb2, withdrawals_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    assert shared
+    for kind in KINDS:
+        if kind.share is not None:
+            assert all(kind.owner(requests[method]()) == "" for method in kind.methods)
+
+
+# -- the kinds
+
+
+def test_no_two_kinds_share_their_places() -> None:
+    methods = [method for kind in KINDS for method in kind.methods]
+    assert len(methods) == len(set(methods))
+    calls = calls_by_method()
+    apart = ("MerchantsService/Authenticate", "InvoicesService/CreateInvoice", "CheckoutService/GetCheckout")
+    assert len({id(calls[method]) for method in apart}) == 3
+
+
+def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:
+    known = {
+        f"{service.name}/{method.name}"
+        for file in (catalog_pb2, invoices_pb2, merchants_pb2, webhooks_pb2, withdrawals_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    assert {method for kind in KINDS for method in kind.methods} <= known
+
+
+def test_every_call_of_the_gateway_is_of_a_kind() -> None:
+    """One that is of none would be answered with a 500."""
+    source = "".join(path.read_text() for path in (ROOT / "gateway").rglob("*.py"))
+    called = set(re.findall(r"(?:self\._|deps\.)[a-z]+\.([A-Z][A-Za-z]+)\b", source))
+    assert called == {method.partition("/")[2] for kind in KINDS for method in kind.methods}
