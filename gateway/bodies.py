@@ -150,6 +150,7 @@ class Incoming:
     async def _piece(self) -> bytes:
         event = await self._receive()
         if event["type"] == "http.disconnect":
+            self._complete = True  # nothing more comes
             raise ClientGone
         self._complete = not event.get("more_body", False)
         piece: bytes = event.get("body", b"")

@@ -10,6 +10,7 @@ import configparser
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -36,6 +37,7 @@ to the gateway.
 _UNIX_SOCKET_PATH_MAX = 100
 _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
 _EXIT_CODE_OF_SETTINGS = 2  # kit.config
+_LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
 _INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 
@@ -158,9 +160,20 @@ def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
         state=info["statename"],
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],
-        refuses_settings=info["statename"] == "BACKOFF" and info["exitstatus"] == _EXIT_CODE_OF_SETTINGS,
+        refuses_settings=info["statename"] == "BACKOFF"
+        and _last_exit(home, info["name"]) == _EXIT_CODE_OF_SETTINGS,
         log=home.logs / f"{info['name']}.log",
     )
+
+
+def _last_exit(home: Home, program: str) -> int | None:
+    """The exit code with which a program ended last; None where supervisord's log has none.
+
+    supervisord's API gives no exit code of a program that ended soon after its start.
+    """
+    log = home.logs / _LOG
+    exits = re.findall(rf"exited: {re.escape(program)} \(exit status (\d+);", log.read_text(errors="replace"))
+    return int(exits[-1]) if exits else None
 
 
 def _socket_path(home: Home) -> Path:
@@ -181,7 +194,7 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
         "supervisord": {
             "nodaemon": "true",
             "silent": "true",
-            "logfile": f"{logs.name}/supervisord.log",
+            "logfile": f"{logs.name}/{_LOG}",
             "logfile_maxbytes": str(_LOG_MAX_BYTES),
             "pidfile": "supervisord.pid",
             **({"user": "root"} if os.geteuid() == 0 else {}),

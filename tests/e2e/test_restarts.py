@@ -16,9 +16,10 @@ from tests.e2e.market import Customer, Invoice, Operator, Shop, patiently, settl
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
-KILLED = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "gateway", "nats", "postgres")
-# A claim that died with its process is free again after 2 x the timeout + 30 s: 36 in place of 60.
-SETTINGS = {"FIATGATE_WEBHOOK_TIMEOUT_SECONDS": "3", "FIATGATE_INVOICE_TTL_SECONDS": "60"}
+# A claim that died with its process is free again after 2 x the timeout + 30 s: 36 in place of 60. webhooks is killed
+# first, so that this time passes while the others are killed.
+KILLED = ("webhooks", "merchants", "catalog", "invoices", "withdrawals", "gateway", "nats", "postgres")
+SETTINGS = {"FIATGATE_WEBHOOK_TIMEOUT_SECONDS": "3", "FIATGATE_INVOICE_TTL_SECONDS": "45"}
 
 
 @dataclass

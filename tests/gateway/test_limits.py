@@ -300,7 +300,7 @@ def test_two_gateways_grant_the_limit_once(stack: Stack, desk: Desk, shop: Shop,
     ):
         clock_says = desk.shop(shop.currency)  # whose requests tell how long the minute still is
         wait_until(
-            lambda: remaining(asked(here, clock_says))[1] > 20,
+            lambda: remaining(asked(here, clock_says))[1] > 12,
             "a minute with time in it",
             timeout_seconds=30,
             every_seconds=1,
