@@ -185,6 +185,7 @@ KINDS: Final = {
 OUTSIDE: Final = re.compile(r"\b(?:SP[E]C|DESIG[N])\b")
 CAPITALS: Final = re.compile(r"(?<![\w/.])([A-Z]{4,})\.md\b")
 PARTS: Final = re.compile(r"(?<![\w/.])docs/([\w/-]+\.md)(?:#([\w-]+))?")
+DECISIONS: Final = re.compile(r"\bdocs/decisions/(\d{4})\b")
 
 
 @cache
@@ -214,6 +215,8 @@ def test_every_part_of_a_document_that_is_referred_to_exists() -> None:
     named = {(path, *part) for path, text in texts().items() for part in PARTS.findall(text)}
     assert len({each for each in named if each[2]}) > 50, "the search finds nothing any more"
     missing = {each for each in named if not (ROOT / "docs" / each[1]).is_file()}
+    numbers = {(path, number, "") for path, text in texts().items() for number in DECISIONS.findall(text)}
+    missing |= {each for each in numbers if not list((ROOT / "docs" / "decisions").glob(f"{each[1]}-*.md"))}
     parts = {(file, anchor) for _, file, anchor in named - missing if anchor}
     known = {file: anchors_of((ROOT / "docs" / file).read_text()) for file, _ in parts}
     missing |= {each for each in named - missing if each[2] and each[2] not in known[each[1]]}
