@@ -306,3 +306,9 @@ def test_the_dashboard_has_no_panel_over_another() -> None:
         assert not cells & taken, panel["title"]
         taken |= cells
     assert len({panel["id"] for panel in panels()}) == len(panels())
+
+
+@pytest.mark.parametrize("alert", ["FiatgateMethodCrowded", "FiatgateMethodFull"])
+def test_a_method_of_one_place_does_not_alert_because_somebody_pays(alert: str) -> None:
+    """PromQL's `>` leaves out the series that are not greater; a comparison with the rest finds no partner for them."""
+    assert "(max by (method) (fiatgate_method_places) > 1)" in alerts()[alert]["expr"]

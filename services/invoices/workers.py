@@ -80,8 +80,8 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge("cases_open", open_cases, "Cases of money that came for an invoice that was over"),
         Gauge(
             "methods_crowded",
-            sum(load.taken * 100 >= load.places * CROWDED_PERCENT for load in loads),
-            "Payment methods that have at least four fifths of their places taken",
+            sum(load.is_crowded(CROWDED_PERCENT) for load in loads),
+            "Payment methods of more than one place that have at least four fifths of them taken",
         ),
         *(gauge for load in loads for gauge in _gauges_of_method(load)),
     ]

@@ -180,6 +180,13 @@ def test_the_load_of_each_method_is_measured_with_the_largest_merchants_part(wor
     assert loads(world)["methods_crowded", ""] == 0
 
 
+def test_a_method_of_one_place_is_not_reported_because_somebody_pays(world: World) -> None:
+    only_account(world, max_deals=1)
+    assert take(world) == "taken"
+    assert loads(world)["method_places_taken", "card_eur"] == loads(world)["method_places", "card_eur"] == 1
+    assert loads(world)["methods_crowded", ""] == 0
+
+
 def loads(world: World) -> dict[tuple[str, str], float]:
     gauges = workers.gauges(world.deps)
     return {(each.name, each.label[1]): each.value for each in gauges if each.name.startswith("method")}

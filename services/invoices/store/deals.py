@@ -120,6 +120,10 @@ class MethodLoad:
     taken: int
     of_one_merchant: int
 
+    def is_crowded(self, percent: int) -> bool:
+        """Whether that part of its places is taken. Every deal takes all of a single place: that is not crowded."""
+        return self.places > 1 and self.taken * 100 >= self.places * percent
+
 
 _METHOD_LOADS = text(f"""
 WITH held AS (
