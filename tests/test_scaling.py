@@ -38,7 +38,9 @@ BYTES: Final = sum(
 )
 (PEAK_MS, POSTGRESQL_MS) = (
     float(each)
-    for each in re.findall(r"a purchase takes (\d+) ms\nthere, .* PostgreSQL takes (\d+)\.", TEXT)[0]
+    for each in re.findall(
+        r"a\s+purchase\s+takes\s+(\d+)\s+ms\s+of .*?;\s+PostgreSQL\s+takes\s+(\d+)", TEXT, re.DOTALL
+    )[0]
 )
 
 

@@ -54,7 +54,7 @@ class ShopPages(BaseHTTPRequestHandler):
     def sell(cls, shop: Shop, payment_link: str) -> None:
         """The page holds what the guide says, and its policy allows what the guide says and nothing else."""
         (snippet,) = re.findall(r"^```html\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
-        (policy,) = re.findall(r"^`(script-src [^`]*)`", GUIDE, re.MULTILINE)
+        (policy,) = re.findall(r"`(script-src [^`]*)`", " ".join(GUIDE.split()))
         snippet = snippet.replace("https://pay.example", shop.url).replace("PAYMENT_LINK", payment_link)
         cls.html = f"<!doctype html><title>Shop</title><link rel=icon href='data:,'>{snippet}<h1>Basket</h1>"
         cls.policy = f"default-src 'none'; img-src data:; {policy.replace('https://pay.example', shop.url)}"
