@@ -10,16 +10,40 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from weakref import WeakSet
 
 import psycopg2.errors
-from sqlalchemy import exc, text
+from sqlalchemy import Connection, Engine, exc, text
+from sqlalchemy.orm import Session
 
 from kit.db import Database
 from kit.worker import Outage
 
+_HAS_COLUMN = text("""
+SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name)
+""")
+
 
 class SchemaBehind(Outage):
     """What this version can't do without has not been migrated yet."""
+
+
+class NewColumn:
+    """A column that the newest migration brings: the code of the same version runs without it."""
+
+    def __init__(self, table: str, name: str) -> None:
+        self._values = {"table": table, "name": name}
+        self._there: WeakSet[Engine] = WeakSet()
+
+    def is_there(self, connection: Connection | Session) -> bool:
+        """Asked of a database until it is there."""
+        engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
+        if engine in self._there:
+            return True
+        there = bool(connection.scalar(_HAS_COLUMN, self._values))
+        if there:
+            self._there.add(engine)
+        return there
 
 
 def versions(service: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import threading
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from contextlib import closing
 
 import psycopg2
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from benchmarks.delivery.stack import Bench, Shop
 from deploy.local.waiting import wait_until
@@ -71,8 +73,25 @@ def queue_due(bench: Bench, shop: Shop, urls: Sequence[str], count: int) -> None
                 "count": count,
             },
         )
+        _seal(bench, tx)
     with bench.deps.db.autocommit() as connection:
         connection.execute(text("ANALYZE events"))
+
+
+_UNSEALED = text("""
+SELECT id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, payload
+FROM events WHERE seal IS NULL
+""")
+_SEAL = text("""
+UPDATE events SET seal = sealed.seal FROM json_to_recordset(:sealed) AS sealed (id bigint, seal text)
+WHERE events.id = sealed.id
+""")
+
+
+def _seal(bench: Bench, tx: Session) -> None:
+    """As the process that makes an event does."""
+    sealed = [{"id": row.id, "seal": bench.deps.seals.seal(row)} for row in tx.execute(_UNSEALED)]
+    tx.execute(_SEAL, {"sealed": json.dumps(sealed)})
 
 
 def add_history(bench: Bench, attempts: int) -> list[str]:

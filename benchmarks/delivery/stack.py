@@ -163,6 +163,7 @@ def running_bench() -> Iterator[Bench]:
             merchants_address=f"127.0.0.1:{merchants_port}",
             webhook_allow_private=True,
             fact_public_keys=(signer.public_key,),
+            webhook_seal_keys=(new_private_key(),),
         )
         # One line per attempt is written as in production, only not to this screen.
         stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
@@ -192,6 +193,7 @@ def _environment(settings: WebhooksSettings) -> dict[str, str]:
         "FIATGATE_WEBHOOKS_NATS_URL": settings.nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(settings.fact_public_keys),
+        "FIATGATE_WEBHOOK_SEAL_KEYS": ",".join(settings.webhook_seal_keys),
     }
 
 

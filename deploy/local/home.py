@@ -89,7 +89,8 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """`postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`.
+        """`postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`,
+        `webhook_seal_key`.
 
         Each is made on first use. A folder of an earlier version lacks some; the others stay as they are. One that has
         no signing key gets `unsigned_facts_until` with it.
@@ -102,6 +103,7 @@ class Home:
             "owners": {service: secrets.token_urlsafe(24) for service in SERVICES},
             "master_key": Fernet.generate_key().decode(),
             "fact_signing_key": new_private_key(),
+            "webhook_seal_key": new_private_key(),
             **known,
             "nats": {user: secrets.token_urlsafe(24) for user in USERS} | known.get("nats", {}),
         }

@@ -211,6 +211,9 @@ def _private(
         private[process][_nats_variable(process)] = url
     private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
     signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]
+    private["webhooks"]["FIATGATE_WEBHOOK_SEAL_KEYS"] = (
+        own.get("FIATGATE_WEBHOOK_SEAL_KEYS") or secrets["webhook_seal_key"]
+    )
     public_keys = own.get("FIATGATE_FACT_PUBLIC_KEYS") or _public_key(signing_key)
     private["invoices"] |= {
         "FIATGATE_FACT_SIGNING_KEY": signing_key,

@@ -137,13 +137,15 @@ def stay(table: str) -> None:
     _refuse_statement(table, "stay", "DELETE OR TRUNCATE", "rows are never deleted")
 
 
-def keep(table: str, columns: Sequence[str], *, ended: str | None = None) -> None:
-    """These columns keep the value that the row was made with; with `ended` set, the row keeps all of them."""
+def keep(table: str, columns: Sequence[str], *, ended: str | None = None, unless: str = "false") -> None:
+    """These columns keep the value that the row was made with, `unless` a condition on OLD and NEW holds; with `ended`
+    set, the row keeps all of them.
+    """
     old, new = (", ".join(f"{row}.{each}" for each in columns) for row in ("OLD", "NEW"))
     _refuse_row(
         table,
         "keep_their_terms",
-        f"({old}) IS DISTINCT FROM ({new})",
+        f"({old}) IS DISTINCT FROM ({new}) AND NOT ({unless})",
         f"{', '.join(columns)} keep their value",
     )
     if ended is not None:

@@ -19,11 +19,12 @@ from kit.rpc import deadline
 from kit.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
+from services.webhooks.delivery.seals import REPLACED
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
 from services.webhooks.models import Event
 from services.webhooks.store import books, claims, events, retention
-from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
+from services.webhooks.store.events import Backlog, EventHistory, EventTerms, InvoiceEvents
 from services.webhooks.store.retention import Pruned
 from services.webhooks.wiring import Deps
 
@@ -54,25 +55,51 @@ def _id(field: str, value: str) -> UUID:
 
 
 def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
-    """Adds the event of a finished invoice that has a callback URL, due at once. A second call changes nothing."""
+    """Adds the event of a finished invoice that has a callback URL, due at once. A second call changes nothing.
+
+    A row of the invoice that no process of this service made takes the words of the true event.
+    """
     if invoice.callback_url is None:
         return
+    terms = events.terms_of(invoice, invoice.callback_url)
+    seal = deps.seals.seal(terms)
     event_id = events.add_event(
         tx,
-        invoice,
-        invoice.callback_url,
+        terms,
+        seal=seal,
         now=deps.clock.now(),
         request_id=request_id.current() or None,
         traceparent=tracing.traceparent() or None,
     )
-    if event_id is not None:
-        wake_after_commit(tx, deps.wake)
-        log.info(
-            "webhook_queued",
-            event_id=event_id,
-            event_type=invoice.event_type,
-            invoice_id=str(invoice.invoice_id),
-        )
+    if event_id is None:
+        _make_true(deps, tx, terms, seal)
+        return
+    wake_after_commit(tx, deps.wake)
+    log.info(
+        "webhook_queued",
+        event_id=event_id,
+        event_type=invoice.event_type,
+        invoice_id=str(invoice.invoice_id),
+    )
+
+
+def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
+    """Seal an event that has no right seal, with the words of the true event if it says something else."""
+    found = events.sealed_event_locked(tx, terms.invoice_id)
+    if found is None or deps.seals.is_right(found.terms, found.seal):
+        return
+    if found.terms == terms:
+        events.seal_event(tx, found.event_id, seal)
+        return
+    events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
+    wake_after_commit(tx, deps.wake)
+    REPLACED.inc()
+    log.error(
+        "webhook_event_replaced",
+        event_id=found.event_id,
+        invoice_id=str(terms.invoice_id),
+        payload_event_id=str(found.terms.payload_event_id),
+    )
 
 
 # -- the history
@@ -152,7 +179,7 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
             case ResendTooSoon(retry_after_seconds):
                 raise errors.resend_cooldown(retry_after_seconds)
         lease = claims.Lease(token=new_id(), worker=f"{worker_name()}:resend", now=now, until=until)
-        return events.claim_for_resend(event, lease)
+        return events.claim_for_resend(tx, event, lease)
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
@@ -207,7 +234,7 @@ def check_invoices(
     ids = [_id("invoice_ids", each) for each in invoice_ids]
     with deps.db.autocommit() as connection:
         found = events.events_of_invoices(connection, ids)
-        differences = books.differences(connection, facts) if facts else {}
+        differences = books.differences(connection, facts, deps.seals) if facts else {}
     return [replace(each, differences=differences.get(each.invoice_id, ())) for each in found]
 
 

@@ -13,6 +13,7 @@ from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.engine import Wake
 from services.webhooks.delivery.record import Recorder
+from services.webhooks.delivery.seals import Seals
 
 RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
 """Resends of one merchant that wait for their receivers at the same time, and that wait for their turn."""
@@ -28,6 +29,7 @@ class Deps:
     verifier: Verifier
     clock: Clock
     merchants: Merchants
+    seals: Seals
     courier: Courier
     recorder: Recorder
     # Rings when something may be due: the engine of this process hears it, if there is one.
@@ -39,6 +41,7 @@ class Deps:
 def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
     clock = clock or SystemClock()
     db = Database(settings.database_url, name=settings.service, pool_size=settings.connections)
+    seals = Seals(settings.webhook_seal_keys, unsealed_until=settings.unsigned_facts_until, clock=clock)
     return Deps(
         settings=settings,
         db=db,
@@ -48,8 +51,10 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
         ),
         clock=clock,
         merchants=Merchants(settings.merchants_address, identity=settings.identity),
+        seals=seals,
         courier=Courier(
             clock=clock,
+            seals=seals,
             timeout_seconds=settings.webhook_timeout_seconds,
             allow_private=settings.webhook_allow_private,
         ),

@@ -316,6 +316,24 @@ TAMPERINGS = [
         "unknown or not finished",
     ),
     of_webhooks(
+        "an event invented",
+        "INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url,"
+        " destination, payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)"
+        " SELECT gen_random_uuid(), %(waiting)s, merchant_id, key_id, event_type, 'pending', callback_url, destination,"
+        " payload, 0, 0, now() + interval '1 day', now(), now() FROM events WHERE invoice_id = %(sold)s",
+        "waiting",
+        "unknown or not finished",
+        by_service=True,
+    ),
+    of_webhooks("a seal", _EVENT.format("seal = NULL"), "sold", "seal is none", by_service=True),
+    of_webhooks(
+        "whose key signs, and the seal",
+        _EVENT.format("key_id = gen_random_uuid(), seal = 'AAAA'"),
+        "sold",
+        "seal is wrong",
+        by_service=True,
+    ),
+    of_webhooks(
         "an attempt deleted",
         "DELETE FROM attempts WHERE event_id = (SELECT id FROM events WHERE invoice_id = %(sold)s)",
         "sold",

@@ -222,7 +222,9 @@ def test_an_event_that_says_something_else_is_found(fiatgate: Fiatgate, sold: So
         database.execute(change, (other, sold.invoice_id))
     try:
         assert problems(verify()) == [
-            f"webhooks: event of invoice {sold.invoice_id}: payload_event_id is {other}, due is {right}"
+            f"webhooks: event of invoice {sold.invoice_id}: payload_event_id is {other}, due is {right}",
+            f"webhooks: event of invoice {sold.invoice_id}: seal is wrong, due is that of webhooks: changed past the "
+            "service, and not sent",
         ]
     finally:
         with behind_its_back(fiatgate.stack, "webhooks") as database:

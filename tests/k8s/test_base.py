@@ -48,7 +48,7 @@ from tests.k8s.manifests import (
     settings_class,
     shared_settings,
 )
-from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 from tools.manifests import manifests as services_manifests
 
 # For connections to be closed and the last spans to be sent, once everything has ended.
@@ -138,6 +138,7 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
         "master-keys": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
         "nats-url": "nats://process:secret@nats:4222",
         "fact-signing-key": SIGNING_KEY,
+        "webhook-seal-keys": SEAL_KEY,
         "fact-public-keys": ",".join(PUBLIC_KEYS),
     }
     for variable, value in shared_settings().items():

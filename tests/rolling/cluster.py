@@ -26,7 +26,7 @@ from tests.rolling.endpoints import Endpoints
 from tests.rolling.pods import START_SECONDS, Broken, Pace, Pod, without_settings
 from tests.support.databases import Databases, owner_url
 from tests.support.servers import NatsServer, PostgresServer
-from tests.support.signing import PUBLIC_KEYS, SIGNING_KEY
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 
 SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 INVOICE_TTL_SECONDS: Final = 5
@@ -206,6 +206,7 @@ class Cluster:
             "database-url": "",
             "master-keys": MASTER_KEY,
             "fact-signing-key": SIGNING_KEY,
+            "webhook-seal-keys": SEAL_KEY,
             "fact-public-keys": ",".join(PUBLIC_KEYS),
             "nats-url": "",
         }

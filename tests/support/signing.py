@@ -14,6 +14,7 @@ from kit.signing import Signer
 from tests.support.clock import ManualClock
 
 SIGNING_KEY: Final = "c2lnbnMtdGhlLWZhY3RzLW9mLWFsbC10aGUtdGVzdHM="  # of "signs-the-facts-of-all-the-tests"
+SEAL_KEY: Final = "c2VhbHMtdGhlLWV2ZW50cy1vZi1hbGwtdGhlLXRlc3Q="  # of "seals-the-events-of-all-the-test"
 SIGNER: Final = Signer(SIGNING_KEY)
 PUBLIC_KEYS: Final = (SIGNER.public_key,)
 

@@ -9,7 +9,7 @@ import pytest
 from deploy.local.ports import free_ports
 from tests.support.clock import ManualClock
 from tests.support.receiver import Receiver
-from tests.support.signing import PUBLIC_KEYS
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 from tests.webhooks.house import House, MerchantsHouse, empty
 from tests.webhooks.worker_process import SHORT_LEASE, WorkerProcess
 
@@ -79,6 +79,7 @@ def worker(
         "FIATGATE_NATS_URL": nats_url,
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
         "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),
+        "FIATGATE_WEBHOOK_SEAL_KEYS": SEAL_KEY,
         **{f"FIATGATE_{name.upper()}": str(value) for name, value in SHORT_LEASE.items()},
     }
     worker = WorkerProcess(environment, tmp_path / "worker.log")

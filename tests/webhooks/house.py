@@ -36,7 +36,7 @@ from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
 from tests.support.databases import past_all_rules
 from tests.support.receiver import Received
-from tests.support.signing import PUBLIC_KEYS
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 
 WAIT_SECONDS = 15.0
 
@@ -95,6 +95,7 @@ class House:
                     "merchants_address": merchants.address,
                     "webhook_allow_private": True,
                     "fact_public_keys": PUBLIC_KEYS,
+                    "webhook_seal_keys": (SEAL_KEY,),
                     **settings,
                 }
             ),

@@ -7,13 +7,14 @@ import pytest
 from kit.clock import SystemClock
 from kit.config import load
 from services.webhooks.config import WebhooksSettings
-from tests.support.signing import PUBLIC_KEYS
+from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 
 REQUIRED = {
     "FIATGATE_WEBHOOKS_DATABASE_URL": "postgresql://webhooks@127.0.0.1/webhooks",
     "FIATGATE_WEBHOOKS_ADDRESS": "127.0.0.1:7000",
     "FIATGATE_MERCHANTS_ADDRESS": "127.0.0.1:7001",
     "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),
+    "FIATGATE_WEBHOOK_SEAL_KEYS": SEAL_KEY,
 }
 
 

@@ -25,14 +25,17 @@ def _shipment(destination: str, number: int = 0, *, merchant_id: UUID = MERCHANT
         lease_until=START + timedelta(seconds=60),
         trigger=Trigger.AUTO,
         payload_event_id=new_id(),
+        invoice_id=new_id(),
         merchant_id=merchant_id,
         key_id=new_id(),
+        event_type="invoice.success",
         callback_url="https://shop.example.com/",
         destination=destination,
         payload=b"{}",
         status=EventStatus.PENDING,
         next_retry_at=START,
         auto_attempts=0,
+        seal="",
     )
     return Shipment(claimed, "secret")
 

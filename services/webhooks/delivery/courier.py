@@ -10,6 +10,7 @@ import uvloop
 
 from kit.clock import Clock
 from kit.egress.client import Egress
+from services.webhooks.delivery.seals import Seals
 from services.webhooks.delivery.sender import Sender
 from services.webhooks.delivery.stages import Outcome, Shipment
 
@@ -19,8 +20,9 @@ T = TypeVar("T")
 class Courier:
     """Starts its thread at the first use: a process that only serves has it only once somebody resends."""
 
-    def __init__(self, *, clock: Clock, timeout_seconds: float, allow_private: bool) -> None:
+    def __init__(self, *, clock: Clock, seals: Seals, timeout_seconds: float, allow_private: bool) -> None:
         self._clock = clock
+        self._seals = seals
         self._timeout_seconds = timeout_seconds
         self._allow_private = allow_private
         self._lock = threading.Lock()
@@ -75,6 +77,6 @@ class Courier:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
         async with Egress(allow_private=self._allow_private) as egress:
-            self._sender = Sender(egress, self._clock, self._timeout_seconds)
+            self._sender = Sender(egress, self._seals, self._clock, self._timeout_seconds)
             ready.set()
             await self._closing.wait()

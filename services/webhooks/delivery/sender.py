@@ -11,7 +11,8 @@ from kit.clock import Clock, monotonic_seconds
 from kit.egress import client
 from kit.egress.client import Egress, EgressError
 from services.webhooks.delivery import spans
-from services.webhooks.delivery.stages import Answer, Outcome, Shipment
+from services.webhooks.delivery.seals import UNSEALED, Seals
+from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
 from services.webhooks.domain import destination_of, is_success, signature
 
 log = structlog.get_logger(__name__)
@@ -20,6 +21,7 @@ USER_AGENT = "Fiatgate-Webhooks/1"
 BODY_MAX_BYTES = 16 * 1024
 HEADERS_MAX_BYTES = 8 * 1024
 
+UNSEALED_ERROR = "not sent: the event has no seal of this service"
 NO_KEY_ERROR = "not sent: the merchant has no active API key to sign with"
 
 
@@ -28,6 +30,7 @@ class Sender:
     """Sends shipments, each within `timeout_seconds` of wall clock from the name's look-up to the answer's head."""
 
     egress: Egress
+    seals: Seals
     clock: Clock
     timeout_seconds: float
 
@@ -53,6 +56,8 @@ class Sender:
 
     async def _signed(self, shipment: Shipment, at: datetime) -> tuple[client.Answer | None, str | None]:
         claimed = shipment.claimed
+        if not self._may_be_sent(claimed):
+            return None, UNSEALED_ERROR
         if shipment.secret is None:
             return None, NO_KEY_ERROR
         timestamp = str(int(at.timestamp()))
@@ -64,6 +69,17 @@ class Sender:
             "X-Signature-Timestamp": timestamp,
         }
         return await self._post(claimed.callback_url, claimed.payload, headers)
+
+    def _may_be_sent(self, claimed: Claimed) -> bool:
+        if claimed.seal is None:
+            return True
+        flaw = self.seals.flaw(claimed, claimed.seal)
+        if flaw is not None:
+            UNSEALED.labels(flaw).inc()
+            log.error(
+                "webhook_unsealed", event_id=claimed.event_id, invoice_id=str(claimed.invoice_id), seal=flaw
+            )
+        return flaw is None
 
     async def _post(
         self, url: str, body: bytes, headers: Mapping[str, str]

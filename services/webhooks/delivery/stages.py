@@ -20,14 +20,18 @@ class Claimed:
     lease_until: datetime
     trigger: Trigger
     payload_event_id: UUID
+    invoice_id: UUID
     merchant_id: UUID
     key_id: UUID
+    event_type: str
     callback_url: str
     destination: str
     payload: bytes
     status: EventStatus
     next_retry_at: datetime | None
     auto_attempts: int
+    # Empty when it has none; None on the schema of the version before, where no event has one.
+    seal: str | None
     # Of the request that it goes back to; empty when that is not known.
     request_id: str = ""
     traceparent: str = ""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, literal_column, select, text
 
 from kit.books import Part
+from services.webhooks.delivery.seals import Seals
 from services.webhooks.domain import FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
+from services.webhooks.store.claims import SEAL
 
 # Retention takes the oldest attempts, and none of the last day: what is left of an event's attempts are the newest.
 _ATTEMPTS_ARE_COUNTED = """
@@ -88,12 +90,26 @@ _EVENTS: Final = select(
 
 
 def differences(
-    connection: Connection, facts: Sequence[FinishedInvoice]
+    connection: Connection, facts: Sequence[FinishedInvoice], seals: Seals
 ) -> Mapping[UUID, Sequence[Difference]]:
     """By invoice, of the events that these facts have."""
     by_invoice = {fact.invoice_id: fact for fact in facts}
-    found = connection.execute(_EVENTS.where(Event.invoice_id.in_(list(by_invoice))))
-    return {row.invoice_id: list(_differences(row, by_invoice[row.invoice_id])) for row in found}
+    wanted = _EVENTS.where(Event.invoice_id.in_(list(by_invoice)))
+    sealed = SEAL.is_there(connection)
+    found = connection.execute(wanted.add_columns(literal_column("seal")) if sealed else wanted)
+    return {
+        row.invoice_id: [
+            *_differences(row, by_invoice[row.invoice_id]),
+            *(_seal_differences(row, seals) if sealed else ()),
+        ]
+        for row in found
+    }
+
+
+def _seal_differences(event: Any, seals: Seals) -> Iterator[Difference]:
+    flaw = seals.flaw(event, event.seal)
+    if flaw is not None:
+        yield Difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
 
 
 def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:

@@ -9,9 +9,12 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from kit.schema import NewColumn
 from services.webhooks.delivery.lanes import LaneKey, Rooms
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus, RetryAt, Trigger, Verdict
+
+SEAL: Final = NewColumn("events", "seal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,7 @@ def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: da
 # nothing. What is read is locked, so that engines running side by side take different events. A lease that ran out
 # counts as none: that is the rescue. The order by id as well leaves no other index to the planner than the lanes' own;
 # the array keeps it from joining, where it takes the rooms for thousands of rows and reads the whole table.
-_CLAIM = text("""
+_CLAIM_SQL: Final = """
 UPDATE events
 SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now
 WHERE id = ANY (ARRAY(
@@ -137,15 +140,18 @@ WHERE id = ANY (ARRAY(
     ) AS of_merchant
     LIMIT :total
 ))
-RETURNING id, payload_event_id, merchant_id, key_id, callback_url, destination, payload, status, next_retry_at,
-    auto_attempts, request_id, traceparent
-""")
+RETURNING id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload, status,
+    next_retry_at, auto_attempts, request_id, traceparent
+"""
+_CLAIM: Final = text(_CLAIM_SQL)
+_CLAIM_WITH_SEAL: Final = text(f"{_CLAIM_SQL}, coalesce(seal, '') AS seal")
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
     """Of each lane and each merchant at most its room: the oldest due events of each lane that nobody holds."""
+    sealed = SEAL.is_there(connection)
     rows = connection.execute(
-        _CLAIM,
+        _CLAIM_WITH_SEAL if sealed else _CLAIM,
         {
             "rooms": _rooms_parameter(rooms),
             "total": rooms.total,
@@ -155,7 +161,9 @@ def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claime
             "until": lease.until,
         },
     )
-    claimed = [claimed_from_row(row, lease, Trigger.AUTO) for row in rows.all()]
+    claimed = [
+        claimed_from_row(row, lease, Trigger.AUTO, seal=row.seal if sealed else None) for row in rows.all()
+    ]
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
@@ -172,7 +180,7 @@ def _rooms_parameter(rooms: Rooms) -> str:
     )
 
 
-def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
+def claimed_from_row(row: Any, lease: Lease, trigger: Trigger, *, seal: str | None) -> Claimed:
     """From a row of the claim, or from an `Event`."""
     return Claimed(
         event_id=row.id,
@@ -180,14 +188,17 @@ def claimed_from_row(row: Any, lease: Lease, trigger: Trigger) -> Claimed:
         lease_until=lease.until,
         trigger=trigger,
         payload_event_id=row.payload_event_id,
+        invoice_id=row.invoice_id,
         merchant_id=row.merchant_id,
         key_id=row.key_id,
+        event_type=row.event_type,
         callback_url=row.callback_url,
         destination=row.destination,
         payload=bytes(row.payload),
         status=EventStatus(row.status),
         next_retry_at=row.next_retry_at,
         auto_attempts=row.auto_attempts,
+        seal=seal,
         request_id=row.request_id or "",
         traceparent=row.traceparent or "",
     )

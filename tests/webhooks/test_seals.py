@@ -1,0 +1,148 @@
+"""What someone writes into the database by SQL is not sent, and does not take the place of the true event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg2.errors
+import pytest
+from sqlalchemy import exc, text
+
+from kit.signing import new_private_key
+from services.webhooks import operations
+from services.webhooks.domain import FinishedInvoice, destination_of, payload_of
+from tests.support.clock import START, ManualClock
+from tests.support.receiver import Receiver
+from tests.support.signing import SEAL_KEY
+from tests.webhooks.house import House, finished
+
+FORGED = """
+INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
+    payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at, seal)
+VALUES (:payload_event_id, :invoice_id, :merchant_id, :key_id, 'invoice.success', 'pending', :callback_url,
+    :destination, :payload, 0, 0, :now, :now, :now, :seal)
+"""
+
+
+def by_sql(house: House, statement: str, **values: Any) -> None:
+    """With the rights of the service's own role."""
+    with house.deps.db.transaction() as tx:
+        tx.execute(text(statement), values)
+
+
+def forge(house: House, fact: FinishedInvoice, *, seal: str | None = None) -> None:
+    by_sql(
+        house,
+        FORGED,
+        payload_event_id=fact.event_id,
+        invoice_id=fact.invoice_id,
+        merchant_id=fact.merchant_id,
+        key_id=fact.key_id,
+        callback_url=fact.callback_url,
+        destination=destination_of(str(fact.callback_url)),
+        payload=payload_of(fact),
+        now=house.clock.now(),
+        seal=seal,
+    )
+
+
+def fact_for(house: House, receiver: Receiver, **facts: Any) -> FinishedInvoice:
+    named = {"merchant_id": house.merchant_id, "key_id": house.key_id, "callback_url": receiver.url()}
+    return finished(**named, **facts)
+
+
+def queue(house: House, fact: FinishedInvoice) -> None:
+    with house.deps.db.transaction() as tx:
+        operations.queue_webhook(house.deps, tx, fact)
+
+
+def error_of(house: House, invoice_id: UUID) -> str | None:
+    """Of its first attempt, which nothing was sent for."""
+    (attempt,) = house.wait_for_attempts(invoice_id, 1)
+    return attempt.error_message
+
+
+@pytest.mark.parametrize("seal", [None, "", "ä", "AAAA", "of another event"])
+def test_a_row_inserted_by_sql_is_neither_sent_nor_resent(
+    house: House, receiver: Receiver, seal: str | None
+) -> None:
+    forged = fact_for(house, receiver)
+    if seal == "of another event":
+        other = house.queue(receiver.url("true"))
+        with house.deps.db.transaction() as tx:
+            seal = tx.scalar(text("SELECT seal FROM events WHERE invoice_id = :id"), {"id": other})
+    forge(house, forged, seal=seal)
+    with house.engine():
+        assert error_of(house, forged.invoice_id) == "not sent: the event has no seal of this service"
+    resent = house.resend(forged.invoice_id)
+    assert (resent.outcome.succeeded, resent.outcome.http_status) == (False, None)
+    assert receiver.received() == []
+
+
+def test_the_true_event_takes_the_place_of_a_forged_one(house: House, receiver: Receiver) -> None:
+    true = fact_for(house, receiver, status="expired", event_type="invoice.expired")
+    forge(house, fact_for(house, receiver, invoice_id=true.invoice_id, amount="9999.00"))
+    by_sql(house, "UPDATE events SET status = 'success', next_retry_at = NULL")
+    queue(house, true)
+    with house.engine():
+        (request,) = receiver.wait_for(1)
+        assert request.body == payload_of(true)
+        assert house.wait_for_status(true.invoice_id, "success").event_type == "invoice.expired"
+
+
+def test_the_terms_of_a_sealed_event_are_kept_and_with_another_seal_it_is_not_sent(
+    house: House, receiver: Receiver
+) -> None:
+    invoice_id = house.queue(receiver.url())
+    with pytest.raises(exc.ProgrammingError) as refused:
+        by_sql(house, "UPDATE events SET payload = 'x'")
+    assert isinstance(refused.value.orig, psycopg2.errors.InsufficientPrivilege)
+    by_sql(house, "UPDATE events SET payload = 'x', seal = 'x'")
+    with house.engine():
+        assert error_of(house, invoice_id) == "not sent: the event has no seal of this service"
+    assert receiver.received() == []
+
+
+def test_events_of_the_version_before_count_as_long_as_unsigned_facts_do(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    clock = ManualClock()
+    house = make_house(clock=clock, unsigned_facts_until=START + timedelta(minutes=10))
+    old, wrong = (fact_for(house, receiver) for _ in range(2))
+    forge(house, old)
+    forge(house, wrong, seal="AAAA")
+    with house.engine():
+        assert house.wait_for_status(old.invoice_id, "success")
+        assert error_of(house, wrong.invoice_id) is not None
+        house.advance(seconds=601)
+        late = fact_for(house, receiver)
+        forge(house, late)
+        house.deps.wake.set()
+        assert error_of(house, late.invoice_id) is not None
+    assert len(receiver.received()) == 1
+
+
+def test_announcing_again_seals_an_event_of_the_version_before_and_sends_nothing(
+    house: House, receiver: Receiver
+) -> None:
+    old = fact_for(house, receiver)
+    forge(house, old)
+    by_sql(house, "UPDATE events SET status = 'dead', next_retry_at = NULL")
+    queue(house, old)
+    assert house.event(old.invoice_id).status == "dead"
+    assert house.resend(old.invoice_id).outcome.succeeded
+
+
+def test_a_seal_of_a_key_before_counts_as_long_as_it_is_listed(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    clock, new = ManualClock(), new_private_key()
+    before = make_house(clock=clock)
+    for keys, sent in (((new, SEAL_KEY), True), ((new,), False)):
+        house = make_house(clock=clock, webhook_seal_keys=keys)
+        invoice_id = before.queue(receiver.url())
+        resent = operations.resend_latest(house.deps, merchant_id="", invoice_id=str(invoice_id))
+        assert resent.outcome.succeeded == sent
