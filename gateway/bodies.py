@@ -1,8 +1,8 @@
 """The body of a request: read by the resource that wants it, after every check that needs no body.
 
 Route, method, key, id and flood are checked first, so a request that is refused costs no memory, whatever it sends. A
-body has to arrive within a time that grows with what has arrived, and counts among `walls.uploads` until its request
-is answered.
+body has to arrive within a time that grows with its bytes, and counts among `walls.uploads` until its request is
+answered.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.walls import turned_away
-from gateway.walls.uploads import Pool, Uploads
+from gateway.walls.uploads import Pool, Reservation, Uploads
 from kit.errors import Refused, exhausted, invalid
 
 BODY_MAX_BYTES: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
+# The forms of the payment page, except those that may bring a picture: an id each, or nothing.
+FORM_MAX_BYTES: Final = 8 * 1024
+# Reserved at first for a body whose length is not announced.
+FIRST_BYTES: Final = 8 * 1024
 # A customer's picture, from a telephone at the edge of its network (gateway.pay.forms). Nothing else may be that
 # large.
 PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
@@ -57,11 +61,12 @@ class _Bounds:
 def _bounds(path: str, uploads: Uploads) -> _Bounds:
     if PICTURE_PATH(path):
         return _Bounds(uploads.pictures, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS)
-    pool = uploads.forms if path.startswith("/pay") else uploads.orders
-    return _Bounds(pool, BODY_MAX_BYTES, BODY_SECONDS)
+    if path.startswith("/pay"):
+        return _Bounds(uploads.forms, FORM_MAX_BYTES, BODY_SECONDS)
+    return _Bounds(uploads.orders, BODY_MAX_BYTES, BODY_SECONDS)
 
 
-class Incoming:
+class ArrivingBody:
     """The body of one request, from a client that may be slow, or send too much, or nothing at all."""
 
     _unwanted = 0  # bodies that this worker drops at the moment
@@ -78,7 +83,7 @@ class Incoming:
         self._bounds = _bounds(path, uploads)
         self._length = _content_length(headers)
         self._complete = self._length == 0
-        self._give_back: Callable[[], None] | None = None
+        self._reservation: Reservation | None = None
         self._begun = False
 
     def fault(self) -> Refused | None:
@@ -87,22 +92,22 @@ class Incoming:
             return _too_large(self._bounds.max_bytes)
         return None
 
-    async def read(self, client: str) -> bytes:
-        """All of it, reserved for that client until `release`. Raises ClientGone, and Refused for one that is too long,
-        does not arrive in time, or finds too many under way.
+    async def read(self, client: str, *, payment: str = "") -> bytes:
+        """All of it, reserved for that client and payment until `release`. Raises ClientGone, and Refused for one that
+        is too long, does not arrive in time, or finds too many under way.
         """
         if self._complete:
             return b""
-        size = self._bounds.max_bytes if self._length is None else self._length
-        self._give_back = self._bounds.pool.reserve(client, size)
+        size = FIRST_BYTES if self._length is None else self._length
+        self._reservation = self._bounds.pool.reserve(client, size, payment=payment)
         try:
-            return await self._pieces()
+            return await self._pieces(self._reservation)
         except TimeoutError:
             turned_away.count("uploads", "slow")
             raise invalid("VALIDATION_ERROR", "the body did not arrive in time") from None
 
     async def after(self) -> Any:
-        """What Falcon receives in place of the body: its end, and, for what asks on, that the client has hung up."""
+        """Gives Falcon the end of the body in place of the body, and later the event that the client has hung up."""
         if not self._begun:
             self._begun = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -113,18 +118,18 @@ class Incoming:
 
     def release(self) -> None:
         """Gives its reservation back."""
-        if self._give_back is not None:
-            self._give_back()
-            self._give_back = None
+        if self._reservation is not None:
+            self._reservation.release()
+            self._reservation = None
 
     async def drop_the_rest(self) -> None:
         """Reads on into nothing, so that the client comes to read the answer. See UNWANTED_MAX_BYTES."""
         if self._complete:
             return
-        if Incoming._unwanted >= UNWANTED_AT_A_TIME:
+        if ArrivingBody._unwanted >= UNWANTED_AT_A_TIME:
             turned_away.count("uploads", "unwanted")
             return
-        Incoming._unwanted += 1
+        ArrivingBody._unwanted += 1
         dropped_bytes = 0
         try:
             async with asyncio.timeout(UNWANTED_SECONDS):
@@ -133,9 +138,9 @@ class Incoming:
         except (TimeoutError, ClientGone):
             pass
         finally:
-            Incoming._unwanted -= 1
+            ArrivingBody._unwanted -= 1
 
-    async def _pieces(self) -> bytes:
+    async def _pieces(self, reservation: Reservation) -> bytes:
         began_seconds = asyncio.get_running_loop().time()
         body = bytearray()
         async with asyncio.timeout(BODY_SECONDS) as limit:
@@ -143,8 +148,11 @@ class Incoming:
                 body += await self._piece()  # a large one comes in many pieces
                 if len(body) > self._bounds.max_bytes:
                     raise _too_large(self._bounds.max_bytes)
+                if len(body) > reservation.size:
+                    reservation.resize(min(2 * len(body), self._bounds.max_bytes))
                 earned_seconds = BODY_SECONDS + len(body) / LEAST_BYTES_PER_SECOND
                 limit.reschedule(began_seconds + min(self._bounds.seconds, earned_seconds))
+        reservation.resize(len(body))
         return bytes(body)
 
     async def _piece(self) -> bytes:

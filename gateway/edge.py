@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from gateway import spans
-from gateway.bodies import ClientGone, Incoming, Receive
+from gateway.bodies import ArrivingBody, ClientGone, Receive
 from gateway.counting import count
 from gateway.exchange import REQUEST_SECONDS, SCOPE_KEY, Exchange, allow
 from gateway.walls.clients import Clients
@@ -87,15 +87,15 @@ class Edge:
         ) as span:
             allow(REQUEST_SECONDS)
             try:
-                await app(scope, exchange.incoming.after, send_with_request_id)
+                await app(scope, exchange.arriving.after, send_with_request_id)
             except ClientGone:
                 pass
             finally:
-                exchange.incoming.release()
+                exchange.arriving.release()
                 spans.answered(span, scope["method"], exchange)
                 if exchange.status:
                     _tell(scope, exchange)
-        await exchange.incoming.drop_the_rest()
+        await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
         """Also corrects the scope: Falcon and the log see the client behind a proxy, and the path as it was sent."""
@@ -103,14 +103,14 @@ class Edge:
         peer = scope["client"][0] if scope["client"] else ""
         client = self._clients.client(peer, scope["headers"])
         scope["client"] = (client, 0)
-        incoming = Incoming(receive, scope["headers"], path=scope["path"], uploads=self._uploads)
+        body = ArrivingBody(receive, scope["headers"], path=scope["path"], uploads=self._uploads)
         exchange = scope[SCOPE_KEY] = Exchange(
             request_id=request_id.new(),
             started_seconds=monotonic_seconds(),
             stopping=self._stopping,
-            incoming=incoming,
+            arriving=body,
             network=self._clients.network(client),
-            refused=incoming.fault(),
+            refused=body.fault(),
         )
         return exchange
 

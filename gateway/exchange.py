@@ -7,7 +7,7 @@ from typing import Final, cast
 import falcon.asgi
 
 from fiatgate.merchants.v1.merchants_pb2 import Merchant
-from gateway.bodies import Incoming
+from gateway.bodies import ArrivingBody
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
 from kit.rpc import deadline
@@ -19,7 +19,7 @@ REQUEST_SECONDS: Final = 5.0
 @dataclass(slots=True)
 class Exchange:
     """request_id  ours, never the client's: unique per request (docs/api.md#conventions)
-    incoming    the body, as long as it is with the client
+    arriving    the body, as long as it is with the client
     network     the client's, for what is counted by client
     body        all of it, once `receive_body` has read it
     refused     what `edge` found wrong before any route was looked for
@@ -32,7 +32,7 @@ class Exchange:
     request_id: str
     started_seconds: float
     stopping: asyncio.Event
-    incoming: Incoming
+    arriving: ArrivingBody
     network: str = ""
     body: bytes = b""
     refused: Refused | None = None
@@ -42,13 +42,14 @@ class Exchange:
     code: str = ""
     route: str = ""
 
-    async def receive_body(self) -> None:
+    async def receive_body(self, *, payment: str = "") -> None:
         """Reads the body, and gives the request its time anew. Called when nothing else is left to check.
 
-        Raises what `Incoming.read` raises.
+        payment  that it is for, known to exist
+        Raises as `ArrivingBody.read`.
         """
         client = self.merchant.merchant_id if self.merchant else self.network
-        self.body = await self.incoming.read(client)
+        self.body = await self.arriving.read(client, payment=payment)
         allow(REQUEST_SECONDS)
 
     @property

@@ -105,7 +105,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "INTERNAL_ERROR": _INTERNAL,
     "RATE_LIMITED": Problem(
         429,
-        "Too many requests with this key",
+        "Too many requests with this key, of this merchant, from this network or for this payment",
         {"limit": int, "window_seconds": int, "retry_after_seconds": int},
         retry_after_seconds=60,
     ),

@@ -44,9 +44,9 @@ def counter(name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
     return Counter(PREFIX + name, meaning, labels, registry=REGISTRY)
 
 
-def gauge(name: str, meaning: str) -> Gauge:
+def gauge(name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
     """A metric `fiatgate_<name>` that is set; 0 until then."""
-    return Gauge(PREFIX + name, meaning, registry=REGISTRY)
+    return Gauge(PREFIX + name, meaning, labels, registry=REGISTRY)
 
 
 def histogram(name: str, meaning: str, labels: Sequence[str] = ()) -> Histogram:

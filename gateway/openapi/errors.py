@@ -45,7 +45,8 @@ ADVICE: Final[Mapping[str, str]] = {
     "OWNER_BLOCKED": "Ask your operator.",
     "MERCHANT_BLOCKED": "Ask your operator.",
     "MERCHANT_NOT_ACTIVE": "Ask your operator to activate the account.",
-    "RATE_LIMITED": "Wait for as long as `Retry-After` says.",
+    "RATE_LIMITED": "Wait for as long as `Retry-After` says; `message` names the limit. That of the key has "
+    "`details.limit`; others bound requests of one merchant at a time, and unknown keys from one network.",
     "PAYLOAD_TOO_LARGE": "A body may have 64 KiB, the request line and each header about 8 KiB.",
     "INTERNAL_ERROR": "Tell your operator the `request_id`. Ask for the invoice by its `external_id` before you "
     "create it again.",

@@ -17,7 +17,7 @@ from gateway.pay.languages import N_
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
 from gateway.pay.rendering import answer_page, language_of
-from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, View, view_of
+from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, Screen, View, view_of
 from gateway.query import Query
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
@@ -138,7 +138,9 @@ class PageResource:
         await self._step(req, resp, invoice_id, partial(self._checkout.CancelCheckout, request))
 
     async def on_post_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = await self._form_with_picture(req, invoice_id)
+        form = await self._form_with_picture(req, resp, invoice_id, lambda view: view.can_appeal)
+        if form is None:
+            return
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCustomerAppealRequest(
             invoice_id=_known_form(invoice_id), note=note, picture=form.picture
@@ -147,7 +149,9 @@ class PageResource:
         await self._tell(req, resp, invoice_id, template="appeal", note=note, call=call)
 
     async def on_post_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = await self._form_with_picture(req, invoice_id)
+        form = await self._form_with_picture(req, resp, invoice_id, lambda view: view.can_tell_of_late_money)
+        if form is None:
+            return
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
         call = partial(self._checkout.OpenCase, request)
@@ -158,6 +162,9 @@ class PageResource:
     async def _view(self, req: Request, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
+        return await self._look(req, known_form)
+
+    async def _look(self, req: Request, known_form: str) -> View:
         look = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
         checkout = await self._strangers.ask(req.exchange.network, known_form, look)
         return view_of(checkout, self._links)
@@ -200,19 +207,39 @@ class PageResource:
         )
 
     async def _form(self, req: Request, invoice_id: str) -> Form:
-        """What was posted; read after everything that needs no body is checked."""
-        self._check_flood(_known_form(invoice_id))
+        """Reads the posted form, for a payment that is known to exist, and after everything that needs no body."""
+        known_form = self._posted_by_us(req, invoice_id)
+        if not self._strangers.knows(known_form):
+            await self._look(req, known_form)
+        return await self._received(req, known_form)
+
+    async def _form_with_picture(
+        self, req: Request, resp: falcon.asgi.Response, invoice_id: str, fits: Callable[[View], bool]
+    ) -> Form | None:
+        """The same, for a payment that the form fits. For another it leads to the page and returns None: so large a
+        body is read only where something is done with it.
+        """
+        known_form = self._posted_by_us(req, invoice_id)
+        view = await self._look(req, known_form)
+        if fits(view):
+            return await self._received(req, known_form)
+        has_ended = view.screen in (Screen.REVIEW, Screen.OUTCOME)
+        self._lead(resp, invoice_id, "" if has_ended else "DEAL_STATE_CONFLICT")
+        return None
+
+    def _posted_by_us(self, req: Request, invoice_id: str) -> str:
+        """The payment's id in its canonical form, for a form of our own page that may be read now."""
+        known_form = _known_form(invoice_id)
+        self._check_flood(known_form)
         if not sent_by_our_page(req, self._links):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
-        await req.exchange.receive_body()
+        return known_form
+
+    async def _received(self, req: Request, known_form: str) -> Form:
+        await req.exchange.receive_body(payment=known_form)
         form = form_of(req)
         req.exchange.body = b""  # with a picture it is megabytes, which the form holds as well
         return form
-
-    async def _form_with_picture(self, req: Request, invoice_id: str) -> Form:
-        """The same, once the payment is known to exist: so large a body is taken from its customer only."""
-        await self._view(req, invoice_id)
-        return await self._form(req, invoice_id)
 
     def _check_flood(self, invoice_id: str) -> None:
         if not self._pages.take(invoice_id):

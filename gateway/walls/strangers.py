@@ -58,7 +58,7 @@ class Strangers:
 
     async def ask(self, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
         """The answer to a question about a key or payment. Raises what it raises, and RATE_LIMITED."""
-        known = blake2b(name.encode(), digest_size=16, key=self._secret).digest()
+        known = self._hash(name)
         self._refuse_again(known)
         is_new = known not in self._known
         if is_new and not self._buckets.take(network):
@@ -79,6 +79,13 @@ class Strangers:
                 self._buckets.give_back(network)
         _put(self._known, known, None, KNOWN_MAX)
         return answer
+
+    def knows(self, name: str) -> bool:
+        """Whether it was found once."""
+        return self._hash(name) in self._known
+
+    def _hash(self, name: str) -> bytes:
+        return blake2b(name.encode(), digest_size=16, key=self._secret).digest()
 
     def _refuse_again(self, name: bytes) -> None:
         until_seconds, refused = self._missing.get(name, (0, None))

@@ -21,7 +21,7 @@ import requests
 from falcon.testing import create_scope
 
 from gateway import bodies
-from gateway.bodies import Incoming
+from gateway.bodies import ArrivingBody
 from gateway.config import GatewaySettings
 from gateway.edge import Edge
 from gateway.exchange import SCOPE_KEY, Exchange, Request
@@ -245,8 +245,8 @@ def test_a_body_that_never_arrives_is_no_bad_query_value() -> None:
     """Also where none is asked for: the shape of bad query values is one that most endpoints don't document."""
 
     async def answered() -> falcon.asgi.Response:
-        incoming = Incoming(_then_silence([]), [], path="/", uploads=uploads())
-        exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event(), incoming=incoming)
+        body = ArrivingBody(_then_silence([]), [], path="/", uploads=uploads())
+        exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event(), arriving=body)
         scope = create_scope(path="/api/v1/currencies") | {SCOPE_KEY: exchange}
         request, response = Request(scope, _then_silence([])), falcon.asgi.Response()
         refused = invalid("VALIDATION_ERROR", "the body did not arrive within 10 seconds")

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 import requests
 
+from deploy.local.waiting import wait_until
 from gateway import bodies
-from gateway.bodies import Incoming
-from gateway.walls.uploads import Pool, Uploads
+from gateway.bodies import ArrivingBody
+from gateway.walls.uploads import FORMS_MOST_PER_PAYMENT, Pool, Uploads
 from kit.errors import Refused
 from kit.ids import new_id
-from tests.gateway.desk import HTTP_SECONDS, Shop
-from tests.gateway.strangers import CLOSED, HANGS, Stranger, Watched, head, networks, watched_gateway
+from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
+from tests.gateway.strangers import CLOSED, Stranger, Watched, head, networks, watched_gateway
 from tests.support.pictures import PNG
 from tests.support.stack import Stack
 
 PICTURE_BYTES = 5 * 2**20
 MIB = 2**20
+FORM = "application/x-www-form-urlencoded"
+KINDS_OF_PICTURES = ("pictures", "pictures of one client", "pictures of one payment")
 MULTIPART = "multipart/form-data; boundary=x"
+
+
+@pytest.fixture(scope="module")
+def gateway(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    with watched_gateway(stack, tmp_path_factory.mktemp("uploads")) as opened:
+        yield opened
 
 
 def upload(path: str) -> bytes:
@@ -58,96 +69,191 @@ async def stalled(gateway: Watched, count: int, request: bytes, sent: int) -> tu
     ],
 )
 def test_a_stalled_upload_that_nothing_takes_is_answered_and_costs_no_memory(
-    stack: Stack, tmp_path: Path, method: str, path: str, status: int
+    gateway: Watched, method: str, path: str, status: int
 ) -> None:
     request = upload(path).replace(b"POST", method.encode(), 1)
     if path.endswith("nowhere"):  # elsewhere the announced length alone is too much
-        request = request.replace(str(PICTURE_BYTES).encode(), b"60000")
-    with watched_gateway(stack, tmp_path) as gateway:
-        statuses, grown = asyncio.run(stalled(gateway, 200, request, sent=MIB if method != "GET" else 60_000))
+        request = request.replace(str(PICTURE_BYTES).encode(), b"8000")
+    statuses, grown = asyncio.run(stalled(gateway, 200, request, sent=MIB if method != "GET" else 60_000))
     assert statuses <= {status, CLOSED}
     assert grown < 30 * MIB
 
 
-def test_a_thousand_stalled_uploads_leave_memory_flat(stack: Stack, tmp_path: Path) -> None:
-    with watched_gateway(stack, tmp_path) as gateway:
-        statuses, grown = asyncio.run(stalled(gateway, 1000, upload("/pay/x/late"), sent=MIB))
+def test_a_thousand_stalled_uploads_leave_memory_flat(gateway: Watched) -> None:
+    statuses, grown = asyncio.run(stalled(gateway, 1000, upload("/pay/x/late"), sent=MIB))
     assert statuses <= {404, CLOSED}
     assert grown < 100 * MIB  # the thousand connections themselves are a third of it
 
 
-def test_a_wrong_key_is_refused_before_its_body_has_come(stack: Stack, tmp_path: Path) -> None:
+def test_a_wrong_key_is_refused_before_its_body_has_come(gateway: Watched) -> None:
     request = head("POST", "/api/v1/create-invoice", X_Api_Key="fg_wrong", Content_Length=1000)
 
-    async def asked(gateway: Watched) -> int:
+    async def asked() -> int:
         stranger = await Stranger.connected(gateway)
         stranger.send(request)
         status = await stranger.status(bodies.BODY_SECONDS / 2)
         stranger.close()
         return status
 
-    with watched_gateway(stack, tmp_path) as gateway:
-        assert asyncio.run(asked(gateway)) == 403
+    assert asyncio.run(asked()) == 403
 
 
-def test_uploads_for_a_payment_are_few_per_network_and_in_all(
-    shop: Shop, stack: Stack, tmp_path: Path
+# -- bodies that something takes
+
+
+@pytest.fixture(scope="module")
+def late(desk: Desk, shop: Shop, method: str) -> Sequence[str]:
+    """Where customers of nine payments may report late money."""
+    invoice_ids = [shop.create()["invoice_id"] for _ in range(9)]
+    for invoice_id in invoice_ids:
+        desk.choose(invoice_id, method)
+        desk.cancel(invoice_id)
+    return [f"/pay/{invoice_id}/late" for invoice_id in invoice_ids]
+
+
+async def until_under_way(gateway: Watched, kind: str, size: int) -> None:
+    """Waits until so many bytes are reserved."""
+    await asyncio.to_thread(
+        wait_until,
+        lambda: gateway.counted("fiatgate_upload_bytes", kind=kind) == size,
+        f"{size} bytes of {kind} to be under way",
+        timeout_seconds=8,
+    )
+
+
+async def sends(gateway: Watched, source: str, request: bytes) -> Stranger:
+    stranger = await Stranger.connected(gateway, source=source)
+    stranger.send(request)
+    return stranger
+
+
+def test_pictures_are_few_per_payment_and_network_and_in_all(
+    shop: Shop, gateway: Watched, late: Sequence[str]
 ) -> None:
     """16 MiB of a network and 32 in all: three pictures of 5 MiB, and six."""
-    invoice_id = shop.create()["invoice_id"]
-    path = f"/pay/{invoice_id}/late"
+    one, other, third = networks(3)
+    refused = {kind: gateway.counted("fiatgate_turned_away_total", kind=kind) for kind in KINDS_OF_PICTURES}
 
-    async def story(gateway: Watched) -> None:
-        async def sends(source: str, seconds: float) -> tuple[Stranger, int]:
-            stranger = await Stranger.connected(gateway, source=source)
-            stranger.send(upload(path) + bytes(MIB))
-            return stranger, await stranger.status(seconds)
-
-        one, other, third = networks(3)
-        held = await asyncio.gather(*(sends(source, 2) for source in [one] * 3 + [other] * 3))
-        assert [status for _, status in held] == [HANGS] * 6
-        more = [await sends(source, 5) for source in (one, third)]
-        assert [status for _, status in more] == [429, 503]
-        assert gateway.counted("fiatgate_turned_away_total", kind="pictures of one client") == 1
-        assert gateway.counted("fiatgate_turned_away_total", kind="pictures") == 1
-        assert await asyncio.to_thread(merchant_is_served, gateway)
-        held[0][0].close()
-        assert await asyncio.to_thread(picture_is_taken, gateway)
-        for stranger, _ in [*held, *more]:
+    async def story() -> None:
+        sources = [one] * 3 + [other] * 3
+        held = [
+            await sends(gateway, source, upload(path) + bytes(MIB))
+            for source, path in zip(sources, late[:6], strict=True)
+        ]
+        await until_under_way(gateway, "pictures", 6 * PICTURE_BYTES)
+        more = [(one, late[6]), (third, late[7]), (third, late[0])]
+        for (source, path), status in zip(more, (429, 503, 429), strict=True):
+            stranger = await sends(gateway, source, upload(path) + bytes(MIB))
+            assert await stranger.status() == status
+            held.append(stranger)
+        for kind, before in refused.items():
+            assert gateway.counted("fiatgate_turned_away_total", kind=kind) == before + 1
+        assert await asyncio.to_thread(merchant_is_served)
+        held[0].close()
+        await until_under_way(gateway, "pictures", 5 * PICTURE_BYTES)
+        assert await asyncio.to_thread(picture_is_taken)
+        for stranger in held:
             stranger.close()
 
-    def merchant_is_served(gateway: Watched) -> bool:
+    def merchant_is_served() -> bool:
         headers = {"X-Api-Key": shop.api_key}
         answer = requests.post(
             f"{gateway.url}/api/v1/create-invoice", json=shop.body(), headers=headers, timeout=HTTP_SECONDS
         )
         return answer.status_code == 201
 
-    def picture_is_taken(gateway: Watched) -> bool:
+    def picture_is_taken() -> bool:
         files: dict[str, Any] = {"note": (None, "late"), "picture": ("p.png", PNG, "image/png")}
         answer = requests.post(
-            f"{gateway.url}{path}",
-            files=files,
-            timeout=HTTP_SECONDS,
-            allow_redirects=False,
+            f"{gateway.url}{late[0]}", files=files, timeout=HTTP_SECONDS, allow_redirects=False
         )
         return answer.status_code == 303
 
-    with watched_gateway(stack, tmp_path) as gateway:
-        asyncio.run(story(gateway))
+    asyncio.run(story())
+
+
+def test_a_picture_for_a_payment_that_has_no_use_for_it_is_not_waited_for(
+    desk: Desk, shop: Shop, method: str, gateway: Watched
+) -> None:
+    """Such uploads held the room that pictures of customers need."""
+    invoice_id = shop.create()["invoice_id"]
+    desk.choose(invoice_id, method)
+
+    async def story() -> None:
+        for step in ("late", "appeal"):
+            stranger = await sends(gateway, "127.0.0.1", upload(f"/pay/{invoice_id}/{step}"))
+            assert await stranger.status(bodies.BODY_SECONDS / 2) == 303
+            stranger.close()
+
+    asyncio.run(story())
+
+
+def test_forms_that_never_end_leave_room_for_the_forms_of_others(shop: Shop, gateway: Watched) -> None:
+    """16 clients of each of eight networks, with the link of one payment: they took 64 KiB each, and that was all."""
+    flooded, other = (shop.create()["invoice_id"] for _ in range(2))
+    forms = (
+        head("POST", f"/pay/{flooded}/paid", Content_Type=FORM, Transfer_Encoding="chunked") + b"1\r\na\r\n"
+    )
+    cancel = head("POST", f"/pay/{other}/cancel", Content_Type=FORM, Content_Length=3) + b"a=b"
+
+    async def story() -> None:
+        stalled = [await sends(gateway, source, forms) for source in networks(8) for _ in range(16)]
+        await until_under_way(gateway, "forms", FORMS_MOST_PER_PAYMENT * bodies.FIRST_BYTES)
+        customer = await sends(gateway, "127.0.0.1", cancel)
+        assert await customer.status() == 303
+        for stranger in [customer, *stalled]:
+            stranger.close()
+
+    asyncio.run(story())
+
+
+def test_sixty_four_orders_of_one_merchant_may_come_in_chunks_at_a_time(shop: Shop, gateway: Watched) -> None:
+    """Each was counted with the 64 KiB that it might have had: the 33rd was refused."""
+    request = head(
+        "POST",
+        "/api/v1/create-invoice",
+        X_Api_Key=shop.api_key,
+        Content_Type="application/json",
+        Transfer_Encoding="chunked",
+    )
+
+    async def story() -> Counter[int]:
+        orders = [await sends(gateway, "127.0.0.1", request + b"1\r\n{\r\n") for _ in range(64)]
+        await until_under_way(gateway, "orders", 64 * bodies.FIRST_BYTES)
+        for order in orders:
+            rest = json.dumps(shop.body()).encode()[1:]
+            order.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(rest), rest))
+        statuses = Counter([await order.status() for order in orders])
+        for order in orders:
+            order.close()
+        return statuses
+
+    assert asyncio.run(story()) == {201: 64}
 
 
 def test_what_is_given_back_can_be_reserved_again() -> None:
     pool = Pool("pictures", most=10, most_per_client=6)
-    give_back = pool.reserve("a", 6)
+    own = pool.reserve("a", 6)
     with pytest.raises(Refused, match="RATE_LIMITED"):
         pool.reserve("a", 1)
     other = pool.reserve("b", 4)
     with pytest.raises(Refused, match="DB_UNAVAILABLE"):
         pool.reserve("c", 1)
-    give_back()
-    other()
+    own.release()
+    other.release()
     pool.reserve("a", 6)
+
+
+def test_a_reservation_grows_within_the_bounds_and_becomes_what_the_body_has() -> None:
+    pool = Pool("orders", most=10, most_per_client=6)
+    own = pool.reserve("a", 2)
+    own.resize(6)
+    with pytest.raises(Refused, match="RATE_LIMITED"):
+        own.resize(7)
+    own.resize(1)
+    pool.reserve("a", 5)
+    own.release()
+    pool.reserve("a", 1)
 
 
 # -- how long a body may take
@@ -165,21 +271,18 @@ async def body_of(piece: bytes, count: int, every_seconds: float) -> bytes:
 
     headers = [(b"transfer-encoding", b"chunked")]
     uploads = Uploads(pictures_most=2**25, pictures_most_per_client=2**24)
-    return await Incoming(receive, headers, path="/pay/x/late", uploads=uploads).read("127.0.0.1")
+    return await ArrivingBody(receive, headers, path="/pay/x/late", uploads=uploads).read("127.0.0.1")
 
 
-@pytest.fixture
-def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_comes_slowly_and_steadily_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For longer than BODY_SECONDS: each piece earns half a second, and takes a tenth."""
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 1)
+    monkeypatch.setattr(bodies, "LEAST_BYTES_PER_SECOND", 1000)
+    assert len(asyncio.run(body_of(b"a" * 500, 12, every_seconds=0.1))) == 6000
+
+
+def test_a_body_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(bodies, "LEAST_BYTES_PER_SECOND", 1000)
-
-
-@pytest.mark.usefixtures("_shorter")
-def test_a_body_that_comes_slowly_and_steadily_is_waited_for() -> None:
-    assert len(asyncio.run(body_of(b"a" * 500, 8, every_seconds=0.1))) == 4000
-
-
-@pytest.mark.usefixtures("_shorter")
-def test_a_body_that_trickles_is_given_up() -> None:
     with pytest.raises(Refused, match="did not arrive in time"):
-        asyncio.run(body_of(b"a", 100, every_seconds=0.05))
+        asyncio.run(body_of(b"a", 1000, every_seconds=0.05))

@@ -391,7 +391,7 @@ def test_a_wrong_method_is_a_page_too(shop: Shop) -> None:
     ids=lambda value: repr(value)[:24],
 )
 def test_what_is_no_form_gets_a_page(shop: Shop, body: bytes, content_type: str, status: int) -> None:
-    response = post(page_of(shop.create(), "/appeal"), body, **{"Content-Type": content_type})
+    response = post(page_of(shop.create(), "/cancel"), body, **{"Content-Type": content_type})
     assert_a_page(response, status)
     assert "To the payment page" in response.text
 
