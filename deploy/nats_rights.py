@@ -1,10 +1,16 @@
 """The users of NATS and what each may publish and hear: the one table behind the server of `make run`, the
 manifests and the tests.
 
-A user is a process and has its name. It may do what its code does and nothing else: a process that was taken over
-can't announce another's facts, and a stranger without a password can do nothing at all. Only `operator`, which is
-for people, may purge or delete the stream or change another's consumer. Replies go to inboxes below `_INBOX.<user>`
-(`kit.bus`), which no other process hears.
+A user is a process and has its name. It may do what its code does and nothing else, and a stranger without a password
+can do nothing at all. Two walls hold that:
+
+- Permissions: the subjects that a user may publish and hear.
+- Accounts: the stream is in the account `STREAM`, with its owner invoices and with `operator`, who is a person. Every
+  other process has an account of its own, into which the server brings the few subjects of other accounts that the
+  process needs. Permissions are not enough: the server checks where a request goes, not where its answer goes, and an
+  answer sent to JetStream's API purges or deletes the stream. An answer never leaves the account that asked.
+
+Replies go to inboxes below `_INBOX.<user>` (`kit.bus`), which no other process hears.
 
 python -m deploy.nats_rights    prints the table as the local overlay includes it
 """
@@ -12,12 +18,15 @@ python -m deploy.nats_rights    prints the table as the local overlay includes i
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 STREAM: Final = "FIATGATE"
+ANSWERS_SECONDS: Final = 10
+"""How long an answer finds its way into another account: longer than a request for messages stays open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,29 +46,30 @@ def _only(subjects: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _consumes(user: str, durable: str) -> Rights:
-    """Rights to make one durable consumer and to take and settle its messages."""
+    """Rights to take and settle the messages of one durable consumer, which invoices makes."""
     return Rights(
-        publish=(
-            f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{durable}",
-            f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{durable}",
-            f"$JS.ACK.{STREAM}.{durable}.>",
-        ),
+        publish=(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{durable}", f"$JS.ACK.{STREAM}.{durable}.>"),
         subscribe=(f"_INBOX.{user}.>",),
     )
 
 
 OPERATOR: Final = "operator"
+DURABLES: Final = {each: f"{each}-invoices-finished" for each in ("withdrawals", "webhooks")}
 RIGHTS: Final[Mapping[str, Rights]] = {
     "invoices": Rights(
         publish=(
             "fiatgate.invoices.>",
             "fiatgate-hint.invoice.*",
             *(f"$JS.API.STREAM.{call}.{STREAM}" for call in ("INFO", "CREATE", "UPDATE")),
+            *(
+                f"$JS.API.CONSUMER.{call}.{STREAM}.{durable}"
+                for durable in DURABLES.values()
+                for call in ("INFO", "DURABLE.CREATE")
+            ),
         ),
         subscribe=("fiatgate-hint.catalog", "_INBOX.invoices.>"),
     ),
-    "withdrawals": _consumes("withdrawals", "withdrawals-invoices-finished"),
-    "webhooks": _consumes("webhooks", "webhooks-invoices-finished"),
+    **{user: _consumes(user, durable) for user, durable in DURABLES.items()},
     "catalog": Rights(publish=("fiatgate-hint.catalog",)),
     "gateway": Rights(
         publish=("fiatgate-hint.requests-counted",),
@@ -71,14 +81,50 @@ USERS: Final = tuple(RIGHTS)
 PROCESSES: Final = tuple(user for user in USERS if user != OPERATOR)
 """Those that connect by themselves. merchants does not use NATS."""
 
+OWNERS: Final = ("invoices", OPERATOR)
+"""The users in the account of the stream."""
 
-def authorization(passwords: Mapping[str, str]) -> dict[str, Any]:
-    """The block `authorization` of a server's configuration, with everybody's password."""
-    users = [
-        {"user": user, "password": passwords[user], "permissions": rights.permissions()}
-        for user, rights in RIGHTS.items()
-    ]
-    return {"users": users}
+
+def account_of(user: str) -> str:
+    return STREAM if user in OWNERS else user
+
+
+def accounts(passwords: Mapping[str, str]) -> dict[str, Any]:
+    """The block `accounts` of a server's configuration, with the password of each user."""
+    made: dict[str, Any] = {STREAM: {"jetstream": "enabled"}}
+    for user, rights in RIGHTS.items():
+        account = made.setdefault(account_of(user), {})
+        account.setdefault("users", []).append(
+            {"user": user, "password": passwords[user], "permissions": rights.permissions()}
+        )
+    for subject, sender, receiver in _hints():
+        _share(made, "stream", subject, of=sender, to=receiver)
+    for subject, user in _requests():
+        answers = {"response_type": "stream", "response_threshold": f"{ANSWERS_SECONDS}s"}
+        _share(made, "service", subject, of=STREAM, to=user, **answers)
+    return made
+
+
+def _hints() -> Iterator[tuple[str, str, str]]:
+    """Subjects that one account publishes and another hears: subject, sender, receiver."""
+    for receiver in PROCESSES:
+        for subject in RIGHTS[receiver].subscribe:
+            for sender in PROCESSES:
+                if subject in RIGHTS[sender].publish and account_of(sender) != account_of(receiver):
+                    yield subject, account_of(sender), account_of(receiver)
+
+
+def _requests() -> Iterator[tuple[str, str]]:
+    """Subjects of JetStream that an account without a stream asks: subject, user."""
+    for user in PROCESSES:
+        if user not in OWNERS:
+            yield from ((subject, user) for subject in RIGHTS[user].publish if subject.startswith("$JS."))
+
+
+def _share(made: dict[str, Any], kind: str, subject: str, *, of: str, to: str, **answers: str) -> None:
+    """Let the account `to`, and no other, use a subject of the account `of`."""
+    made[of].setdefault("exports", []).append({kind: subject, "accounts": [to], **answers})
+    made[to].setdefault("imports", []).append({kind: {"account": of, "subject": subject}})
 
 
 def variable(user: str) -> str:
@@ -87,13 +133,11 @@ def variable(user: str) -> str:
 
 
 def as_text() -> str:
-    """The block `authorization` for a server that finds the passwords in its environment."""
+    """The block `accounts` for a server that finds the passwords in its environment."""
     head = "# Made by `python -m deploy.nats_rights`: who may publish and hear what."
-    lines = [head, "authorization {", "  users: ["]
-    for user, rights in RIGHTS.items():
-        permissions = json.dumps(rights.permissions())
-        lines += [f"    {{user: {user}, password: ${variable(user)}", f"     permissions: {permissions}}}"]
-    return "\n".join([*lines, "  ]", "}", ""])
+    block = json.dumps(accounts({user: f"<< ${variable(user)} >>" for user in USERS}), indent=2)
+    block = re.sub(r'"<< (\$\w+) >>"', r"\1", block)
+    return f"{head}\naccounts: {block}\n"
 
 
 if __name__ == "__main__":

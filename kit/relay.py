@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from kit import metrics
 from kit.alone import alone
-from kit.bus import STREAM, Bus, BusUnavailable, Outgoing
+from kit.bus import STREAM, Bus, BusUnavailable, Outgoing, StreamSeen
 from kit.clock import Clock, monotonic_seconds
 from kit.db import Database, if_known, table_of
 from kit.outbox import Announced, BusStateColumns, OutboxColumns
@@ -39,14 +39,26 @@ KEEP_PUBLISHED = timedelta(days=7)
 SWEEP_EVERY = timedelta(minutes=10)
 
 
+CLOCKS_DIFFER = timedelta(seconds=10)
+"""How far the clock of NATS and ours may be apart."""
+
+
 @dataclass
 class _Again:
-    """A stream that knows nothing yet. What was published goes to it too, the newest first; `back_to` is how far that
+    """A stream that lacks facts. All that was published goes to it again, the newest first; `back_to` is how far that
     is done, null before the first batch.
     """
 
-    created_at: datetime
+    stream: "_Stream"
     back_to: datetime | None = None
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Changes when the stream is made anew and when its oldest messages are removed."""
+
+    created_at: datetime
+    first_seq: int
 
 
 @dataclass
@@ -60,7 +72,7 @@ class Relay:
     clock: Clock
     announced: Announced = field(default_factory=Announced)
     _looks_at_seconds: float = field(default=0.0, init=False)
-    _known_stream: datetime | None = field(default=None, init=False)
+    _known_stream: _Stream | None = field(default=None, init=False)
     _again: _Again | None = field(default=None, init=False)
     _swept_at: datetime | None = field(default=None, init=False)
 
@@ -84,7 +96,7 @@ class Relay:
         with alone(self.db, "relay", at_most_seconds=STEP_MOST_SECONDS) as entered:
             if not entered:
                 return False
-            self._notice_new_stream()
+            self._notice_lost_facts()
             self._sweep()
             waiting = self._waiting()
             self._publish(waiting)
@@ -139,30 +151,40 @@ class Relay:
                 for row in connection.execute(newest)
             ]
 
-    def _notice_new_stream(self) -> None:
-        """A stream younger than the one we published to holds nothing of it: announce all we still have
-        again, one batch a step, the newest first: those are what consumers can have missed.
+    def _notice_lost_facts(self) -> None:
+        """A stream that was made anew, or whose oldest messages were removed before their time, lacks facts: announce
+        all we still have again, one batch a step, the newest first: those are what consumers can have missed.
 
-        Consumers' inboxes drop what they had. Only when all is marked is the new stream noted: a crash on the way
+        Consumers' inboxes drop what they had. Only when all is marked is the stream noted: a crash on the way
         only doubles some.
         """
-        created_at = self.bus.stream_created_at
-        if created_at is None or created_at == self._known_stream:
+        seen = self.bus.stream_seen
+        if seen is None:
             return
-        if self._again is None or self._again.created_at != created_at:
-            self._again = self._if_made_anew(created_at)
+        stream = _Stream(seen.created_at, seen.first_seq)
+        if stream == self._known_stream:
+            return
+        if self._again is None or self._again.stream != stream:
+            self._again = _Again(stream) if self._lacks_facts(seen) else None
         if self._again is None or self._announce_again(self._again) < SWEEP_ROWS:
-            self._note_stream(created_at)
+            self._note_stream(seen.created_at)
+            self._known_stream = stream
             self._again = None
 
-    def _if_made_anew(self, created_at: datetime) -> _Again | None:
-        state = self.bus_state
+    def _lacks_facts(self, seen: StreamSeen) -> bool:
+        state, published_at = self.bus_state, self.outbox.published_at
         with self.db.autocommit() as connection:
             stored = connection.scalar(select(state.stream_created_at).where(state.stream == STREAM))
-        if stored is None or stored == created_at:
-            return None
-        log.warning("stream_was_made_anew", created_at=created_at.isoformat())
-        return _Again(created_at)
+            oldest = connection.scalar(select(func.min(published_at)))
+        if stored is None:
+            return False
+        if stored != seen.created_at:
+            log.warning("stream_was_made_anew", created_at=seen.created_at.isoformat())
+            return True
+        if oldest is None or oldest + CLOCKS_DIFFER > (seen.first_at or seen.at):
+            return False
+        log.error("stream_lacks_facts", first_seq=seen.first_seq, published_at=oldest.isoformat())
+        return True
 
     def _announce_again(self, again: _Again) -> int:
         """Take the next batch for unpublished; how many that were. What is published meanwhile lies behind it."""
@@ -179,6 +201,8 @@ class Relay:
         return int(count)
 
     def _note_stream(self, created_at: datetime) -> None:
+        if self._known_stream is not None and self._known_stream.created_at == created_at:
+            return
         state = self.bus_state
         note = insert(state).values(stream=STREAM, stream_created_at=created_at)
         with self.db.autocommit() as connection:
@@ -187,7 +211,6 @@ class Relay:
                     index_elements=[state.stream], set_={"stream_created_at": created_at}
                 )
             )
-        self._known_stream = created_at
 
     def _sweep(self) -> None:
         """Delete what was published long ago, one bounded batch at a time."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kit.bus import Bus
+from kit.bus import Bus, OwnStream
+from services.invoices.events import CONSUMERS
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
@@ -67,7 +68,11 @@ def nats_url(nats_server: NatsServer) -> str:
 @pytest.fixture(scope="module")
 def invoices_bus(nats_server: NatsServer) -> Iterator[Bus]:
     """The stream's owner, connected to the module's own NATS server: the stream is there, facts can be published."""
-    bus = Bus(nats_server.url_of("invoices"), name="invoices", replicas=1)
+    bus = Bus(
+        nats_server.url_of("invoices"),
+        name="invoices",
+        stream=OwnStream(replicas=1, consumers=CONSUMERS),
+    )
     bus.start()
     assert bus.wait_ready(15)
     yield bus

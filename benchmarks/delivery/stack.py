@@ -28,13 +28,14 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit import log, migrate
-from kit.bus import Bus
+from kit.bus import Bus, OwnStream
 from kit.ids import new_id
 from kit.process.running import settle_memory
 from kit.proto import timestamp_from
 from kit.rpc.client import channel
 from kit.signing import Signer, new_private_key
 from kit.worker import Stop, Worker
+from services.invoices.events import CONSUMERS
 from services.webhooks import workers
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.wiring import Deps, wire
@@ -169,7 +170,9 @@ def running_bench() -> Iterator[Bench]:
         stack.enter_context(redirect_stderr(stack.enter_context(Path(os.devnull).open("w"))))
         log.configure("webhooks", settings)
         deps = wire(settings)
-        invoices_bus = Bus(nats.url("invoices"), name="invoices", replicas=1)
+        invoices_bus = Bus(
+            nats.url("invoices"), name="invoices", stream=OwnStream(replicas=1, consumers=CONSUMERS)
+        )
         stack.callback(invoices_bus.close)
         invoices_bus.start()
         shop, attacker = _shop(merchants_port), _shop(merchants_port)

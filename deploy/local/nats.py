@@ -41,7 +41,7 @@ class Nats:
             "host": "127.0.0.1",
             "port": self.port,
             "jetstream": jetstream,
-            "authorization": nats_rights.authorization(self.passwords),
+            "accounts": nats_rights.accounts(self.passwords),
         }
         write_private_json(self._config, config)
 

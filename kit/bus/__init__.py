@@ -5,8 +5,8 @@ PostgreSQL is the truth: everything in NATS may be lost and is announced anew (`
 docs/reliability.md#how-the-chain-holds lists the cases.
 
 - `messages`: what goes out and comes in, and what can go wrong
-- `connection`: `Bus`, the connection: it starts without NATS, connects when it can, makes the stream when it
-is gone
+- `connection`: `Bus`, the connection: it starts without NATS and connects when it can
+- `stream`: `OwnStream`, the stream and its consumers, which their owner makes when they are gone
 - `client`: nats-py's, with TLS where it was asked for
 - `listening`: listeners of hints, and how often a flood of hints calls them
 - `pull`: `Pull`, the deliveries to one durable consumer
@@ -16,5 +16,17 @@ is gone
 from kit.bus.connection import Bus
 from kit.bus.messages import STREAM, BusClosed, BusUnavailable, Incoming, Outgoing, processing
 from kit.bus.pull import Pull
+from kit.bus.stream import OwnStream, StreamSeen
 
-__all__ = ["STREAM", "Bus", "BusClosed", "BusUnavailable", "Incoming", "Outgoing", "Pull", "processing"]
+__all__ = [
+    "STREAM",
+    "Bus",
+    "BusClosed",
+    "BusUnavailable",
+    "Incoming",
+    "Outgoing",
+    "OwnStream",
+    "Pull",
+    "StreamSeen",
+    "processing",
+]

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-import nats.js.errors
 import structlog
 from nats.js import JetStreamContext
-from nats.js.api import StorageType, StreamConfig
 
 from kit.bus.client import Client
 from kit.bus.listening import Listener, Spaced, heard_by
@@ -20,7 +18,6 @@ from kit.bus.messages import (
     NATS_ERRORS,
     SAME_EVENT_HEADER,
     STREAM,
-    SUBJECTS,
     BusClosed,
     BusUnavailable,
     Outgoing,
@@ -29,16 +26,12 @@ from kit.bus.messages import (
     publishing,
 )
 from kit.bus.pull import Pull
+from kit.bus.stream import STREAM_TIMEOUT_SECONDS, OwnStream, StreamSeen
 from kit.clock import SystemClock, monotonic_seconds
 from kit.ids import new_id
 from kit.worker import Stop, WorkerHealth
 
 log = structlog.get_logger(__name__)
-
-KEEP_SECONDS = 30 * 86_400
-"""How long the stream keeps a fact, so how long a consumer may be away; `fiatgate verify` finds what is
-missed.
-"""
 
 PUBLISH_TIMEOUT_SECONDS = 5.0
 PUBLISH_IN_FLIGHT = 64
@@ -49,13 +42,7 @@ SILENT_SECONDS = 120
 report came for this long, a task of nats-py or of ours has ended: the process has to start again.
 """
 
-STREAM_TIMEOUT_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
-
-TOO_FEW_SERVERS = (10005, 10074)
-"""NATS' error codes for a stream of more replicas: no suitable peers, and no cluster at all."""
-
-MEND = "FIATGATE_NATS_REPLICAS must not be more than the servers of the NATS cluster that are up"
 
 
 class Bus:
@@ -66,22 +53,21 @@ class Bus:
     good, or when the bus shows no sign of life any more.
     """
 
-    def __init__(self, url: str, *, name: str, ca: str = "", replicas: int | None = None) -> None:
+    def __init__(self, url: str, *, name: str, ca: str = "", stream: OwnStream | None = None) -> None:
         """`name` is the user's on the server: replies go to inboxes below `_INBOX.<name>`, which no other user reads.
 
-        `ca`: see `kit.bus.client`. `replicas`: how many servers keep the stream, which this process makes when it is
-        missing; None: the stream belongs to another service and is waited for.
+        `ca`: see `kit.bus.client`. `stream`: the stream of the facts, which this process keeps there; None: it belongs
+        to another service and is waited for.
         """
         self.name = "bus"
         self._url = url
         self._client_name = name
-        self._replicas = replicas
+        self._stream = stream
         self._loop = LoopThread("bus")
         self._client = Client(ca=ca)
         self._closing = False
         self._closed = threading.Event()
         self._ready = threading.Event()
-        self._stream_created_at: datetime | None = None
         self._pulls: list[Pull] = []
         self._listeners: list[tuple[str, Listener]] = []
         self._listening = 0
@@ -121,12 +107,9 @@ class Bus:
         return not self._closed.is_set()
 
     @property
-    def stream_created_at(self) -> datetime | None:
-        """When the stream was made, by NATS' clock: if it changes, all it held is gone.
-
-        None until known, and always for a process that does not own the stream.
-        """
-        return self._stream_created_at
+    def stream_seen(self) -> StreamSeen | None:
+        """The stream at the last check; None until known, and always for a process that does not own the stream."""
+        return None if self._stream is None else self._stream.seen
 
     def publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
         """Publish all to the stream, many in flight; returns the ids of those that it has stored.
@@ -140,7 +123,7 @@ class Bus:
         return self._loop.call(self._publish, messages, timeout_seconds=timeout_seconds)
 
     def open_pull(self, durable: str, subject: str) -> Pull:
-        """Open the deliveries of `subject` to the durable consumer `durable`, made if it isn't there.
+        """Open the deliveries of `subject` to the durable consumer `durable`, which the stream's owner makes.
 
         Raises `BusUnavailable`.
         """
@@ -249,47 +232,13 @@ class Bus:
         await self._client.close()
 
     async def _check_stream(self) -> None:
-        """As its owner: make the stream if it isn't there, and learn since when it is."""
+        """As its owner: keep the stream and learn what it holds."""
         if not self._client.is_connected:
             return
-        if self._replicas is None:
-            self._ready.set()
-            return
-        manager = self._client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
-        try:
-            try:
-                info = await manager.stream_info(STREAM)
-            except nats.js.errors.NotFoundError:
-                info = await manager.add_stream(self._stream_config)
-                log.info("stream_made", stream=STREAM, replicas=self._replicas)
-        except NATS_ERRORS as error:
+        if self._stream is not None and not await self._stream.check(self._client):
             self._ready.clear()
-            self._tell_of_stream(error)
             return
-        self._stream_created_at = info.created
         self._ready.set()
-        if (info.config.num_replicas or 1) < self._replicas:  # never fewer: that is a person's decision
-            try:
-                await manager.update_stream(self._stream_config)
-                log.info("stream_made_larger", stream=STREAM, replicas=self._replicas)
-            except NATS_ERRORS as error:  # it is as good as it was
-                self._tell_of_stream(error)
-
-    def _tell_of_stream(self, error: Exception) -> None:
-        if getattr(error, "err_code", None) in TOO_FEW_SERVERS:
-            log.error("stream_replicas_refused", replicas=self._replicas, error=error_text(error), mend=MEND)
-        else:
-            log.warning("stream_not_checked", error=error_text(error))
-
-    @property
-    def _stream_config(self) -> StreamConfig:
-        return StreamConfig(
-            name=STREAM,
-            subjects=list(SUBJECTS),
-            storage=StorageType.FILE,
-            max_age=KEEP_SECONDS,
-            num_replicas=self._replicas or 1,
-        )
 
     async def _publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
         jetstream = self._client.jetstream(timeout=PUBLISH_TIMEOUT_SECONDS)

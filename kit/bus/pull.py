@@ -12,10 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 import nats.errors
-import nats.js.errors
 import structlog
 from nats.aio.msg import Msg
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from kit import tracing
 from kit.bus.client import Client
@@ -34,9 +32,6 @@ from kit.ids import parse_id
 
 log = structlog.get_logger(__name__)
 
-ACK_WAIT_SECONDS = 10.0
-"""After so long what a killed process held is delivered again; what a slow one holds too, and the inbox drops it."""
-
 REQUEST_SECONDS = 1.0
 """How long a request for messages stays open. Short: an idle consumer shows with each answer that it still fetches."""
 
@@ -46,6 +41,7 @@ CALL_TIMEOUT_SECONDS = 10.0
 HEADER_MOST_CHARACTERS = 200
 
 NOTHING_CAME = ("404", "408")  # statuses that end a request in good order
+NOT_THERE = "503"  # there is no such consumer
 
 
 class Pull:
@@ -91,18 +87,6 @@ class Pull:
     # Everything below runs on the loop's thread.
 
     async def _open(self) -> None:
-        consumer = ConsumerConfig(
-            durable_name=self._durable,
-            filter_subject=self._subject,
-            deliver_policy=DeliverPolicy.ALL,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=ACK_WAIT_SECONDS,
-            max_deliver=-1,  # past a limit messages vanish from the counts: `kit.consumer` parks them
-        )
-        try:
-            await self._client.jsm(timeout=CALL_TIMEOUT_SECONDS / 2).add_consumer(STREAM, consumer)
-        except nats.js.errors.NotFoundError:
-            raise BusUnavailable(f"the stream {STREAM} is not there yet: its owner makes it") from None
         self._inbox = self._client.new_inbox()
         self._subscription = await self._client.subscribe(self._inbox, cb=self._arrived.put)
 
@@ -114,8 +98,7 @@ class Pull:
                 await message.nak()
 
     async def _take(self, limit: int) -> list[Incoming]:
-        if self._ended:
-            raise BusUnavailable(f"NATS ended the deliveries to {self._durable}: {self._ended}")
+        self._require_deliveries()
         if self._owed <= 0 and self._arrived.empty():
             await self._ask(limit)
         now_seconds = asyncio.get_running_loop().time
@@ -129,7 +112,13 @@ class Pull:
         self._accept(first, deliveries)
         while len(deliveries) < limit and not self._arrived.empty():
             self._accept(self._arrived.get_nowait(), deliveries)
+        if not deliveries:
+            self._require_deliveries()
         return deliveries
+
+    def _require_deliveries(self) -> None:
+        if self._ended:
+            raise BusUnavailable(f"NATS ended the deliveries to {self._durable}: {self._ended}")
 
     async def _ask(self, limit: int) -> None:
         request = {"batch": limit, "expires": int(REQUEST_SECONDS * 1_000_000_000)}
@@ -144,7 +133,9 @@ class Pull:
         status = _status(message)
         if status is not None:
             self._owed = 0
-            if status not in NOTHING_CAME:
+            if status == NOT_THERE:
+                self._ended = "the consumer is not there, the stream's owner makes it"
+            elif status not in NOTHING_CAME:
                 self._ended = f"{status} {(message.headers or {}).get('Description', '')}"
             return
         self._owed -= 1

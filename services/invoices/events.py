@@ -16,6 +16,10 @@ from services.invoices.domain import (
 from services.invoices.models import Deal, Invoice
 
 FINISHED = "fiatgate.invoices.finished"
+CONSUMERS = dict.fromkeys(("withdrawals-invoices-finished", "webhooks-invoices-finished"), FINISHED)
+"""The durable consumers of its fact, which invoices makes with the stream: a process that may make one could have it
+delivered to any subject.
+"""
 CHANGED_HINT = "fiatgate-hint.invoice"
 """With the invoice's id after a point. It may get lost: the page looks again by itself, only later."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from kit.bus import Bus
+from kit.bus import Bus, OwnStream
 from kit.clock import Clock, SystemClock
 from kit.db import Database
 from kit.outbox import Announced
@@ -12,6 +12,7 @@ from kit.set_aside import SetAside
 from kit.signing import Signer
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
+from services.invoices.events import CONSUMERS
 
 HINT_SECONDS = 0.1
 """How often hints of a changed catalog are followed at most: each costs a look at all of it."""
@@ -41,7 +42,8 @@ class Deps:
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
     """Connects nowhere; the process starts the bus."""
-    bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, replicas=settings.nats_replicas)
+    stream = OwnStream(replicas=settings.nats_replicas, consumers=CONSUMERS)
+    bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, stream=stream)
     catalog = CatalogClient(settings.catalog_address, identity=settings.identity)
     merchants = MerchantsClient(settings.merchants_address, identity=settings.identity)
     storefronts = Storefronts(merchants, catalog)

@@ -18,6 +18,7 @@ from services.invoices.clients import CatalogClient
 from services.invoices.domain import InvoiceStatus
 from services.invoices.operations import checkout, reading
 from tests.invoices.conftest import World
+from tests.support.consumers import open_pull
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_a_finished_invoice_is_announced_once_it_is_committed(
     listener = Bus(nats_url, name="listener")
     listener.start()
     assert listener.wait_ready(10) and running.deps.bus.wait_ready(10), "the stream's owner is connected too"
-    pull = listener.open_pull("test-listener", events.FINISHED)
+    pull = open_pull(listener, "test-listener", events.FINISHED)
     seen: list[pb.InvoiceFinished] = []
 
     def heard() -> bool:

@@ -67,7 +67,7 @@ def test_each_process_connects_as_itself() -> None:
 
 def test_in_production_the_users_and_their_rights_are_those_of_the_table() -> None:
     passwords = {user: f"<< ${nats_rights.variable(user)} >>" for user in USERS}
-    assert VALUES["config"]["merge"]["authorization"] == nats_rights.authorization(passwords)
+    assert VALUES["config"]["merge"] == {"accounts": nats_rights.accounts(passwords)}
     secrets = {
         variable: source["valueFrom"]["secretKeyRef"]
         for variable, source in VALUES["container"]["env"].items()

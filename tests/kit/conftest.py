@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from deploy.local import databases
-from kit.bus import Bus
+from kit.bus import Bus, OwnStream
 from kit.db import Database
 from tests.kit.observers import watching
 from tests.kit.tables import NEWEST, Base
@@ -68,7 +68,7 @@ def make_bus() -> Iterator[Callable[[str], Bus]]:
     made: list[Bus] = []
 
     def make(nats_url: str) -> Bus:
-        bus = Bus(nats_url, name="tests", replicas=1)
+        bus = Bus(nats_url, name="tests", stream=OwnStream(replicas=1))
         made.append(bus)
         bus.start()
         return bus

@@ -11,6 +11,7 @@ from kit.bus import Bus, BusClosed, BusUnavailable, Incoming, Outgoing
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
 from kit.worker import Stop
+from tests.support.consumers import open_pull
 from tests.support.servers import NatsServer
 
 
@@ -19,7 +20,7 @@ def _fact(subject: str, payload: bytes = b"") -> Outgoing:
 
 
 def _take(bus: Bus, durable: str, subject: str, count: int) -> list[Incoming]:
-    pull = bus.open_pull(durable, subject)
+    pull = open_pull(bus, durable, subject)
     taken: list[Incoming] = []
     while len(taken) < count:
         events = pull.take(16)
@@ -49,7 +50,7 @@ def test_a_fact_published_twice_is_stored_once(bus: Bus) -> None:
 
 
 def test_an_idle_pull_hands_an_event_on_within_milliseconds(bus: Bus) -> None:
-    pull = bus.open_pull("quick", "fiatgate.test.quick")
+    pull = open_pull(bus, "quick", "fiatgate.test.quick")
     arrivals: dict[uuid.UUID, float] = {}
 
     def take() -> None:
@@ -75,14 +76,14 @@ def test_an_idle_pull_hands_an_event_on_within_milliseconds(bus: Bus) -> None:
 def test_an_event_put_off_comes_again(bus: Bus) -> None:
     fact = _fact("fiatgate.test.again")
     bus.publish([fact])
-    pull = bus.open_pull("again", "fiatgate.test.again")
+    pull = open_pull(bus, "again", "fiatgate.test.again")
     pull.take(1)[0].retry_after(0)
     assert pull.take(1)[0].event_id == fact.event_id
     bus.close_pull(pull)
 
 
 def test_a_pull_whose_consumer_was_deleted_says_so_and_a_new_one_works(bus: Bus) -> None:
-    pull = bus.open_pull("deleted", "fiatgate.test.deleted")
+    pull = open_pull(bus, "deleted", "fiatgate.test.deleted")
 
     async def delete() -> None:
         await bus._client.jsm().delete_consumer("FIATGATE", "deleted")
@@ -100,7 +101,7 @@ def test_a_pull_whose_consumer_was_deleted_says_so_and_a_new_one_works(bus: Bus)
 
 
 def test_a_waiting_pull_can_be_interrupted(bus: Bus) -> None:
-    pull = bus.open_pull("interrupted", "fiatgate.test.interrupted")
+    pull = open_pull(bus, "interrupted", "fiatgate.test.interrupted")
     threading.Timer(0.05, pull.interrupt).start()
     began_seconds = monotonic_seconds()
     assert pull.take(16) == []
@@ -184,7 +185,7 @@ def test_a_bus_starts_without_nats_and_connects_when_it_comes(
 def test_a_restart_of_nats_heals_publishing_pulling_and_hints(bus: Bus, nats_server: NatsServer) -> None:
     heard = threading.Event()
     bus.on_hint("fiatgate-hint.restart", lambda _subject, _data: heard.set())
-    pull = bus.open_pull("restart", "fiatgate.test.restart")
+    pull = open_pull(bus, "restart", "fiatgate.test.restart")
     before = _fact("fiatgate.test.restart")
     bus.publish([before])
     assert pull.take(16)[0].event_id == before.event_id
@@ -210,7 +211,7 @@ def test_a_restart_of_nats_heals_publishing_pulling_and_hints(bus: Bus, nats_ser
 
 
 def test_a_deleted_stream_is_made_again_and_can_be_told_from_the_old_one(bus: Bus) -> None:
-    first = bus.stream_created_at
+    first = bus.stream_seen
 
     async def delete() -> None:
         await bus._client.jsm().delete_stream("FIATGATE")
@@ -219,8 +220,8 @@ def test_a_deleted_stream_is_made_again_and_can_be_told_from_the_old_one(bus: Bu
     fact = _fact("fiatgate.test.stream")
     wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=15)
     assert first is not None
-    assert bus.stream_created_at is not None
-    assert bus.stream_created_at > first
+    assert bus.stream_seen is not None
+    assert bus.stream_seen.created_at > first.created_at
 
 
 def test_a_connection_given_up_for_good_ends_the_worker_that_watches_it(bus: Bus) -> None:

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, Outgoing
+from kit.bus import Bus, Outgoing, OwnStream
 from kit.ids import new_id
 from tests.support.servers import NatsServer
 
@@ -26,7 +26,7 @@ def start() -> Iterator[Callable[..., Bus]]:
     made: list[Bus] = []
 
     def begin(url: str, *, replicas: int) -> Bus:
-        bus = Bus(url, name="tests", replicas=replicas)
+        bus = Bus(url, name="tests", stream=OwnStream(replicas=replicas))
         made.append(bus)
         bus.start()
         return bus
@@ -63,4 +63,4 @@ def test_a_stream_that_is_there_goes_on_when_it_can_have_no_more_replicas(
     assert bus.wait_ready(10)
     fact = Outgoing(new_id(), "fiatgate.test.replicas", b"")
     assert bus.publish([fact]) == [fact.event_id]
-    assert bus.stream_created_at is not None
+    assert bus.stream_seen is not None

@@ -20,6 +20,7 @@ from kit.parked import Retried
 from kit.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
+from tests.support.consumers import make_consumer
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.signing import delivered, signed, verifier
 
@@ -38,8 +39,10 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
     threads = []
 
     def begin(handler: Handler, *, park_after_failures: int = 20) -> Consumer:
+        durable = f"durable-{subject.rpartition('.')[2]}"
+        make_consumer(bus, durable, subject)
         consumer = Consumer(
-            f"durable-{subject.rpartition('.')[2]}",
+            durable,
             handler,
             subject=subject,
             db=db,
@@ -280,6 +283,7 @@ def test_a_consumer_goes_on_after_its_durable_or_the_stream_was_deleted(
 
     async def delete_consumer() -> None:
         await bus._client.jsm().delete_consumer("FIATGATE", consumer.name)
+        await bus._check_stream()  # at most five seconds later
 
     async def delete_stream() -> None:
         await bus._client.jsm().delete_stream("FIATGATE")

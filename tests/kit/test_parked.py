@@ -24,6 +24,7 @@ from kit.rpc import parked
 from kit.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
+from tests.support.consumers import make_consumer
 from tests.support.serving import connected, serving
 from tests.support.signing import signed, verifier
 
@@ -68,8 +69,10 @@ def world(db: Database, bus: Bus) -> Iterator[World]:
         if event.payload in broken:
             raise ValueError("can't swallow it")
 
+    durable = f"durable-{subject.rpartition('.')[2]}"
+    make_consumer(bus, durable, subject)
     consumer = Consumer(
-        f"durable-{subject.rpartition('.')[2]}",
+        durable,
         handle,
         subject=subject,
         db=db,

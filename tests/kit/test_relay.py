@@ -10,26 +10,28 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
+from structlog.testing import capture_logs
 
 import kit.relay
 from deploy.local.waiting import wait_until
 from kit import request_id
 from kit.alone import alone
 from kit.bus import Bus, BusUnavailable, Incoming, Pull
-from kit.clock import monotonic_seconds
+from kit.clock import SystemClock, monotonic_seconds
 from kit.db import Database
 from kit.outbox import MAX_PAYLOAD_BYTES, Announced, announce
 from kit.relay import BATCH_ROWS, Relay, relay
 from kit.worker import Stop, Worker
 from tests.kit.tables import NEWEST, BusState, Outbox
 from tests.support.clock import ManualClock
+from tests.support.consumers import open_pull
 from tests.support.servers import NatsServer
 from tests.support.signing import SIGNER
 
 
 @pytest.fixture
 def clock() -> ManualClock:
-    return ManualClock()
+    return ManualClock(SystemClock().now())  # the relay compares it with the clock of NATS
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ def _running(worker: Worker) -> Iterator[None]:
 def test_a_commit_wakes_the_relay_at_once(db: Database, bus: Bus, clock: ManualClock, subject: str) -> None:
     announced = Announced()
     worker = relay(db=db, bus=bus, outbox=Outbox, bus_state=BusState, clock=clock, announced=announced)
-    pull = bus.open_pull(f"woken-{uuid.uuid4().hex}", subject)
+    pull = open_pull(bus, f"woken-{uuid.uuid4().hex}", subject)
     with _running(worker):
         wait_until(lambda: worker.health().last_run_at is not None, "a first step", timeout_seconds=5)
         began_seconds = monotonic_seconds()
@@ -107,7 +109,7 @@ def test_an_event_carries_the_request_it_came_from(
     with request_id.bind("req-42"):
         _announce(db, clock, subject, "hello")
     step.step()
-    pull = bus.open_pull(f"request-{uuid.uuid4().hex}", subject)
+    pull = open_pull(bus, f"request-{uuid.uuid4().hex}", subject)
     (event,) = pull.take(1)
     bus.close_pull(pull)
     assert event.request_id == "req-42"
@@ -154,7 +156,7 @@ def test_a_crash_between_publishing_and_marking_publishes_again_under_the_same_e
     assert _unpublished(db) == [event_id]
     step.step()
     assert _unpublished(db) == []
-    pull = bus.open_pull(f"again-{uuid.uuid4().hex}", subject)
+    pull = open_pull(bus, f"again-{uuid.uuid4().hex}", subject)
     events = _taken(pull, 2)
     bus.close_pull(pull)
     assert {(event.event_id, event.payload, event.signature) for event in events} == {
@@ -263,6 +265,33 @@ def test_a_stream_that_was_made_anew_gets_every_fact_again(
     assert _stored(bus, subject) == 1
 
 
+def test_a_stream_whose_messages_were_removed_gets_every_fact_again_once(
+    db: Database, bus: Bus, clock: ManualClock, subject: str, step: Relay
+) -> None:
+    clock.advance(seconds=-60)  # of the day before, but for the clocks that may differ
+    _announce(db, clock, subject, "removed by mistake")
+    step.step()
+    clock.advance(seconds=60)
+
+    async def remove_everything() -> None:
+        await bus._client.jsm().purge_stream("FIATGATE")
+        await bus._check_stream()
+
+    async def check() -> None:
+        await bus._check_stream()
+
+    bus._loop.call(remove_everything, timeout_seconds=10)
+    assert _stored(bus, subject) == 0
+    with capture_logs() as lines:
+        step.step()
+        Relay(db, bus, Outbox, BusState, clock).step()  # one that starts later finds nothing missing
+        bus._loop.call(check, timeout_seconds=10)
+        step.step()
+    assert _stored(bus, subject) == 1
+    assert _unpublished(db) == []
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == ["stream_lacks_facts"]
+
+
 def test_the_newest_facts_are_announced_first_when_all_are_announced_again(
     db: Database, bus: Bus, clock: ManualClock, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +309,7 @@ def test_the_newest_facts_are_announced_first_when_all_are_announced_again(
         await bus._check_stream()
 
     bus._loop.call(lose_everything, timeout_seconds=10)
-    pull = bus.open_pull(f"again-{uuid.uuid4().hex}", subject)
+    pull = open_pull(bus, f"again-{uuid.uuid4().hex}", subject)
     assert step.step(), "there is more"
     assert sorted(event.event_id for event in _taken(pull, 2)) == facts[3:]
     present = _announce(db, clock, subject, "now")

@@ -28,6 +28,7 @@ from kit.signing import Signer, new_private_key
 from kit.worker import Stop
 from tests.kit.tables import NEWEST, Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
+from tests.support.consumers import make_consumer
 from tests.support.signing import PUBLIC_KEYS, delivered, signed, verifier
 
 Make = Callable[..., Consumer]
@@ -59,7 +60,9 @@ def make(db: Database, bus: Bus, subject: str) -> Make:
             "clock": ManualClock(),
             "first_retry_seconds": 0.01,
         }
-        return Consumer(f"durable-{subject.rpartition('.')[2]}", handler, **(usual | changes))
+        durable = f"durable-{subject.rpartition('.')[2]}"
+        make_consumer(bus, durable, subject)
+        return Consumer(durable, handler, **(usual | changes))
 
     return made
 
@@ -283,7 +286,8 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
     clock = ManualClock()
     lenient = verifier(clock, unsigned_until=START.replace(year=START.year + 1))
     before = counted("events_unsigned_total")
-    with capture_logs() as lines, running(make(verifier=lenient, clock=clock)):
+    consumer = make(verifier=lenient, clock=clock)
+    with capture_logs() as lines, running(consumer):
         wait_until(lambda: bool(lines), "the warning at the start", timeout_seconds=10)
         assert (lines[0]["event"], lines[0]["until"]) == ("unsigned_facts_count", "2027-01-15T12:00:00+00:00")
         bus.publish([fact(subject, "of the version before")])

@@ -22,7 +22,7 @@ from structlog.testing import capture_logs
 from deploy.local.waiting import wait_until
 from gateway.hints import Hints
 from kit import config, migrate
-from kit.bus import Bus, Outgoing
+from kit.bus import Bus, Outgoing, OwnStream
 from kit.db import Database, DatabaseUnavailable
 from kit.ids import new_id
 from kit.prepared import Prepared
@@ -87,7 +87,7 @@ def started(bus: Bus) -> Iterator[Bus]:
 
 
 def test_facts_and_hints_go_to_nats_over_tls_with_a_password(secured: str, certificate: Files) -> None:
-    with started(Bus(secured, name="test", ca=str(certificate.ca), replicas=1)) as bus:
+    with started(Bus(secured, name="test", ca=str(certificate.ca), stream=OwnStream(replicas=1))) as bus:
         assert bus.wait_ready(10)
         fact = Outgoing(new_id(), "fiatgate.test.secured", b"secured")
         assert bus.publish([fact]) == [fact.event_id]

@@ -26,10 +26,10 @@ from structlog.testing import capture_logs
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import USERS, variable
-from kit.bus import Bus, Outgoing
+from kit.bus import Bus, Outgoing, OwnStream
 from kit.ids import new_id
 from kit.tls import Files
-from services.invoices.events import FINISHED
+from services.invoices.events import CONSUMERS, FINISHED
 from services.webhooks.workers import CONSUMER
 from tests.k8s.manifests import K8S
 from tests.support.certificates import Authority
@@ -93,8 +93,8 @@ class Cluster:
     def url(self, user: str, number: int = 0) -> str:
         return f"tls://{user}:{self.passwords[user]}@{HOST}:{self.ports[number]}"
 
-    def bus(self, user: str, *, number: int = 0, replicas: int | None = None) -> Bus:
-        return Bus(self.url(user, number), name=user, ca=str(self.files.ca), replicas=replicas)
+    def bus(self, user: str, *, number: int = 0, stream: OwnStream | None = None) -> Bus:
+        return Bus(self.url(user, number), name=user, ca=str(self.files.ca), stream=stream)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -134,7 +134,10 @@ def started(*buses: Bus) -> Iterator[None]:
 
 def test_facts_go_from_invoices_to_webhooks_by_a_stream_that_every_server_keeps(cluster: Cluster) -> None:
     replicas = VALUES["config"]["cluster"]["replicas"]
-    invoices, webhooks = cluster.bus("invoices", replicas=replicas), cluster.bus("webhooks", number=2)
+    invoices, webhooks = (
+        cluster.bus("invoices", stream=OwnStream(replicas=replicas, consumers=CONSUMERS)),
+        cluster.bus("webhooks", number=2),
+    )
     with started(invoices, webhooks):
         facts = [Outgoing(new_id(), FINISHED, b"%d" % number) for number in range(20)]
         waiting = {fact.event_id for fact in facts}
