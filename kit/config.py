@@ -241,7 +241,7 @@ class ServiceSettings(Settings):
         "calls have a few more",
     )
     max_concurrent_calls: int = Field(
-        default=512,
+        default=1024,
         ge=1,
         le=10_000,
         description="calls in work or waiting in one process, of all kinds; more are refused at once",

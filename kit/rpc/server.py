@@ -73,7 +73,7 @@ class Options:
     """
 
     threads: int = 4
-    max_concurrent_calls: int = 512
+    max_concurrent_calls: int = 1024
     slots: Sequence[Slots] = ()
     call_seconds: float = 5
     reuse_port: bool = False

@@ -40,12 +40,12 @@ CALLERS: Final[Callers] = {
 # Creating an invoice and marking it paid wait for nothing but the database; the rest must not take their threads.
 SLOTS: Final = (
     Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=160),
-    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=64),
+    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=96),
     Slots(
         name="customers",
         methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
         threads=2,
-        waiting=64,
+        waiting=96,
     ),
     # These two bring a picture of up to 5 MiB, which is checked here and written to the database.
     Slots(
