@@ -59,6 +59,14 @@ CONFLICT_ATTEMPTS = 3
 # it doesn't know: create-invoice took 1,050 us so, and 400 with this.
 PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
 
+# A role may set these for itself (ALTER ROLE), for all connections to come. SQL under the service's role must not keep
+# the service from its tables that way, nor make it lose commits in a crash.
+_AGAINST_THE_ROLE = {
+    "search_path": "public",
+    "default_transaction_read_only": "off",
+    "synchronous_commit": "on",
+}
+
 TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
     Decimal: Numeric(),
@@ -145,6 +153,7 @@ class Database:
             "lock_timeout": int(lock_timeout_seconds * 1000),
             "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
             "timezone": "UTC",
+            **_AGAINST_THE_ROLE,
         }
         address = make_url(url).set(drivername="postgresql+psycopg2")
         connect_args: dict[str, Any] = {

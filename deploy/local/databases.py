@@ -20,13 +20,28 @@ def owner_of(service: str) -> str:
     return f"{service}_owner"
 
 
-def ensure_role(admin_url: str, role: str, *, password: str) -> None:
-    """Make `role`, or set its password: it may log in and nothing else."""
+CONNECTIONS_OF_A_SERVICE = 90
+"""Enough for two processes of any service. All five together leave some to the owners and the superuser (postgres.py):
+no role can take the server from the others."""
+CONNECTIONS_OF_AN_OWNER = 5
+NO_LIMIT = -1
+
+
+def ensure_role(admin_url: str, role: str, *, password: str, connections: int = NO_LIMIT) -> None:
+    """Make `role`, or set its password and limit: it may log in, with so many connections, and nothing else."""
     with _admin(admin_url) as admin:
         admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,))
         verb = "ALTER" if admin.fetchone() else "CREATE"
-        statement = sql.SQL(verb + " ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD {}")
-        admin.execute(statement.format(sql.Identifier(role), sql.Literal(password)))
+        statement = sql.SQL(
+            verb + " ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE CONNECTION LIMIT {} PASSWORD {}"
+        )
+        admin.execute(statement.format(sql.Identifier(role), sql.Literal(connections), sql.Literal(password)))
+
+
+def ensure_roles_of(admin_url: str, service: str, *, password: str, owners_password: str) -> None:
+    """Make the service's role and its owner's."""
+    ensure_role(admin_url, service, password=password, connections=CONNECTIONS_OF_A_SERVICE)
+    ensure_role(admin_url, owner_of(service), password=owners_password, connections=CONNECTIONS_OF_AN_OWNER)
 
 
 def ensure_database(admin_url: str, name: str, *, owner: str) -> None:

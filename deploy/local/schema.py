@@ -28,8 +28,9 @@ def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
         url, owner_url = place["database_url"], place["migration_database_url"]
         if _server_of(url) == _server_of(admin_url):  # else the caller's own server, which has it all
             owner = databases.owner_of(service)
-            databases.ensure_role(admin_url, service, password=_password_of(url))
-            databases.ensure_role(admin_url, owner, password=_password_of(owner_url))
+            databases.ensure_roles_of(
+                admin_url, service, password=_password_of(url), owners_password=_password_of(owner_url)
+            )
             databases.ensure_database(admin_url, service, owner=owner)
             as_superuser = f"{admin_url.rpartition('/')[0]}/{service}"
             databases.hand_over(admin_url, as_superuser, service=service, owner=owner)

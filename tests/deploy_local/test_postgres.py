@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import psycopg2
 import pytest
 
 from deploy.local import databases
-from deploy.local.postgres import clear_stale_lock
+from deploy.local.postgres import Postgres, clear_stale_lock
 from tests.support.servers import PostgresServer
 
 
@@ -54,6 +55,23 @@ def test_a_role_reaches_its_own_database_only(postgres: PostgresServer) -> None:
         psycopg2.connect(postgres.url("his", user="hers", password="hers"))
     with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
         psycopg2.connect(postgres.url("hers", user="hers", password="his"))
+
+
+def test_one_services_role_leaves_connections_to_the_others(postgres: PostgresServer) -> None:
+    databases.ensure_role(postgres.admin_url, "greedy", password="greedy", connections=2)
+    databases.ensure_database(postgres.admin_url, "greedy", owner="greedy")
+    url = postgres.url("greedy", user="greedy", password="greedy")
+    with closing(psycopg2.connect(url)) as first, closing(psycopg2.connect(url)), first.cursor() as cursor:
+        with pytest.raises(psycopg2.OperationalError, match="too many connections for role"):
+            psycopg2.connect(url)
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute("ALTER ROLE greedy CONNECTION LIMIT -1")
+
+
+def test_the_roles_of_a_stack_together_leave_some_connections(tmp_path: Path) -> None:
+    limit = databases.CONNECTIONS_OF_A_SERVICE + databases.CONNECTIONS_OF_AN_OWNER
+    of_the_server = Postgres(data=tmp_path, port=1, password="")._settings()["max_connections"]
+    assert len(databases.SERVICES) * limit < int(of_the_server) - 10
 
 
 def test_a_lock_left_by_a_dead_server_is_removed_even_when_its_number_lives_again(tmp_path: Path) -> None:

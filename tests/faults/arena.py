@@ -183,8 +183,10 @@ class Arena:
             wait_until(server.is_ready, "PostgreSQL to answer", timeout_seconds=_POSTGRES_SECONDS)
             for service, password in self._home.secrets()["databases"].items():
                 owner = databases.owner_of(service)
-                databases.ensure_role(server.url(), service, password=password)
-                databases.ensure_role(server.url(), owner, password=self._home.secrets()["owners"][service])
+                owners_password = self._home.secrets()["owners"][service]
+                databases.ensure_roles_of(
+                    server.url(), service, password=password, owners_password=owners_password
+                )
                 databases.ensure_database(server.url(), service, owner=owner)
         finally:
             process.send_signal(signal.SIGINT)  # a fast stop, which writes all of it to the disk

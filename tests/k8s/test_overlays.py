@@ -133,7 +133,7 @@ def test_locally_each_service_has_the_role_that_its_address_names() -> None:
         owner_url = base64.b64decode(migration["data"]["migration-database-url"]).decode()
         assert owner_url == f"postgresql://{service}_owner:local-only@postgres:5432/{service}"
         for role in (service, f"{service}_owner"):
-            assert f"CREATE ROLE {role} LOGIN PASSWORD 'local-only';" in roles
+            assert re.search(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT \\d+ PASSWORD 'local-only';", roles)
         assert f"CREATE DATABASE {service} OWNER {service}_owner;" in roles
 
 
@@ -150,6 +150,22 @@ def test_locally_postgresql_has_a_connection_for_everybody() -> None:
         if each["kind"] == "Deployment" and container(each)["name"] != "gateway"
     )
     assert most < int(connections) - 3
+
+
+def test_locally_no_role_can_take_all_connections_and_each_has_enough() -> None:
+    arguments = " ".join(container(only(LOCAL, "StatefulSet", "postgres"))["args"])
+    (connections,) = re.findall(r"max_connections=(\d+)", arguments)
+    roles = only(LOCAL, "ConfigMap", "postgres-roles")["data"]["roles.sql"]
+    limits = {
+        role: int(limit) for role, limit in re.findall(r"ROLE (\w+) LOGIN CONNECTION LIMIT (\d+)", roles)
+    }
+    assert sum(limits.values()) < int(connections) - 10, "some stay for people"
+    documented = (
+        (ROOT / "docs" / "operations.md").read_text().partition("| service | connections at most |")[2]
+    )
+    for service in SERVICES:
+        (most,) = re.findall(rf"\| {service} \| (\d+) \|", documented.partition("\n\n")[0])
+        assert limits[service] >= int(most), "docs/operations.md: what all its pods open"
 
 
 def test_what_is_local_is_applied_before_the_migrations() -> None:

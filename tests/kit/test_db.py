@@ -94,6 +94,26 @@ def test_every_connection_carries_its_limits_to_the_server(make_db: Callable[...
     assert shown == ["7s", "2s", "15s"]
 
 
+def test_what_a_role_sets_for_itself_changes_nothing_for_its_service(
+    db: Database, make_db: Callable[..., Database]
+) -> None:
+    hostile = {"search_path": "nowhere", "synchronous_commit": "off", "default_transaction_read_only": "on"}
+    with db.autocommit() as connection:
+        for name, value in hostile.items():
+            connection.execute(text(f"ALTER ROLE kit SET {name} = '{value}'"))
+    try:
+        with make_db().autocommit() as connection:
+            shown = {name: connection.scalar(text(f"SHOW {name}")) for name in hostile}
+    finally:
+        with db.autocommit() as connection:
+            connection.execute(text("ALTER ROLE kit RESET ALL"))
+    assert shown == {
+        "search_path": "public",
+        "synchronous_commit": "on",
+        "default_transaction_read_only": "off",
+    }
+
+
 def test_a_statement_over_its_time_is_busy_not_a_bug(make_db: Callable[..., Database]) -> None:
     impatient = make_db(statement_timeout_seconds=0.05)
     with pytest.raises(DatabaseBusy), impatient.transaction() as tx:
