@@ -7,6 +7,7 @@ import falcon.asgi
 
 from gateway.exchange import Request
 from gateway.keys import Keys
+from gateway.walls.strangers import KEYS
 from gateway.wiring import Deps
 from kit.errors import unauthenticated
 
@@ -46,7 +47,7 @@ class Authentication:
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
         answer = await self._strangers.ask(
-            req.exchange.network, f"key {key}", lambda: self._keys.authenticate(key)
+            KEYS, req.exchange.network, key, lambda: self._keys.authenticate(key)
         )
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id

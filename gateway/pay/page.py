@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Final
 from urllib.parse import urlencode
 
@@ -13,14 +13,15 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.bodies import PICTURE_MAX_BYTES
 from gateway.exchange import Request
 from gateway.pay.forms import PICTURE_FIELD, Form, form_of, sent_by_our_page
-from gateway.pay.languages import N_
+from gateway.pay.languages import N_, Language
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
-from gateway.pay.rendering import answer_page, language_of
+from gateway.pay.rendering import answer_html, answer_page, language_of, render
 from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, Screen, View, view_of
 from gateway.query import Query
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
+from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
 from kit.errors import Refused, denied, invalid, not_found
 from kit.ids import parse_id
@@ -166,7 +167,7 @@ class PageResource:
 
     async def _look(self, req: Request, known_form: str) -> View:
         look = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
-        checkout = await self._strangers.ask(req.exchange.network, known_form, look)
+        checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, look)
         return view_of(checkout, self._links)
 
     def _show(
@@ -209,7 +210,7 @@ class PageResource:
     async def _form(self, req: Request, invoice_id: str) -> Form:
         """Reads the posted form, for a payment that is known to exist, and after everything that needs no body."""
         known_form = self._posted_by_us(req, invoice_id)
-        if not self._strangers.knows(known_form):
+        if not self._strangers.knows(PAYMENTS, known_form):
             await self._look(req, known_form)
         return await self._received(req, known_form)
 
@@ -268,7 +269,7 @@ class PageResource:
     ) -> None:
         """Does it and leads to the page, with a notice when the answer was a "no" that the page can explain."""
         try:
-            await self._strangers.ask(req.exchange.network, _known_form(invoice_id), call)
+            await self._strangers.ask(PAYMENTS, req.exchange.network, _known_form(invoice_id), call)
         except Refused as refused:
             if refused.metadata.get("field") == PICTURE_FIELD:
                 raise _PictureRefused from None
@@ -341,24 +342,34 @@ _UNKNOWN_PROBLEM: Final = (
 )
 
 
+# In the places of what differs from one page to the next: a stranger may ask for many of them.
+_ANY_REFERENCE: Final = "THE-REFERENCE"
+_ANY_PAYMENT: Final = "THE-PAYMENT"
+
+
 def refuse_page(
     req: Request, resp: falcon.asgi.Response, refused: Refused, *, status: int, prefix: str
 ) -> None:
     """A page for people in place of the error envelope: what happened, and the way on."""
-    title, sentence = _PROBLEM_TEXTS.get(status, _UNKNOWN_PROBLEM)
     segments = req.path.split("/")
     known_form = parse_id(segments[2]) if len(segments) > 2 else None
-    is_gone = known_form is None or refused.reason == "INVOICE_NOT_FOUND"
+    leads_back = known_form is not None and refused.reason != "INVOICE_NOT_FOUND"
     language = language_of(req)
-    answer_page(
-        req,
-        resp,
+    html = _problem_page(language, status if status in _PROBLEM_TEXTS else 500, prefix, leads_back)
+    reference = refused.metadata.get("error_id") or req.exchange.request_id
+    html = html.replace(_ANY_REFERENCE, reference).replace(_ANY_PAYMENT, str(known_form))
+    answer_html(req, resp, html, status=status, prefix=prefix, language=language)
+
+
+@cache  # a page for each language and kind of problem
+def _problem_page(language: Language, status: int, prefix: str, leads_back: bool) -> str:
+    title, sentence = _PROBLEM_TEXTS.get(status, _UNKNOWN_PROBLEM)
+    return render(
         "problem",
-        status=status,
+        language,
         prefix=prefix,
-        language=language,
         title=language.text(title),
         sentence=language.text(sentence),
-        back=None if is_gone else f"{prefix}/pay/{known_form}",
-        reference=refused.metadata.get("error_id") or req.exchange.request_id,
+        back=f"{prefix}/pay/{_ANY_PAYMENT}" if leads_back else None,
+        reference=_ANY_REFERENCE,
     )

@@ -124,18 +124,32 @@ def answer_page(
     *,
     status: int = 200,
     prefix: str,
-    language: Language | None = None,
+    language: Language,
     frame_origins: Sequence[str] = (),
     **values: Any,
 ) -> None:
-    """Answers with a template, and remembers the language that was asked for.
+    """Answers with a template.
 
     frame_origins  those whose pages may show it in a frame
     """
-    language = language or language_of(req)
+    html = render(template, language, prefix=prefix, **values)
+    answer_html(req, resp, html, status=status, prefix=prefix, language=language, frame_origins=frame_origins)
+
+
+def answer_html(
+    req: Request,
+    resp: falcon.Response,
+    html: str,
+    *,
+    status: int,
+    prefix: str,
+    language: Language,
+    frame_origins: Sequence[str] = (),
+) -> None:
+    """Answers with a page, and remembers the language that was asked for."""
     resp.status = status
     resp.content_type = falcon.MEDIA_HTML
-    answer_text(req, resp, render(template, language, prefix=prefix, **values).encode())
+    answer_text(req, resp, html.encode())
     resp.set_headers(_PAGE_HEADERS)
     resp.set_header("Content-Security-Policy", _POLICY + (" ".join(frame_origins) or "'none'"))
     if not frame_origins:  # it knows no list

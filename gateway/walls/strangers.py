@@ -5,6 +5,9 @@ once is bounded too. The token comes back unless the answer is that there is no 
 pay. What has been found once is asked for freely from then on, so a merchant or customer whose network is shared with
 a stranger goes on; only a name that is new to this worker has to wait until the network has a token again.
 
+An attacker may have hundreds of networks, each with its tokens. So few questions about names that are new are under
+way at a time, networks take turns, and what is known goes first: it waits for none of them.
+
 A name that was just refused is refused again without a question and without a token: a server that goes on with a
 deactivated key takes nothing from its network. That a name is missing does not change: ids and keys are random, and a
 deactivated key stays so.
@@ -23,12 +26,20 @@ from typing import Final, TypeVar
 
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
+from gateway.walls.places import Bound, NoPlace, Places
 from kit.clock import monotonic_seconds
-from kit.errors import Refused
+from kit.errors import Refused, database_unavailable
 
 KNOWN_MAX: Final = 50_000
 MISSING_MAX: Final = 10_000
 MISSING_SECONDS: Final = 10.0
+# The kinds of names, and how many questions about new names of one kind are under way at a time, in all and of one
+# network. The services answer some hundreds of them a second.
+KEYS: Final = "keys"
+PAYMENTS: Final = "payments"
+NEW_IN_ALL: Final = Bound(running=8, waiting=1000)
+NEW_OF_ONE: Final = Bound(running=8, waiting=100)
+NEW_SECONDS: Final = 2.0
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
 # A client that is refused waits so long for the answer, and refusals leave one after the other: a script that asks
 # again at once takes a tenth of this worker's time at most, and others never wait behind many refusals.
@@ -53,39 +64,58 @@ class Strangers:
         self._secret = secrets.token_bytes(16)
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._missing: OrderedDict[bytes, tuple[float, Refused]] = OrderedDict()  # and until which second
+        self._places = {
+            kind: Places(NEW_IN_ALL, of_one=NEW_OF_ONE, seconds=NEW_SECONDS) for kind in (KEYS, PAYMENTS)
+        }
         self._waiting = 0
         self._turn_seconds = 0.0  # when the last that waits is answered
 
-    async def ask(self, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a question about a key or payment. Raises what it raises, and RATE_LIMITED."""
-        known = self._hash(name)
+    async def ask(self, kind: str, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
+        """The answer to a question about a key or payment. Raises what it raises, RATE_LIMITED, and DB_UNAVAILABLE when
+        too many new names are asked for at a time.
+        """
+        known = self._hash(kind, name)
         self._refuse_again(known)
-        is_new = known not in self._known
-        if is_new and not self._buckets.take(network):
+        if known in self._known:
+            return await self._answer(known, question)
+        if not self._buckets.take(network):
+            turned_away.count("strangers")
             await self._refuse()
         pays = False
         try:
-            answer = await question()
+            async with self._places[kind].place(network):
+                return await self._answer(known, question)
+        except NoPlace as full:
+            turned_away.count("strangers", f"{kind} at a time")
+            if full.of_one:
+                await self._refuse()
+            raise database_unavailable() from None
         except Refused as refused:
             pays = refused.reason in UNKNOWN
-            if pays:
-                self._known.pop(known, None)
-                _put(
-                    self._missing, known, (self._now_seconds() + MISSING_SECONDS, _copy(refused)), MISSING_MAX
-                )
             raise
         finally:
-            if is_new and not pays:
+            if not pays:
                 self._buckets.give_back(network)
+
+    async def _answer(self, known: bytes, question: Callable[[], Awaitable[T]]) -> T:
+        """Asks, and remembers whether the name exists."""
+        try:
+            answer = await question()
+        except Refused as refused:
+            if refused.reason in UNKNOWN:
+                self._known.pop(known, None)
+                until_seconds = self._now_seconds() + MISSING_SECONDS
+                _put(self._missing, known, (until_seconds, _copy(refused)), MISSING_MAX)
+            raise
         _put(self._known, known, None, KNOWN_MAX)
         return answer
 
-    def knows(self, name: str) -> bool:
+    def knows(self, kind: str, name: str) -> bool:
         """Whether it was found once."""
-        return self._hash(name) in self._known
+        return self._hash(kind, name) in self._known
 
-    def _hash(self, name: str) -> bytes:
-        return blake2b(name.encode(), digest_size=16, key=self._secret).digest()
+    def _hash(self, kind: str, name: str) -> bytes:
+        return blake2b(f"{kind} {name}".encode(), digest_size=16, key=self._secret).digest()
 
     def _refuse_again(self, name: bytes) -> None:
         until_seconds, refused = self._missing.get(name, (0, None))
@@ -93,7 +123,7 @@ class Strangers:
             raise _copy(refused)
 
     async def _refuse(self) -> None:
-        turned_away.count("strangers")
+        """Raises RATE_LIMITED, after a while."""
         if self._waiting < WAITING_MAX:
             self._waiting += 1
             now_seconds = self._now_seconds()

@@ -15,7 +15,7 @@ import requests
 
 from gateway.walls import strangers
 from gateway.walls.clients import Clients
-from gateway.walls.strangers import Strangers
+from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
 from kit.errors import Refused, denied
 from kit.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Shop
@@ -187,18 +187,18 @@ def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatc
     async def story() -> None:
         bound = Strangers(2)
         for name in range(10):
-            assert await bound.ask("net", f"good {name}", found) == "here"
+            assert await bound.ask(KEYS, "net", f"good {name}", found) == "here"
             with pytest.raises(Refused, match="DB_UNAVAILABLE"):
-                await bound.ask("net", "unlucky", failing)
+                await bound.ask(KEYS, "net", "unlucky", failing)
         for name in range(2):
             with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask("net", f"bad {name}", missing)
+                await bound.ask(KEYS, "net", f"bad {name}", missing)
         with pytest.raises(Refused, match="RATE_LIMITED"):
-            await bound.ask("net", "new", found)
-        assert await bound.ask("net", "good 1", found) == "here"
+            await bound.ask(KEYS, "net", "new", found)
+        assert await bound.ask(KEYS, "net", "good 1", found) == "here"
         for _ in range(3):
             with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask("net", "good 1", missing)  # it was deactivated
+                await bound.ask(KEYS, "net", "good 1", missing)  # it was deactivated
 
     asyncio.run(story())
 
@@ -216,13 +216,44 @@ def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_questi
         bound = Strangers(5, now_seconds=lambda: now[0])
         for _ in range(100):
             with pytest.raises(Refused, match="API_KEY_INVALID"):
-                await bound.ask("net", "old key", counted)
+                await bound.ask(KEYS, "net", "old key", counted)
         assert asked == 1
-        assert await bound.ask("net", "new key", found) == "here"
+        assert await bound.ask(KEYS, "net", "new key", found) == "here"
         now[0] += strangers.MISSING_SECONDS
         with pytest.raises(Refused, match="API_KEY_INVALID"):
-            await bound.ask("net", "old key", counted)
+            await bound.ask(KEYS, "net", "old key", counted)
         assert asked == 2
+
+    asyncio.run(story())
+
+
+def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_for_newcomers() -> None:
+    """Each of 200 networks had its tokens, and all of them asked at a time."""
+    asked, end = 0, asyncio.Event()
+
+    async def hangs() -> str:
+        nonlocal asked
+        asked += 1
+        await end.wait()
+        return await missing()
+
+    async def story() -> None:
+        bound = Strangers(120)
+        assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
+        guesses = [
+            asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 200}", f"guess {number}", hangs))
+            for number in range(800)
+        ]
+        await asyncio.sleep(0)
+        assert asked == NEW_IN_ALL.running
+        assert await bound.ask(PAYMENTS, "home", "known", found) == "here"
+        assert await bound.ask(KEYS, "home", "new key", found) == "here"
+        newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
+        await asyncio.sleep(0)
+        end.set()
+        assert await newcomer == "here"
+        assert asked <= 200 + 2 * NEW_IN_ALL.running, "it waits for one guess of each network, not for all"
+        await asyncio.gather(*guesses, return_exceptions=True)
 
     asyncio.run(story())
 
@@ -239,7 +270,7 @@ def test_a_name_that_is_remembered_as_missing_keeps_nothing_of_its_request() -> 
             raise denied("API_KEY_INVALID", "no such key")
 
         with pytest.raises(Refused, match="API_KEY_INVALID"):
-            await bound.ask("net", "a key", question)
+            await bound.ask(KEYS, "net", "a key", question)
         return weakref.ref(of_the_request)
 
     bound = Strangers(5)
