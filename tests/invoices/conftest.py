@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -153,6 +153,15 @@ def with_settings(world: World, **changes: Any) -> World:
     """The same world with other settings of invoices."""
     settings = world.deps.settings.model_copy(update=changes)
     return replace(world, deps=replace(world.deps, settings=settings))
+
+
+def waiting_for_a_lock(world: World) -> int:
+    """How many sessions of the world's database wait for a lock."""
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with world.deps.db.autocommit() as connection:
+        return int(connection.execute(query).scalar_one())
 
 
 def make_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> tuple[merchants_pb2.Merchant, str]:

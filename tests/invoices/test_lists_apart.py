@@ -19,7 +19,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.errors import Refused
 from kit.ids import new_id
 from services.invoices import rpc
-from tests.invoices.conftest import World, make_merchant
+from tests.invoices.conftest import World, make_merchant, waiting_for_a_lock
 from tests.support.serving import connected, serving
 
 INVOICES = 40_000
@@ -159,20 +159,12 @@ def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(
             tx.execute(lock, {"id": appealed.invoice_id})
             asked = [threads.submit(checkout.OpenCustomerAppeal, appeal) for _ in range(PICTURES)]
             wait_until(
-                lambda: _wait_for_a_lock(world) >= 2, "appeals to wait for the row", timeout_seconds=15
+                lambda: waiting_for_a_lock(world) >= 2, "appeals to wait for the row", timeout_seconds=15
             )
             checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=str(paid.invoice_id), deal_id=str(paid.id)))
             assert not any(each.done() for each in asked), "it waited for the appeals"
         refusals = [each.exception() for each in asked]
     assert refusals
-
-
-def _wait_for_a_lock(world: World) -> int:
-    query = text(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    with world.deps.db.autocommit() as connection:
-        return int(connection.execute(query).scalar_one())
 
 
 def test_creating_an_invoice_shares_its_threads_with_no_other_call() -> None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from deploy.local.waiting import wait_until
 from kit.errors import Refused
-from services.invoices import workers
+from services.invoices import store, workers
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, timers
-from tests.invoices.conftest import ACCOUNTS, World, make_merchant, with_settings
+from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
 
 PLACES = ACCOUNTS * 10  # of each method
@@ -119,6 +120,22 @@ def test_deals_on_a_disabled_account_take_nothing_of_the_share_of_the_others(wor
     assert take_until_refused(world) == SHARE
     only_account(world, max_deals=10)
     assert take_until_refused(world) == 8
+
+
+def test_an_account_is_disabled_between_deals_and_never_while_one_is_opened(world: World) -> None:
+    """The statement that opens a deal chooses one account; it would find none if that one went meanwhile."""
+    (first, *_) = desk.list_requisites(world.deps, method_code="card_eur")
+    with ThreadPoolExecutor(1) as threads:
+        with world.deps.db.transaction() as tx:
+            store.queue_for_requisites(tx, ["card_eur"])
+            disabled = threads.submit(
+                desk.set_requisite_enabled, world.deps, requisite_id=str(first.id), enabled=False
+            )
+            wait_until(
+                lambda: disabled.done() or waiting_for_a_lock(world) > 0, "it to wait", timeout_seconds=15
+            )
+            assert not disabled.done()
+        assert disabled.result().enabled is False
 
 
 def test_changing_the_method_frees_a_place_of_the_share(world: World) -> None:

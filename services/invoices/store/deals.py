@@ -247,7 +247,14 @@ def requisites(connection: Connection, method_code: str | None) -> Sequence[Row[
     ).all()
 
 
+_QUEUE_FOR_ONE = text("""
+SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) FROM requisites WHERE id = :id
+""")
+
+
 def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> Row[Any] | None:
+    """Waits in the queue of its method: a deal that is just being opened on an account that goes would find none."""
+    tx.execute(_QUEUE_FOR_ONE, {"id": requisite_id})
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
     return tx.execute(query.returning(*Requisite.__table__.columns)).one_or_none()
 
