@@ -13,10 +13,13 @@ from typing import Final
 from falcon.asgi import SSEvent
 
 from gateway.hints import Hints
+from gateway.walls import turned_away
 
 HINT: Final = "fiatgate-hint.invoice"
 STREAMS_MAX: Final = 2000
 STREAMS_PER_PAYMENT: Final = 8
+# Of one client's network. Pages beyond it look by themselves, so nothing is lost where many customers share one.
+STREAMS_PER_NETWORK: Final = 250
 # Often enough for proxies, which end what is silent for a minute; and how a client that vanished is noticed.
 PING_SECONDS: Final = 20.0
 # By then NATS knows that we listen: what changed before is found by looking once more.
@@ -30,15 +33,25 @@ class Live:
 
     def __init__(self, hints: Hints) -> None:
         self._hints = hints
-        self._open: Counter[str] = Counter()
+        self._open: Counter[str] = Counter()  # by payment
+        self._networks: Counter[str] = Counter()
 
-    def has_room_for(self, invoice_id: str) -> bool:
+    def has_room_for(self, invoice_id: str, network: str) -> bool:
         """Whether one more page may listen; one that may not looks again every few seconds."""
-        return self._open[invoice_id] < STREAMS_PER_PAYMENT and self._open.total() < STREAMS_MAX
+        full = (
+            ("payment", self._open[invoice_id] >= STREAMS_PER_PAYMENT),
+            ("network", self._networks[network] >= STREAMS_PER_NETWORK),
+            ("", self._open.total() >= STREAMS_MAX),
+        )
+        of = next((of for of, is_full in full if is_full), None)
+        if of is not None:
+            turned_away.count("streams", of and f"of one {of}")
+        return of is None
 
     async def stream(
         self,
         invoice_id: str,
+        network: str,
         *,
         has_changed: bool,
         look: Callable[[], Awaitable[bool]],
@@ -53,6 +66,7 @@ class Live:
         if has_changed:
             bell.set()
         self._open[invoice_id] += 1
+        self._networks[network] += 1
         stop_listening = self._hints.on_hint(f"{HINT}.{invoice_id}", lambda *_: bell.set())
         stopped = asyncio.create_task(stopping.wait())
         try:
@@ -67,9 +81,10 @@ class Live:
         finally:
             stopped.cancel()
             stop_listening()
-            self._open[invoice_id] -= 1
-            if not self._open[invoice_id]:
-                del self._open[invoice_id]
+            for counts, name in ((self._open, invoice_id), (self._networks, network)):
+                counts[name] -= 1
+                if not counts[name]:
+                    del counts[name]
 
 
 async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool], seconds: float) -> SSEvent | None:

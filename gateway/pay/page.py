@@ -101,8 +101,8 @@ class PageResource:
     async def on_get_events(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Rings when the page should look again; 204 when too many listen already, and then it looks unasked."""
         view = await self._view(req, invoice_id)
-        id = _known_form(invoice_id)
-        if not self._live.has_room_for(id):
+        id, network = _known_form(invoice_id), req.exchange.network
+        if not self._live.has_room_for(id, network):
             resp.status = falcon.HTTP_204
             return
         resp.set_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
@@ -113,7 +113,9 @@ class PageResource:
                 return (await self._view(req, invoice_id)).state != view.state
             return False
 
-        resp.sse = self._live.stream(id, has_changed=has_changed, look=look, stopping=req.exchange.stopping)
+        resp.sse = self._live.stream(
+            id, network, has_changed=has_changed, look=look, stopping=req.exchange.stopping
+        )
 
     # -- what is done
 

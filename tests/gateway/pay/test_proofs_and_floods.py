@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.hints import Hints
-from gateway.pay.live import STREAMS_PER_PAYMENT, Live
+from gateway.pay.live import STREAMS_PER_NETWORK, STREAMS_PER_PAYMENT, Live
 from gateway.walls.buckets import Buckets
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
@@ -157,7 +157,7 @@ def test_what_changed_while_a_stream_began_is_found_by_looking_once_more() -> No
 
     async def events() -> list[str | None]:
         live = Live(Hints("nats://127.0.0.1:1", name="test"))
-        stream = live.stream(str(new_id()), has_changed=False, look=changed, stopping=asyncio.Event())
+        stream = live.stream(str(new_id()), "net", has_changed=False, look=changed, stopping=asyncio.Event())
         async with aclosing(stream):
             return [event.event if event else None for event in [await anext(stream) for _ in range(3)]]
 
@@ -171,6 +171,26 @@ def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
         assert listen(f"{url}/pay/{invoice_id}").status_code == 204
         for stream in streams:
             stream.close()
+
+
+def test_one_network_takes_the_streams_of_no_other() -> None:
+    async def unchanged() -> bool:
+        return False
+
+    async def story() -> None:
+        live = Live(Hints("nats://127.0.0.1:1", name="test"))
+        async with AsyncExitStack() as streams:
+            for number in range(STREAMS_PER_NETWORK):
+                stream = live.stream(
+                    f"payment {number}", "net", has_changed=False, look=unchanged, stopping=asyncio.Event()
+                )
+                await streams.enter_async_context(aclosing(stream))
+                await anext(stream)
+            assert not live.has_room_for("another payment", "net")
+            assert live.has_room_for("another payment", "other")
+        assert live.has_room_for("another payment", "net")
+
+    asyncio.run(story())
 
 
 def test_an_open_page_does_not_hold_up_a_stop(shop: Shop, stack: Stack, tmp_path: Path) -> None:
