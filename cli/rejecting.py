@@ -33,7 +33,7 @@ def age(text: str) -> timedelta:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class DealFilter:
     """A filter of deals. An empty text matches any value; status 0 matches any status."""
 
     status: int = pb.DEAL_STATUS_UNSPECIFIED
@@ -44,10 +44,10 @@ class Wanted:
 
     @property
     def is_narrow(self) -> bool:
-        return self != Wanted()
+        return self != DealFilter()
 
 
-def found(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
+def found(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
     """Deals that are so, newest first."""
     request = pb.ListDealsRequest(
         limit=limit,
@@ -62,7 +62,7 @@ def found(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
     return deals
 
 
-def require_wanted(deals: Sequence[pb.Deal], wanted: Wanted) -> None:
+def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter) -> None:
     """Raises Refused VALIDATION_ERROR when one of `deals` is not as `wanted`: an older service ignores
     the filters that it does not know, and answers with any merchant's deals.
     """
@@ -81,7 +81,7 @@ def require_wanted(deals: Sequence[pb.Deal], wanted: Wanted) -> None:
             )
 
 
-def found_open(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
+def found_open(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
     """The open ones among them."""
     if wanted.status:
         return found(wanted, limit)
@@ -89,8 +89,8 @@ def found_open(wanted: Wanted, limit: int) -> Sequence[pb.Deal]:
     return of_each[:limit]
 
 
-def _with_status(wanted: Wanted, status: int) -> Wanted:
-    return Wanted(**{**vars(wanted), "status": status})
+def _with_status(wanted: DealFilter, status: int) -> DealFilter:
+    return DealFilter(**{**vars(wanted), "status": status})
 
 
 def named(deal_ids: Sequence[str]) -> Iterator[pb.Deal]:

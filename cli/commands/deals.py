@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from cli import connection, output, rejecting
 from cli.commands import cases
 from cli.output import Json
-from cli.rejecting import Wanted
+from cli.rejecting import DealFilter
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.clock import SystemClock
 
@@ -55,12 +55,12 @@ def list_all(
 
 def _wanted(
     status: str | None, *, overdue: bool, merchant: str, method: str, older_than: str | None
-) -> Wanted:
+) -> DealFilter:
     try:
         opened_before = None if older_than is None else SystemClock().now() - rejecting.age(older_than)
     except (ValueError, OverflowError) as fault:
         raise typer.BadParameter(str(fault), param_hint="--older-than") from None
-    return Wanted(
+    return DealFilter(
         status=output.enum_number(pb.DealStatus.DESCRIPTOR, status),
         overdue=overdue,
         merchant_id=merchant,

@@ -157,15 +157,15 @@ def test_an_age_has_a_unit(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        rejecting.Wanted(merchant_id="another"),
-        rejecting.Wanted(method_code="another"),
-        rejecting.Wanted(overdue=True),
-        rejecting.Wanted(status=pb.DEAL_STATUS_APPEAL),
-        rejecting.Wanted(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
+        rejecting.DealFilter(merchant_id="another"),
+        rejecting.DealFilter(method_code="another"),
+        rejecting.DealFilter(overdue=True),
+        rejecting.DealFilter(status=pb.DEAL_STATUS_APPEAL),
+        rejecting.DealFilter(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
     ],
     ids=lambda wanted: next(name for name, value in vars(wanted).items() if value),
 )
-def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.Wanted) -> None:
+def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.DealFilter) -> None:
     deal = pb.Deal(
         deal_id="d",
         merchant_id="m",
@@ -176,4 +176,4 @@ def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.
     )
     with pytest.raises(Refused, match="older version"):
         rejecting.require_wanted([deal], wanted)
-    rejecting.require_wanted([deal], rejecting.Wanted(merchant_id="m", method_code="sepa"))
+    rejecting.require_wanted([deal], rejecting.DealFilter(merchant_id="m", method_code="sepa"))
