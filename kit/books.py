@@ -19,17 +19,20 @@ MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 """Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""
 
-_FIRST: Final = "00000000-0000-0000-0000-000000000000"
-_LAST: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+# Before the first and at the last of the keys of a type.
+_ENDS: Final = {
+    "uuid": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+    "bigint": ("-1", str(2**63 - 1)),
+}
 
 
 @dataclass(frozen=True)
 class Part:
-    """One table, or what belongs to its rows, in the order of a uuid.
+    """One table, or what belongs to its rows, in the order of a uuid or a number.
 
     name        what operators call it: "deals"
     one         what one of them is called in a problem, before its id: "deal"
-    table       with the column `key`, which orders the pages
+    table       with the column `key` of type `key_type`, uuid or bigint, which orders the pages
     kind        of its records; empty: it has none
     subject     the column that its records name it by; empty: `key`
     row         for a subject with several rows, the column that tells them apart
@@ -43,6 +46,7 @@ class Part:
     one: str
     table: str
     key: str = "id"
+    key_type: str = "uuid"
     kind: str = ""
     subject: str = ""
     row: str = ""
@@ -77,10 +81,11 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
-        first = after or _FIRST
+        start, end = _ENDS[part.key_type]
+        first = after or start
         keys = _keys(tx, part, first, limit)
         more = len(keys) == limit
-        last = keys[-1] if more else _LAST
+        last = keys[-1] if more else end
         span = {"first": first, "last": last}
         problems = [
             Problem(f"{part.one} {row.id}", row.field, str(row.found), str(row.due))
@@ -114,7 +119,7 @@ WITH since AS (
 ), page AS (
   SELECT {subject}::text AS subject, {row} AS row, {made_at} AS made_at, to_jsonb(t) - '{{made_as}}'::text[] AS now,
          to_jsonb(t) -> 'made_as' AS made_as
-  FROM {table} AS t WHERE {key} > CAST(:first AS uuid) AND {key} <= CAST(:last AS uuid)
+  FROM {table} AS t WHERE {key} > CAST(:first AS {key_type}) AND {key} <= CAST(:last AS {key_type})
 ), said AS (
   SELECT subject, number, facts, {row_of_facts} AS row
   FROM records WHERE kind = :kind AND {within}
@@ -160,7 +165,12 @@ LIMIT :limit
 """
 
 
-_WITHIN = "subject > :first AND subject <= :last"
+_WITHIN = {
+    "uuid": "subject > :first AND subject <= :last",
+    # Other kinds have other subjects.
+    "bigint": "CASE WHEN kind = :kind THEN CAST(subject AS bigint) > CAST(:first AS bigint)"
+    " AND CAST(subject AS bigint) <= CAST(:last AS bigint) END",
+}
 # By what the first record says, where the subject is not the key. No index helps: for small tables.
 _FIRST_WITHIN = """
 subject IN (SELECT subject FROM records WHERE kind = :kind AND number = 1
@@ -172,7 +182,8 @@ def _against_records(tx: Session, part: Part, span: dict[str, str]) -> tuple[lis
     records = _RECORDS.format(
         key=part.key,
         subject=part.subject or part.key,
-        within=_FIRST_WITHIN.format(key=part.key) if part.subject else _WITHIN,
+        within=_FIRST_WITHIN.format(key=part.key) if part.subject else _WITHIN[part.key_type],
+        key_type=part.key_type,
         table=part.table,
         row=f"{part.row}::text" if part.row else "''",
         row_of_facts=f"facts ->> '{part.row}'" if part.row else "''",

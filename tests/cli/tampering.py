@@ -32,6 +32,7 @@ OF_THE_SHOP: Final[Mapping[str, Mapping[str, str]]] = {
         "records": "subject = ANY(%(ids)s)",
     },
     "withdrawals": {
+        "withdrawal_methods": "id = 1",
         "withdrawals": "merchant_id = %(merchant)s",
         "accounts": "merchant_id = %(merchant)s",
         "transfers": "split_part(reference, ':', 2) = ANY(%(ids)s)",
@@ -95,6 +96,7 @@ def opened(fiatgate: Fiatgate, receiver: Receiver) -> Shop:
     shop.of["case"] = str(connection.checkout().OpenCase(told).case.number)
     receiver.wait_for(5)
     _withdrawals(fiatgate, shop)
+    shop.of["method"] = "withdrawal method 1"
     try:
         wait_until(
             lambda: run("verify", "--json", "--grace-seconds", "0").exit_code == 0,

@@ -283,6 +283,9 @@ TAMPERINGS = [
         "",
         "its transfers add up to",
     ),
+    of_withdrawals(
+        "a method deleted", "DELETE FROM withdrawal_methods WHERE id = 1", "method", "row is deleted"
+    ),
     # -- webhooks
     of_webhooks(
         "a payload",
@@ -404,3 +407,15 @@ def test_the_services_role_is_refused_or_verify_names_it(
         backup.restore(tampering.service)
     of = shop.of.get(tampering.of, shop.merchant)
     assert any(of in text for text in problems), problems
+
+
+def test_a_method_that_was_changed_past_the_records_is_named(shop: Shop, backup: Backup) -> None:
+    """The service's role may change a method, as operators have it do; the database records that."""
+    try:
+        assert backup.change(
+            "withdrawals", "UPDATE withdrawal_methods SET network_fee = 0.000001 WHERE id = 1"
+        )
+        problems = verified()
+    finally:
+        backup.restore("withdrawals")
+    assert any("withdrawal method 1: network_fee is 0.000001" in problem for problem in problems), problems

@@ -36,4 +36,13 @@ PARTS: Final = (
         ),
         follows=(_TIMES_ARE_THOSE_OF_THE_TRANSFERS,),
     ),
+    Part(
+        name="withdrawal methods",
+        one="withdrawal method",
+        table="withdrawal_methods",
+        key_type="bigint",
+        kind="method",
+        made_at="CAST('-infinity' AS timestamptz)",  # no column says when
+        kept=("id", "code", "network"),
+    ),
 )
