@@ -10,7 +10,6 @@ docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=Fal
 """
 
 import base64
-import binascii
 import os
 import re
 import sys
@@ -35,7 +34,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from kit import tls
+from kit import keys, tls
 from kit.clock import SystemClock
 
 PREFIX: Final = "FIATGATE_"
@@ -80,10 +79,9 @@ def _readable_file(text: str) -> str:
 
 def _key(text: str) -> str:
     """32 bytes in base64, either alphabet, with or without the padding; written one way."""
-    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        key = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
-    except (binascii.Error, ValueError):
+        key = keys.decoded(text)
+    except ValueError:
         key = b""
     if len(key) != 32:
         raise ValueError("expected 32 random bytes in base64 each, as `openssl rand -base64 32` prints them")

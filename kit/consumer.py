@@ -18,24 +18,23 @@ from dataclasses import replace
 from datetime import timedelta
 
 import structlog
-from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from kit import metrics, request_id, tracing
 from kit.bus import Bus, Incoming, Pull, processing
 from kit.clock import Clock, monotonic_seconds
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
-from kit.inbox import InboxColumns, ParkedColumns, forget, take_in
-from kit.parked import Parking, Retried, StillProven
-from kit.proof import REASONS, Proven, Unproven, Verifier
-from kit.putoff import PutOff
-from kit.worker import Backoff, Fatal, Outage, Pulse, Stop, WorkerHealth, log_failure
+from kit.inbox import InboxColumns, ParkedColumns, forget, take_in, taken_before
+from kit.parked import Listed, Parking, Retried, StillProven
+from kit.proof import REASONS, UNSIGNED_REASON, Proven, Unproven, Verifier
+from kit.putoff import PutOff, is_no_refusal
+from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
 log = structlog.get_logger(__name__)
 
 EVENTS = metrics.counter(
     "events",
-    "Events taken from the stream: handled, failed (and coming again), put off for the database, parked, dropped",
+    "Events from the stream: handled, failed (and coming again), put off for the database, parked, dropped, repeated",
     ["consumer", "outcome"],
 )
 UNPROVEN = metrics.counter(
@@ -165,7 +164,7 @@ class Consumer:
             self._handle(each)
         self._park(unproven)
 
-    def list_parked(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
+    def list_parked(self, *, limit: int) -> tuple[Sequence[Listed], int]:
         """Those parked longest ago, at most `limit`; and how many are parked in all."""
         return self._parking.oldest(limit=limit)
 
@@ -184,7 +183,7 @@ class Consumer:
                 break
             proven, unproven = self._verified([parked.event])
             for event in proven:
-                self._handle(event)
+                self._handle(event, row_id=parked.row_id)
             for _, failure in unproven:
                 self._parking.note_again(parked.row_id, failure)
             ids.append(parked.row_id)
@@ -248,17 +247,20 @@ class Consumer:
         self._hand_back(events, OUTAGE_RETRY_SECONDS if busy else 0)
         events.clear()
 
-    def _handle(self, event: Proven) -> bool:
-        """False when the event was put off for the database. Raises `DatabaseUnavailable` when that is away."""
+    def _handle(self, event: Proven, *, row_id: uuid.UUID | None = None) -> bool:
+        """False when the event was put off for the database. Raises `DatabaseUnavailable` when that is away.
+
+        `row_id`: of an event that is parked already, under another id if it was not proven then.
+        """
         try:
             self._take_effect([event])
         except Exception as error:
             if isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy):
                 raise
-            if _is_no_refusal(error):
+            if is_no_refusal(error):
                 self._wait_for_database(event, error)
                 return False
-            self._count_failure(event, error)
+            self._count_failure(event, error, row_id or event.event_id)
         else:
             self._acknowledge([event])
         return True
@@ -301,11 +303,14 @@ class Consumer:
             self._put_off.remove(event.event_id)
             log.info("event_handled", **self._fields_of(event))
 
-    def _count_failure(self, event: Incoming, failure: Exception) -> None:
+    def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
         """Note the failure by itself, and either ask for the event again or park it."""
         self._put_off.remove(event.event_id)
-        attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
-        park = attempts >= self._park_after_failures
+        if row_id == event.event_id:
+            attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
+            park = attempts >= self._park_after_failures
+        else:
+            attempts, park = self._parking.note_again(row_id, failure), True
         EVENTS.labels(self.name, "parked" if park else "failed").inc()
         log.error(
             "event_parked" if park else "event_failed",
@@ -319,19 +324,26 @@ class Consumer:
             event.retry_after(self._pause_seconds(attempts))
 
     def _park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
-        """Park and remove each. Raises `DatabaseUnavailable` with the rest left in the list."""
+        """Park and remove each. Raises `DatabaseUnavailable` with the rest left in the list.
+
+        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and a stream
+        that was lost brought it back.
+        """
+        unsigned = [event.event_id for event, failure in unproven if failure.reason == UNSIGNED_REASON]
+        taken = taken_before(self._db, self._inbox, unsigned) if unsigned else set()
         while unproven:
             event, failure = unproven[0]
+            if failure.reason == UNSIGNED_REASON and event.event_id in taken:
+                EVENTS.labels(self.name, "repeated").inc()
+                log.info("unsigned_fact_repeated", **self._fields_of(event))
+                event.acknowledge()
+                del unproven[0]
+                continue
             kept = self._parking.park_unproven(event, failure)
             EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
             UNPROVEN.labels(self.name, failure.reason).inc()
-            log.error(
-                "event_unproven",
-                **self._fields_of(event),
-                reason=failure.reason,
-                error=str(failure),
-                kept=kept,
-            )
+            why = {"reason": failure.reason, "error": str(failure)}
+            log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
             event.acknowledge()
             del unproven[0]
 
@@ -383,13 +395,3 @@ class Consumer:
         pull, self._pull = self._pull, None
         if pull is not None:
             self._bus.close_pull(pull)
-
-
-def _is_no_refusal(error: Exception) -> bool:
-    """Whether something around the handler is in the way, which must never park money.
-
-    The handler refuses with exceptions of its own and by the constraints that the event violates.
-    """
-    if isinstance(error, exc.DBAPIError):
-        return not isinstance(error, exc.IntegrityError | exc.DataError)
-    return isinstance(error, Outage)

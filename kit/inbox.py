@@ -85,6 +85,12 @@ def take_in(
     return set(tx.scalars(statement, values | {"at": at}))
 
 
+def taken_before(db: Database, inbox: type[InboxColumns], event_ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:
+    """Those of the ids whose events have taken effect."""
+    with db.autocommit() as connection:
+        return set(connection.scalars(select(inbox.event_id).where(inbox.event_id.in_(event_ids))))
+
+
 def forget(db: Database, inbox: type[InboxColumns], *, before: datetime, limit: int) -> int:
     """Delete at most `limit` ids of events that took effect before this time; how many they were."""
     old = select(inbox.event_id).where(inbox.received_at < before).limit(limit)

@@ -20,7 +20,10 @@ ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
 """So many parked events keep further unproven ones out: a forger must not fill the disk."""
 
-_ROOM = "WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}"
+_ROOM = """
+WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
+OR EXISTS (SELECT FROM {table} there WHERE there.event_id = '{row_id}')
+"""
 _OF_UNPROVEN = uuid.UUID("3d0c9a52-5a0e-4d9b-9a8e-1f6c7f0b2a44")
 """The namespace of the ids of unproven events."""
 
@@ -31,6 +34,14 @@ class ParkedEvent:
 
     row_id: uuid.UUID
     event: Incoming
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A row of the table; `claimed_id` of an unproven event."""
+
+    row: ParkedColumns
+    claimed_id: str | None
 
 
 @dataclass(frozen=True)
@@ -72,13 +83,17 @@ class Parking:
         claimed_id, most = event.event_id, MOST_PARKED
         return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
-    def oldest(self, *, limit: int) -> tuple[Sequence[ParkedColumns], int]:
+    def oldest(self, *, limit: int) -> tuple[Sequence[Listed], int]:
         """Those parked longest ago, at most `limit`; and how many are parked in all."""
         table = self._table
         is_parked = table.parked_at.is_not(None)
-        oldest = select(table).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
+        claimed_id = if_known(table.__tablename__, "claimed_id")
+        oldest = (
+            select(table, claimed_id).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
+        )
         with self._db.transaction() as tx:
-            return tx.scalars(oldest).all(), tx.scalar(select(func.count()).where(is_parked)) or 0
+            rows = [Listed(row, claimed) for row, claimed in tx.execute(oldest)]
+            return rows, tx.scalar(select(func.count()).where(is_parked)) or 0
 
     def after(
         self, *, only: uuid.UUID | None, after: uuid.UUID | None, limit: int
@@ -100,8 +115,8 @@ class Parking:
             rows = [_parked_event(*row) for row in tx.execute(wanted)]
         return rows[:limit], len(rows) > limit
 
-    def note_again(self, row_id: uuid.UUID, failure: Unproven) -> None:
-        """Count that a parked event is still not proven."""
+    def note_again(self, row_id: uuid.UUID, failure: Exception) -> int:
+        """Count one more failure of an event that stays parked; how many there are."""
         table = self._table
         again = {
             "error": _storable(f"{type(failure).__name__}: {failure}"),
@@ -109,7 +124,8 @@ class Parking:
             "failed_at": self._clock.now(),
         }
         with self._db.autocommit() as connection:
-            connection.execute(update(table).where(table.event_id == row_id).values(again))
+            again_row = update(table).where(table.event_id == row_id).values(again).returning(table.attempts)
+            return connection.scalar(again_row) or 0
 
     def delete(self, row_id: uuid.UUID) -> None:
         with self._db.autocommit() as connection:
@@ -147,7 +163,7 @@ class Parking:
         }
         name = self._table.__tablename__
         then = f"""
-{"" if most is None else _ROOM.format(table=name, most=most)}
+{"" if most is None else _ROOM.format(table=name, most=most, row_id=row_id)}
 ON CONFLICT (event_id) DO UPDATE SET
     error = excluded.error,
     attempts = {name}.attempts + 1,

@@ -10,11 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kit.bus import Incoming
 from kit.clock import Clock
-from kit.signing import decoded, key_id, signed_bytes
+from kit.keys import decoded
+from kit.signing import key_id, signed_bytes
 
 _SHOWN_CHARACTERS: Final = 20
 
-REASONS: Final = ("unsigned", "unknown_key", "wrong_signature")
+UNSIGNED_REASON: Final = "unsigned"
+REASONS: Final = (UNSIGNED_REASON, "unknown_key", "wrong_signature")
 
 Proven = NewType("Proven", Incoming)
 """An event that may take effect. Only `Verifier.proven` makes one."""
@@ -51,7 +53,7 @@ class Verifier:
         """Raises `Unproven`."""
         if not event.signature:
             if self.unsigned_counts_until is None:
-                raise Unproven("unsigned", "it carries no signature")
+                raise Unproven(UNSIGNED_REASON, "it carries no signature")
             return Proven(event)
         self.check(event.subject, event.event_id, event.payload, event.signature)
         return Proven(event)

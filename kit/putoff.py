@@ -1,9 +1,13 @@
-"""The events that one consumer has put off because the database was busy: how many, and for how long."""
+"""When a consumer puts an event off because of the database, and the events that it has put off."""
 
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from sqlalchemy import exc
+
+from kit.worker import Outage
 
 MOST_EVENTS: Final = 10_000
 """Beyond these, events are put off without being counted here."""
@@ -46,3 +50,13 @@ class PutOff:
             ((now - wait.since).total_seconds() for event_id, wait in waits if event_id in self._waits),
             default=0,
         )
+
+
+def is_no_refusal(error: Exception) -> bool:
+    """Whether something around the handler is in the way, which must never park money.
+
+    The handler refuses with exceptions of its own and by the constraints that the event violates.
+    """
+    if isinstance(error, exc.DBAPIError):
+        return not isinstance(error, exc.IntegrityError | exc.DataError)
+    return isinstance(error, Outage)

@@ -10,7 +10,6 @@ private one on its standard input.
 """
 
 import argparse
-import base64
 import hashlib
 import secrets
 import sys
@@ -19,6 +18,8 @@ from typing import Final
 from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from kit.keys import decoded, encoded
 
 PREFIX: Final = b"fiatgate fact v1\n"
 """Keeps a signature of a fact from being one of anything else."""
@@ -40,17 +41,6 @@ class Signer:
         """The value of the signature's header: the key's id, a point, the signature in base64."""
         signature = self._key.sign(signed_bytes(subject, event_id, payload))
         return f"{self._key_id}.{encoded(signature)}"
-
-
-def encoded(raw: bytes) -> str:
-    """Base64 as keys and signatures are written: the URLs' alphabet, no padding."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def decoded(text: str) -> bytes:
-    """The bytes of base64 in either alphabet, with or without padding. Raises ValueError."""
-    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
-    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
 
 
 def new_private_key() -> str:

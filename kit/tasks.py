@@ -23,6 +23,7 @@ def supervised(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyn
 
     The caller keeps the task: the loop itself holds it weakly. `name` is a label: one of a few.
     """
+    ENDED.labels(name)  # shown as 0 from the start: an alert sees the first end
     return asyncio.create_task(_for_ever(name, work), name=name)
 
 

@@ -12,7 +12,7 @@ NAME = "parked"
 app = typer.Typer(help="Events that failed too often and were set aside.", no_args_is_help=True)
 
 CONSUMING = ("withdrawals", "webhooks")
-COLUMNS = ("service", "event_id", "subject", "attempts", "error", "parked_at")
+COLUMNS = ("service", "event_id", "claimed_event_id", "subject", "attempts", "error", "parked_at")
 
 
 @app.command("list", epilog="Example: fiatgate parked list")

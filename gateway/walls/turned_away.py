@@ -18,6 +18,10 @@ def begin(wall: str, kind: str = "") -> None:
     TURNED_AWAY.labels(wall, kind)
 
 
+for _wall in ("strangers", "page", "logos"):
+    begin(_wall)
+
+
 def count(wall: str, kind: str = "") -> None:
     """Counts one refusal. Neither label may hold what a client chose."""
     TURNED_AWAY.labels(wall, kind).inc()

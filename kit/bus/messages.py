@@ -27,6 +27,8 @@ REFUSED = metrics.counter(
     "What NATS refused: a password, or something that this process's user may not do",
     ["what"],
 )
+for _what in ("password", "right"):
+    REFUSED.labels(_what)  # shown as 0 from the start: an alert sees the first refusal
 DROPPED = metrics.counter(
     "nats_messages_dropped", "Messages on the subject of facts that no process of ours published"
 )

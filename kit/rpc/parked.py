@@ -9,8 +9,7 @@ from fiatgate.parked.v1 import parked_pb2_grpc
 from kit import errors
 from kit.consumer import Consumer
 from kit.ids import parse_id
-from kit.inbox import ParkedColumns
-from kit.parked import StillProven
+from kit.parked import Listed, StillProven
 from kit.proto import optional, timestamp_from
 
 # ruff: noqa: N802  methods are named by the proto
@@ -29,7 +28,7 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
         if not 0 <= request.limit <= LIST_MOST_ROWS:
             raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {LIST_MOST_ROWS}", field="limit")
         rows, total = self._consumer.list_parked(limit=request.limit or LIST_ROWS)
-        events = [_event_to_message(self._consumer.name, row) for row in rows]
+        events = [_event_to_message(self._consumer.name, each) for each in rows]
         return pb.ListParkedResponse(events=events, total=total)
 
     def RetryParked(
@@ -61,7 +60,8 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
             raise errors.invalid("VALIDATION_ERROR", message, field="event_id") from None
 
 
-def _event_to_message(consumer: str, row: ParkedColumns) -> pb.ParkedEvent:
+def _event_to_message(consumer: str, listed: Listed) -> pb.ParkedEvent:
+    row = listed.row
     return pb.ParkedEvent(
         consumer=consumer,
         event_id=str(row.event_id),
@@ -71,6 +71,7 @@ def _event_to_message(consumer: str, row: ParkedColumns) -> pb.ParkedEvent:
         failed_at=timestamp_from(row.failed_at),
         parked_at=timestamp_from(row.parked_at),
         request_id=row.request_id,
+        claimed_event_id=listed.claimed_id,
     )
 
 

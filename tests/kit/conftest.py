@@ -1,6 +1,7 @@
 """A database with the tables of `tests.kit.tables`, and buses that are closed again."""
 
 import itertools
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,10 +10,15 @@ from sqlalchemy import create_engine, make_url, text
 
 from deploy.local import databases
 from kit.bus import Bus, OwnStream
+from kit.consumer import Consumer, Handler
 from kit.db import Database
+from tests.kit.consuming import Make, note
 from tests.kit.observers import watching
-from tests.kit.tables import NEWEST, Base
+from tests.kit.tables import NEWEST, Base, Inbox, Parked
+from tests.support.clock import ManualClock
+from tests.support.consumers import make_consumer
 from tests.support.servers import PostgresServer
+from tests.support.signing import verifier
 
 _numbers = itertools.count(1)
 
@@ -91,3 +97,30 @@ def attempts() -> Iterator[list[Any]]:
     """Addresses to which a connect was attempted during the test."""
     with watching() as seen:
         yield seen
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"fiatgate.test.{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def make(db: Database, bus: Bus, subject: str) -> Make:
+    """`make()`: a consumer that does not run."""
+
+    def made(handler: Handler = note, **changes: Any) -> Consumer:
+        usual: dict[str, Any] = {
+            "subject": subject,
+            "db": db,
+            "bus": bus,
+            "inbox": Inbox,
+            "parked": Parked,
+            "verifier": verifier(),
+            "clock": ManualClock(),
+            "first_retry_seconds": 0.01,
+        }
+        durable = f"durable-{subject.rpartition('.')[2]}"
+        make_consumer(bus, durable, subject)
+        return Consumer(durable, handler, **(usual | changes))
+
+    return made

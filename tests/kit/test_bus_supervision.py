@@ -1,5 +1,7 @@
 """kit.bus: no background task ends without a line in the log, and a bus without signs of life ends its process."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -127,3 +129,12 @@ def test_a_server_that_pauses_longer_than_a_check_is_waited_for(bus: Bus, nats_s
     wait_until(lambda: bus.publish([fact]) == [fact.event_id], "the publication", timeout_seconds=10)
     assert bus._client.stats["reconnects"] == before
     assert not ended
+
+
+def test_what_nats_may_refuse_is_counted_from_the_start() -> None:
+    """A series that begins at 1 has not grown, for Prometheus: no alert would see the first refusal."""
+    shows = "from kit.bus.messages import REFUSED; print([each.samples for each in REFUSED.collect()])"
+    shown = subprocess.run(
+        [sys.executable, "-c", shows], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "'password'" in shown.stdout and "'right'" in shown.stdout

@@ -28,11 +28,6 @@ Start = Callable[..., Consumer]
 
 
 @pytest.fixture
-def subject() -> str:
-    return f"fiatgate.test.{uuid.uuid4().hex}"
-
-
-@pytest.fixture
 def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
     """`start(handler)`: a running consumer of the test's subject."""
     stop = Stop()

@@ -35,11 +35,6 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def subject() -> str:
-    return f"fiatgate.test.{uuid.uuid4().hex}"
-
-
-@pytest.fixture
 def step(db: Database, bus: Bus, clock: ManualClock) -> Relay:
     return Relay(db, bus, Outbox, BusState, clock)
 

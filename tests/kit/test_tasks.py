@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kit import tasks
+from kit import metrics, tasks
 from kit.tasks import ENDED, supervised
 
 
@@ -42,7 +42,10 @@ def test_a_task_that_ends_is_begun_again_and_counted(monkeypatch: pytest.MonkeyP
 
 def test_a_task_that_is_cancelled_ends_at_once() -> None:
     async def story() -> None:
-        task = supervised("test", asyncio.Event().wait)  # type: ignore[arg-type]
+        task = supervised("quiet", asyncio.Event().wait)  # type: ignore[arg-type]
+        assert (
+            metrics.REGISTRY.get_sample_value("fiatgate_background_tasks_ended_total", {"task": "quiet"}) == 0
+        )
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,83 +1,30 @@
-"""kit.consumer against forgers and against a database that is busy: money is neither made nor set aside."""
+"""kit.consumer against forgers: no money is made, and no true fact waits."""
 
 from __future__ import annotations
 
 import threading
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from sqlalchemy import Uuid, insert, literal_column, select, text
+from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 
 import kit.parked
 from deploy.local.waiting import wait_until
-from kit import metrics
-from kit.bus import Bus, Incoming, Outgoing
-from kit.consumer import Consumer, Handler
-from kit.db import Database, table_of
+from kit.bus import Bus, Incoming
+from kit.consumer import Consumer
+from kit.db import Database
 from kit.ids import new_id
 from kit.inbox import _take_in
 from kit.parked import Retried, StillProven
 from kit.proof import Verifier
 from kit.signing import Signer, new_private_key
-from kit.worker import Stop
-from tests.kit.tables import NEWEST, Inbox, Note, Parked
+from tests.kit.consuming import Make, counted, fact, note, notes, parked, running, wait_notes, wait_parked
+from tests.kit.tables import NEWEST, Parked
 from tests.support.clock import START, ManualClock
-from tests.support.consumers import make_consumer
 from tests.support.signing import PUBLIC_KEYS, delivered, signed, verifier
-
-Make = Callable[..., Consumer]
-ROUNDS = 25
-"""More failures than an event of a bug is given."""
-
-
-@pytest.fixture
-def subject() -> str:
-    return f"fiatgate.test.{uuid.uuid4().hex}"
-
-
-def note(tx: Session, event: Incoming) -> None:
-    tx.add(Note(id=new_id(), text=event.payload.decode()))
-
-
-@pytest.fixture
-def make(db: Database, bus: Bus, subject: str) -> Make:
-    """`make()`: a consumer that does not run."""
-
-    def made(handler: Handler = note, **changes: Any) -> Consumer:
-        usual: dict[str, Any] = {
-            "subject": subject,
-            "db": db,
-            "bus": bus,
-            "inbox": Inbox,
-            "parked": Parked,
-            "verifier": verifier(),
-            "clock": ManualClock(),
-            "first_retry_seconds": 0.01,
-        }
-        durable = f"durable-{subject.rpartition('.')[2]}"
-        make_consumer(bus, durable, subject)
-        return Consumer(durable, handler, **(usual | changes))
-
-    return made
-
-
-@contextmanager
-def running(consumer: Consumer) -> Iterator[Consumer]:
-    stop = Stop()
-    thread = threading.Thread(target=consumer.run, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        yield consumer
-    finally:
-        stop.set()
-        thread.join(15)
-    assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -85,34 +32,6 @@ def consumer(make: Make) -> Iterator[Consumer]:
     """A running one."""
     with running(make()) as started:
         yield started
-
-
-def notes(db: Database) -> list[str]:
-    with db.transaction() as tx:
-        return list(tx.scalars(select(Note.text).order_by(Note.text)))
-
-
-def parked(db: Database) -> Sequence[Any]:
-    claimed_id = literal_column("claimed_id", Uuid())
-    with db.transaction() as tx:
-        return tx.execute(select(*table_of(Parked).c, claimed_id).order_by(Parked.event_id)).all()
-
-
-def wait_parked(db: Database, count: int) -> Sequence[Any]:
-    wait_until(lambda: len(parked(db)) == count, f"{count} parked events", timeout_seconds=20)
-    return parked(db)
-
-
-def wait_notes(db: Database, *texts: str) -> None:
-    wait_until(lambda: notes(db) == sorted(texts), f"the notes {texts}", timeout_seconds=20)
-
-
-def counted(name: str, **labels: str) -> float:
-    return metrics.REGISTRY.get_sample_value(f"fiatgate_{name}", labels) or 0
-
-
-def fact(subject: str, words: str) -> Outgoing:
-    return Outgoing(new_id(), subject, words.encode(), "req-7")
 
 
 # -- forgers
@@ -218,6 +137,9 @@ def test_the_same_forgery_again_and_again_is_one_row(db: Database, subject: str,
         consumer.handle(delivered(forged))
     (row,) = parked(db)
     assert row.attempts == 3
+    assert [(each.row.event_id, each.claimed_id) for each in consumer.list_parked(limit=9)[0]] == [
+        (row.event_id, str(forged.event_id))
+    ]
 
 
 def test_a_flood_of_forgeries_fills_no_disk_and_true_failures_are_parked_beside_it(
@@ -229,12 +151,14 @@ def test_a_flood_of_forgeries_fills_no_disk_and_true_failures_are_parked_beside_
     monkeypatch.setattr(kit.parked, "MOST_PARKED", 3)
     consumer = make(handle, park_after_failures=1)
     acknowledged: list[int] = []
-    for number in range(9):
-        forged = fact(subject, f"forged {number}")
+    first, *others = (fact(subject, f"forged {number}") for number in range(9))
+    for forged in (first, *others):
         consumer.handle(delivered(forged, acknowledge=lambda: acknowledged.append(1)))
     assert len(acknowledged) == 9
     assert len(parked(db)) == 3
     assert counted("events_total", consumer=consumer.name, outcome="dropped") == 6
+    consumer.handle(delivered(first))
+    assert counted("events_total", consumer=consumer.name, outcome="dropped") == 6, "it is kept already"
     true = signed(fact(subject, "true"))
     consumer.handle(delivered(true))
     assert true.event_id in {row.event_id for row in parked(db)}
@@ -299,6 +223,40 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
     assert notes(db) == ["of the version before"]
 
 
+def test_an_unsigned_event_that_has_taken_effect_is_acknowledged_and_others_are_parked(
+    db: Database, subject: str, make: Make
+) -> None:
+    """A lost stream brings facts of a version that did not sign back, when they count no more."""
+    clock = ManualClock()
+    consumer = make(verifier=verifier(clock, unsigned_until=START.replace(year=START.year + 1)), clock=clock)
+    old, missed = fact(subject, "old"), fact(subject, "missed")
+    consumer.handle(delivered(old))
+    clock.advance(days=366)
+    acknowledged: list[int] = []
+    for each in (old, missed):
+        consumer.handle(delivered(each, acknowledge=lambda: acknowledged.append(1)))
+    assert len(acknowledged) == 2
+    assert notes(db) == ["old"]
+    assert [row.payload for row in parked(db)] == [b"missed"]
+
+
+def test_a_parked_event_that_is_proven_later_and_fails_stays_one_row(
+    db: Database, subject: str, make: Make
+) -> None:
+    def refuse(tx: Session, event: Incoming) -> None:
+        raise ValueError("a bug")
+
+    signer = Signer(new_private_key())
+    event = signed(fact(subject, "of a new key"), signer)
+    make(refuse).handle(delivered(event))
+    with_its_key = Verifier([signer.public_key], unsigned_until=None, clock=ManualClock())
+    retried = make(refuse, verifier=with_its_key).retry_parked()
+    assert (retried.retried, retried.mended) == (1, 0)
+    (row,) = parked(db)
+    assert (row.error, row.attempts) == ("ValueError: a bug", 2)
+    assert row.parked_at is not None
+
+
 def test_before_its_columns_are_there_a_forgery_is_parked_all_the_same(
     db: Database, subject: str, make: Make
 ) -> None:
@@ -317,98 +275,6 @@ def test_before_its_columns_are_there_a_forgery_is_parked_all_the_same(
     consumer.handle(delivered(signed(fact(subject, "forged"))))
     assert notes(db) == ["forged"]
     assert parked(db) == []
-
-
-# -- a busy database
-
-
-BUSY: dict[str, dict[str, float]] = {
-    "55P03": {"lock_timeout_seconds": 0.02, "statement_timeout_seconds": 10},
-    "57014": {"lock_timeout_seconds": 10, "statement_timeout_seconds": 0.05},
-}
-
-
-@contextmanager
-def busy(db: Database) -> Iterator[None]:
-    """Nothing can be noted meanwhile."""
-    with db.transaction() as tx:
-        tx.execute(text("LOCK TABLE note"))
-        yield
-
-
-@pytest.mark.parametrize("limits", BUSY.values(), ids=BUSY)
-def test_a_busy_database_parks_nothing_however_often_and_then_the_effect_happens_once(
-    db: Database, make_db: Callable[..., Database], subject: str, make: Make, limits: dict[str, float]
-) -> None:
-    clock = ManualClock()
-    consumer = make(db=make_db(**limits), clock=clock, first_retry_seconds=1)
-    true = signed(fact(subject, "true"))
-    pauses: list[float] = []
-    with busy(db):
-        for number in range(ROUNDS):
-            event = delivered(true, acknowledge=lambda: pytest.fail("given up"), retry_after=pauses.append)
-            consumer.handle(replace(event, deliveries=number + 1))
-            clock.advance(seconds=60)
-        assert parked(db) == []
-    assert pauses == [min(2**number, 60) for number in range(ROUNDS)]
-    assert consumer.health().detail == "1 events wait for the database, the longest for 1500 s"
-    consumer.handle(delivered(true))
-    consumer.handle(delivered(true))
-    assert notes(db) == ["true"]
-    assert consumer.health().detail == ""
-
-
-def test_an_event_that_the_database_is_too_slow_for_does_not_keep_the_others_waiting(
-    db: Database, make_db: Callable[..., Database], bus: Bus, subject: str, make: Make
-) -> None:
-    slow = threading.Event()
-    slow.set()
-
-    def handle(tx: Session, event: Incoming) -> None:
-        if event.payload.startswith(b"slow") and slow.is_set():
-            tx.execute(text("SELECT pg_sleep(10)"))
-        note(tx, event)
-
-    words = [f"{number:02}" for number in range(10)]
-    bus.publish([signed(fact(subject, each)) for each in ("slow 1", "slow 2", "slow 3", *words)])
-    impatient = make_db(statement_timeout_seconds=0.2)
-    with running(make(handle, db=impatient, park_after_failures=1)) as consumer:
-        wait_notes(db, *words)
-        wait_until(lambda: "3 events wait" in consumer.health().detail, "the others", timeout_seconds=20)
-        assert consumer.health().healthy
-        assert counted("events_total", consumer=consumer.name, outcome="put_off") >= 3
-        slow.clear()
-        wait_notes(db, *words, "slow 1", "slow 2", "slow 3")
-    assert parked(db) == []
-
-
-def test_a_missing_right_or_table_is_not_the_events_failure(
-    db: Database, bus: Bus, subject: str, make: Make
-) -> None:
-    missing = threading.Event()
-    missing.set()
-
-    def handle(tx: Session, event: Incoming) -> None:
-        if missing.is_set():
-            tx.execute(text("INSERT INTO not_migrated VALUES (1)"))
-        note(tx, event)
-
-    consumer = make(handle, park_after_failures=1)
-    true = signed(fact(subject, "true"))
-    consumer.handle(delivered(true))
-    missing.clear()
-    consumer.handle(delivered(true))
-    assert notes(db) == ["true"]
-    assert parked(db) == []
-
-
-def test_what_violates_a_constraint_is_refused_and_parked(
-    db: Database, bus: Bus, subject: str, make: Make
-) -> None:
-    consumer = make(park_after_failures=1)
-    consumer.handle(delivered(signed(fact(subject, ""))))  # a note must not be empty
-    (row,) = parked(db)
-    assert "IntegrityError" in row.error
 
 
 # -- much that is parked

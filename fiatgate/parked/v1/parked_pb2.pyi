@@ -33,6 +33,7 @@ class ParkedEvent(_message.Message):
     FAILED_AT_FIELD_NUMBER: _builtins.int
     PARKED_AT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    CLAIMED_EVENT_ID_FIELD_NUMBER: _builtins.int
     consumer: _builtins.str
     """The durable consumer that could not handle it: "withdrawals-invoices-finished"."""
     event_id: _builtins.str
@@ -44,6 +45,8 @@ class ParkedEvent(_message.Message):
     """The last failure."""
     request_id: _builtins.str
     """Of the request that made the fact true; empty when there was none."""
+    claimed_event_id: _builtins.str
+    """Of an event without a valid signature, the id that it came under; null for all others."""
     @_builtins.property
     def failed_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -59,12 +62,15 @@ class ParkedEvent(_message.Message):
         failed_at: _timestamp_pb2.Timestamp | None = ...,
         parked_at: _timestamp_pb2.Timestamp | None = ...,
         request_id: _builtins.str = ...,
+        claimed_event_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failed_at", b"failed_at", "parked_at", b"parked_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "claimed_event_id", b"claimed_event_id", "failed_at", b"failed_at", "parked_at", b"parked_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "consumer", b"consumer", "error", b"error", "event_id", b"event_id", "failed_at", b"failed_at", "parked_at", b"parked_at", "request_id", b"request_id", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "attempts", b"attempts", "claimed_event_id", b"claimed_event_id", "consumer", b"consumer", "error", b"error", "event_id", b"event_id", "failed_at", b"failed_at", "parked_at", b"parked_at", "request_id", b"request_id", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__claimed_event_id: _TypeAlias = _typing.Literal["claimed_event_id"]  # noqa: Y015
+    _WhichOneofArgType__claimed_event_id: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__claimed_event_id) -> _WhichOneofReturnType__claimed_event_id | None: ...
 
 Global___ParkedEvent: _TypeAlias = ParkedEvent  # noqa: Y015
 

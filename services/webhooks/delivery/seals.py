@@ -15,7 +15,7 @@ import structlog
 
 from kit import metrics
 from kit.clock import Clock
-from kit.signing import decoded, encoded
+from kit.keys import decoded, encoded
 
 log = structlog.get_logger(__name__)
 

@@ -1,0 +1,13 @@
+"""Keys and signatures as text: base64 in the URLs' alphabet without padding. Either alphabet is read, padded or not."""
+
+import base64
+
+
+def encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    """Raises ValueError."""
+    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
