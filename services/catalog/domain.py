@@ -19,6 +19,7 @@ LOGO_MAX_PIXELS = 512 * 512
 
 RATE_WHOLE_DIGITS = 12
 SOURCE_RATE_PLACES = 8
+SOURCES_REMEMBERED = timedelta(days=1)
 CLOCK_SKEW = timedelta(seconds=60)
 """How far ahead of this machine's clock the one that took a rate may have been."""
 
@@ -161,6 +162,16 @@ class AcceptedRates:
             return decided
         return self.newest
 
+    def to_compare_with(self, sourced: Rate | None, now: datetime, max_age: timedelta) -> list[Rate]:
+        """The rates that the jump guard compares a new one with: the one in force first.
+
+        The last one of the sources (`sourced`) is among them for a day: a rate that an operator sets meanwhile lapses,
+        and then the sources' next rate has to count.
+        """
+        recent = sourced is not None and now - sourced.taken_at <= SOURCES_REMEMBERED
+        candidates = (self.in_force(now, max_age), self.newest, sourced if recent else None)
+        return [each for each in dict.fromkeys(candidates) if each is not None]
+
 
 def with_markup(source_rate: Decimal, markup: Decimal) -> Decimal:
     """What deals lock, rounded down to 2 decimals; not a number, or zero, when nothing sensible comes out."""
@@ -206,15 +217,28 @@ def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
 RATE_BEFORE = "rate before"
 
 
-def set_by_hand(rate: Decimal, last: Rate | None, *, at: datetime, max_jump: Decimal) -> Rate:
-    """An operator's rate. One that jumps keeps the rate before it, as a quote named `RATE_BEFORE`."""
-    if last is None or not jumps(last.source_rate, rate, max_jump):
-        return Rate(rate, Origin.OPERATOR, at)
-    if is_plausible_rate(last.source_rate):
-        before = Quote(RATE_BEFORE, last.source_rate)
-    else:
-        before = Quote(RATE_BEFORE, error=f"{last.source_rate:f} is no plausible rate")
-    return Rate(rate, Origin.OPERATOR, at, (before,))
+def jumps_from_all(known: Sequence[Rate], new: Decimal, max_jump: Decimal) -> bool:
+    """Whether `new` is far from each of the `known` rates, and from those that they were set past the guard from.
+
+    So a rate that an operator forced by mistake can be taken back. The first rate of a currency jumps from none.
+    """
+    numbers = [number for each in known for number in (each.source_rate, rate_before(each).rate)]
+    return bool(known) and all(number is None or jumps(number, new, max_jump) for number in numbers)
+
+
+def rate_before(rate: Rate) -> Quote:
+    """The last rate that passed the guard: `rate` itself, unless an operator set it past the guard."""
+    if rate.origin is Origin.OPERATOR and rate.quotes:
+        return rate.quotes[0]
+    if is_plausible_rate(rate.source_rate):
+        return Quote(RATE_BEFORE, rate.source_rate)
+    return Quote(RATE_BEFORE, error=f"{rate.source_rate:f} is no plausible rate")
+
+
+def set_by_hand(rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump: Decimal) -> Rate:
+    """An operator's rate. One that jumps keeps the last rate that passed the guard, as a quote named `RATE_BEFORE`."""
+    jumped = jumps_from_all(known, rate, max_jump)
+    return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else ())
 
 
 @dataclass(frozen=True)
@@ -239,14 +263,14 @@ class TooFewSources:
 
 
 def judge(
-    quotes: Sequence[Quote], last: Rate | None, *, taken_at: datetime, max_jump: Decimal, min_sources: int
+    quotes: Sequence[Quote], known: Sequence[Rate], *, taken_at: datetime, max_jump: Decimal, min_sources: int
 ) -> Accept | Hold | TooFewSources:
-    """What becomes of one currency's poll; `last` is the newest accepted rate, fresh or not."""
+    """What becomes of one currency's poll; `known` are the rates to compare it with, fresh or not."""
     answered = sum(quote.rate is not None for quote in quotes)
     if answered < min_sources:
         return TooFewSources(answered)
     rate = Rate(median(quotes), Origin.SOURCES, taken_at, tuple(quotes))
-    if last is not None and jumps(last.source_rate, rate.source_rate, max_jump):
+    if jumps_from_all(known, rate.source_rate, max_jump):
         return Hold(rate)
     return Accept(rate)
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, FromClause, Row, Select, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -154,9 +154,19 @@ def lock_currency(tx: Session, code: str) -> Currency | None:
     return None if row is None else _read(row, _currencies, Currency)
 
 
-def newest_rate(tx: Session, code: str) -> Rate | None:
-    query = select(_rates).where(_rates.c.currency_code == code).order_by(_rates.c.id.desc()).limit(1)
-    row = tx.execute(query).first()
+def accepted_rates(tx: Session, code: str) -> AcceptedRates:
+    return AcceptedRates(
+        newest=_newest_rate(tx, code), decided=_newest_rate(tx, code, _rates.c.origin != Origin.SOURCES.value)
+    )
+
+
+def newest_rate_of_sources(tx: Session, code: str) -> Rate | None:
+    return _newest_rate(tx, code, _rates.c.origin != Origin.OPERATOR.value)
+
+
+def _newest_rate(tx: Session, code: str, *conditions: ColumnElement[bool]) -> Rate | None:
+    query = select(_rates).where(_rates.c.currency_code == code, *conditions)
+    row = tx.execute(query.order_by(_rates.c.id.desc()).limit(1)).first()
     return None if row is None else _rate(row, _rates)
 
 

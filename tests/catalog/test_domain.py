@@ -237,7 +237,8 @@ def test_a_poll_is_accepted_held_or_says_too_little(
     outcome: type[Accept | Hold | TooFewSources],
 ) -> None:
     quotes = [Quote("s", error="away") if answer is None else Quote("s", D(answer)) for answer in answers]
-    judged = judge(quotes, last, taken_at=NOW, max_jump=D("0.10"), min_sources=min_sources)
+    known = [] if last is None else [last]
+    judged = judge(quotes, known, taken_at=NOW, max_jump=D("0.10"), min_sources=min_sources)
     assert type(judged) is outcome
     if not isinstance(judged, TooFewSources):
         assert judged.rate.quotes == tuple(quotes)

@@ -516,6 +516,19 @@ def test_a_rate_set_anyway_is_in_force_and_keeps_the_one_before_it(catalog: Cata
     assert not catalog.set_rate(code, "9.3", anyway=True).sources  # this one is near
 
 
+def test_a_rate_set_anyway_by_mistake_is_taken_back_as_any_other_is_set(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "0.92")
+    for slip in ("2.92", "29.2"):
+        made = catalog.set_rate(code, slip, anyway=True)
+        assert [(each.source, each.rate) for each in made.sources] == [("rate before", "0.92")]
+    assert not catalog.set_rate(code, "0.91").sources
+    assert catalog.currencies(merchant(code)) == {code: "0.91"}
+    with pytest.raises(Refused) as jumped:
+        catalog.set_rate(code, "29.2")
+    assert reason(jumped) == "RATE_JUMPS"
+
+
 def test_the_first_rate_of_a_currency_has_nothing_to_jump_from(catalog: Catalog) -> None:
     assert catalog.set_rate(catalog.currency(), "1000").source_rate == "1000"
 

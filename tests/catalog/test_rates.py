@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.bus import Bus
 from kit.clock import monotonic_seconds
 from kit.errors import Refused
+from kit.proto import datetime_from
 from kit.rpc import deadline
 from kit.worker import Stop
 from services.catalog import operations
@@ -330,6 +332,35 @@ def test_a_set_rate_outranks_polls_while_it_is_fresh_and_then_they_resume(
     catalog.clock.advance(seconds=1)
     assert catalog.state(code).in_force.source_rate == "101"
     assert catalog.currencies(merchant(code)) == {code: "101.00"}
+
+
+def test_after_a_rate_that_was_set_anyway_the_rate_of_the_sources_counts_again(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    rate_server.say("/good", {code: "1"})
+    catalog.pull()
+    catalog.set_rate(code, "2", anyway=True)
+    until = datetime_from(catalog.set_rate(code, "2.1").fresh_until)
+    assert catalog.pull()[code].in_force.source_rate == "2.1"
+    catalog.clock.set(until + timedelta(seconds=1))
+    state = catalog.pull()[code]
+    assert (state.in_force.source_rate, state.HasField("held")) == ("1", False)
+    assert catalog.currencies(merchant(code)) == {code: "1.00"}
+
+
+def test_what_the_sources_said_long_ago_lets_no_jump_pass(
+    make_catalog: MakeCatalog, catalog: Catalog, rate_server: RateServer
+) -> None:
+    code = catalog.currency()
+    catalog = one_source(make_catalog, rate_server, code)
+    rate_server.say("/good", {code: "1"})
+    catalog.pull()
+    catalog.clock.advance(days=2)
+    catalog.set_rate(code, "1.09")
+    catalog.set_rate(code, "1.18")
+    assert catalog.pull()[code].held.source_rate == "1"
 
 
 def test_an_accepted_rate_replaces_a_set_one_at_once(

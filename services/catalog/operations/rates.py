@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from sqlalchemy.orm import Session
+
 from kit import log
 from kit.db import retry_conflicts
 from kit.errors import database_unavailable
@@ -18,7 +20,7 @@ from services.catalog.domain import (
     Rate,
     TooFewSources,
     judge,
-    jumps,
+    jumps_from_all,
     set_by_hand,
     with_markup,
 )
@@ -57,7 +59,7 @@ class RateState:
 def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> RateInfo:
     """The operator's rate is in force at once. What was held against the former rate is dropped.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rate, unless `anyway`.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`.
     """
     code = checks.currency_code(currency_code, field="currency_code")
     source_rate = checks.rate(rate, field="rate")
@@ -66,11 +68,10 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
         currency = store.lock_currency(tx, code)
         if currency is None:
             raise errors.currency_not_found(code)
-        last = store.newest_rate(tx, code)
-        jumped = last is not None and jumps(last.source_rate, source_rate, max_jump)
-        if last is not None and jumped and not anyway:
-            raise errors.rate_jumps(code, last.source_rate, max_jump)
-        set_by_operator = set_by_hand(source_rate, last, at=deps.clock.now(), max_jump=max_jump)
+        known = _to_compare_with(deps, tx, code)
+        if not anyway and jumps_from_all(known, source_rate, max_jump):
+            raise errors.rate_jumps(code, known[0].source_rate, max_jump)
+        set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
         store.add_rate(tx, code, set_by_operator)
         store.take_held_rate(tx, code)
     deps.bus.hint(CATALOG_CHANGED)
@@ -78,6 +79,11 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
     tell = _log.warning if before else _log.info
     tell("rate set by hand", currency=code, rate=f"{source_rate:f}", past_the_guard_from=before)
     return _info(deps, code, currency.markup, set_by_operator)
+
+
+def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
+    rates, sourced = store.accepted_rates(tx, code), store.newest_rate_of_sources(tx, code)
+    return rates.to_compare_with(sourced, deps.clock.now(), deps.settings.rates_max_age)
 
 
 def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
@@ -150,7 +156,7 @@ def _record(
             return None
         outcome = judge(
             quotes,
-            store.newest_rate(tx, code),
+            _to_compare_with(deps, tx, code),
             taken_at=taken_at,
             max_jump=deps.settings.rates_max_jump,
             min_sources=deps.settings.rates_min_sources,
