@@ -166,6 +166,32 @@ def test_facts_go_from_invoices_to_webhooks_by_a_stream_that_every_server_keeps(
         )
 
 
+def test_answers_that_cross_servers_reach_no_account_but_the_one_that_asked(cluster: Cluster) -> None:
+    """The consumer is on one server, the process that asks on each of them in turn."""
+    replicas = VALUES["config"]["cluster"]["replicas"]
+    ask = f"$JS.API.CONSUMER.MSG.NEXT.FIATGATE.{CONSUMER}"
+    invoices = cluster.bus("invoices", stream=OwnStream(replicas=replicas, consumers=CONSUMERS))
+
+    async def stored() -> int:
+        return int((await invoices._client.jsm().stream_info("FIATGATE")).state.messages)
+
+    async def attack(webhooks: Bus) -> None:
+        nothing_more = b'{"batch": 1, "no_wait": true}'
+        for reply in (FINISHED, "$JS.API.STREAM.PURGE.FIATGATE", "$JS.API.STREAM.DELETE.FIATGATE"):
+            await webhooks._client.publish(ask, nothing_more, reply=reply)
+        await webhooks._client.request(ask, nothing_more, timeout=SECONDS)
+
+    fact = Outgoing(new_id(), FINISHED, b"kept")
+    with started(invoices):
+        wait_until(lambda: bool(invoices.publish([fact])), "the fact", timeout_seconds=SECONDS)
+        before = invoices._loop.call(stored, timeout_seconds=SECONDS)
+        for number in range(replicas):
+            webhooks = cluster.bus("webhooks", number=number)
+            with started(webhooks):
+                webhooks._loop.call(attack, webhooks, timeout_seconds=SECONDS)
+        assert invoices._loop.call(stored, timeout_seconds=SECONDS) == before
+
+
 def test_a_process_forges_nothing_on_any_server(cluster: Cluster) -> None:
     for number in range(VALUES["config"]["cluster"]["replicas"]):
         catalog = cluster.bus("catalog", number=number)
