@@ -23,7 +23,7 @@ from kit.proto import datetime_from
 PAGE = 1000
 FACTS_PAGE = 250
 """Invoices with all that is announced of them: four such pages at their longest fill a message."""
-BOOKS = ("invoices", "withdrawals", "webhooks")
+BOOKS = ("catalog", "invoices", "withdrawals", "webhooks")
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
 

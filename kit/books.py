@@ -13,6 +13,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from kit.db import Database
+from kit.ids import parse_id
 
 PAGE_ROWS: Final = 1000
 MAX_PROBLEMS: Final = 100
@@ -74,6 +75,11 @@ class Page:
     problems: Sequence[Problem]
     last: str
     more: bool
+
+
+def is_key(part: Part, text: str) -> bool:
+    """Whether it may be the key of one of its rows."""
+    return parse_id(text) is not None if part.key_type == "uuid" else text.isdecimal() and len(text) < 19
 
 
 def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:

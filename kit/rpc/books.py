@@ -8,7 +8,6 @@ from fiatgate.books.v1 import books_pb2 as pb
 from fiatgate.books.v1 import books_pb2_grpc
 from kit import books, errors
 from kit.db import Database
-from kit.ids import parse_id
 
 # ruff: noqa: N802  methods are named by the proto
 
@@ -27,8 +26,8 @@ class BooksServicer(books_pb2_grpc.BooksServiceServicer):
             raise errors.invalid(
                 "VALIDATION_ERROR", f"Expected one of {', '.join(self._parts)}", field="part"
             )
-        if request.after and parse_id(request.after) is None:
-            raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field="after")
+        if request.after and not books.is_key(part, request.after):
+            raise errors.invalid("VALIDATION_ERROR", f"Expected a {part.key_type}", field="after")
         if not 0 <= request.limit <= books.PAGE_ROWS:
             raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {books.PAGE_ROWS}", field="limit")
         page = books.check_page(self._db, part, after=request.after, limit=request.limit or books.PAGE_ROWS)

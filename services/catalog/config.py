@@ -61,7 +61,7 @@ def _from_json(value: object) -> object:
 
 class CatalogSettings(ServiceSettings):
     service: ClassVar[str] = "catalog"
-    slot_connections: ClassVar[int] = 6
+    slot_connections: ClassVar[int] = 7
 
     rates_max_age_seconds: int = Field(
         default=600, ge=1, le=604_800, description="an older rate is unavailable"

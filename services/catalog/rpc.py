@@ -12,11 +12,13 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.money import fiat_text, percent_text, rate_text
 from kit.proto import optional, timestamp_from
+from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
 from services.catalog import operations
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
 from services.catalog.operations import checks
+from services.catalog.store.books import parts
 from services.catalog.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -60,6 +62,12 @@ SLOTS: Final = (
         ),
         threads=2,
     ),
+    Slots(
+        name="proofs",
+        methods=frozenset({"BooksService/CheckPage", "BooksService/ListParts"}),
+        threads=1,
+        waiting=4,
+    ),
     # It waits for the sources of rates.
     Slots(name="sources", methods=frozenset({"CatalogService/PullRates"}), threads=1, waiting=4),
 )
@@ -67,6 +75,7 @@ SLOTS: Final = (
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
+    books.add_to(server, deps.db, parts(deps.settings.rates_max_jump))
 
 
 class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):

@@ -1,0 +1,78 @@
+"""What must hold of the rates (kit.books): computed here once more, apart from the code that takes them in."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+from kit.books import Part
+from services.catalog.domain import RATE_BEFORE
+
+# Those of the last days: older ones are in force no more, and MAX_JUMP may have been another.
+_RECENT: Final = """
+rates.id > CAST(:first AS bigint) AND rates.id <= CAST(:last AS bigint) AND rates.taken_at > now() - interval '2 days'
+"""
+
+_BEFORE: Final = """
+JOIN LATERAL (
+  SELECT source_rate, taken_at FROM rates AS earlier
+  WHERE earlier.currency_code = rates.currency_code AND earlier.id < rates.id {condition}
+  ORDER BY earlier.id DESC LIMIT 1
+) AS before ON true
+"""
+
+# A rate that an operator set with --anyway names the rate before it; an accepted one was held back before.
+_NO_RATE_JUMPS: Final = """
+SELECT rates.id, rates.currency_code || ' source_rate' AS field, trim_scale(rates.source_rate) AS found,
+       'within {max_jump} of the rate before, ' || trim_scale(before.source_rate) || ', or accepted by an operator'
+         AS due
+FROM rates {before}
+WHERE {recent}
+  AND abs(rates.source_rate - before.source_rate) > before.source_rate * {max_jump}
+  AND NOT (rates.origin = 'accepted' OR rates.origin = 'operator' AND EXISTS (
+    SELECT FROM jsonb_to_recordset(rates.document -> 'quotes') AS quote (source text, rate numeric)
+    WHERE quote.source = '{marked}' AND coalesce(quote.rate = before.source_rate, true)
+  ))
+"""
+
+_POLLED_RATES_ARE_WHAT_SOURCES_SAID: Final = """
+SELECT rates.id, rates.currency_code || ' source_rate' AS field, trim_scale(rates.source_rate) AS found,
+       'between what its sources said, ' || coalesce(said.least || ' and ' || said.most, 'which is nothing') AS due
+FROM rates CROSS JOIN LATERAL (
+  SELECT trim_scale(min(rate)) AS least, trim_scale(max(rate)) AS most
+  FROM jsonb_to_recordset(rates.document -> 'quotes') AS quote (rate numeric)
+) AS said
+WHERE {recent} AND rates.origin <> 'operator'
+  AND NOT coalesce(rates.source_rate BETWEEN trunc(said.least, 8) AND said.most, false)
+"""
+
+_TIMES_GO_ON: Final = """
+SELECT rates.id, rates.currency_code || ' taken_at' AS field, rates.taken_at AS found,
+       'not in the future, and not before ' || before.taken_at || ' of the rate before' AS due
+FROM rates {before}
+WHERE {recent} AND rates.origin <> 'accepted'
+  AND NOT rates.taken_at BETWEEN before.taken_at - interval '60 seconds' AND now() + interval '60 seconds'
+"""
+
+
+def parts(max_jump: Decimal) -> Sequence[Part]:
+    """What must hold of rates. A row that agrees with this can't be told from one that the service made."""
+    values = {
+        "recent": _RECENT,
+        "max_jump": f"{max_jump:f}",
+        "marked": RATE_BEFORE,
+        "before": _BEFORE.format(condition=""),
+    }
+    polled = values | {"before": _BEFORE.format(condition="AND earlier.origin <> 'accepted'")}
+    return [
+        Part(
+            name="rates",
+            one="rate",
+            table="(SELECT id FROM rates WHERE taken_at > now() - interval '2 days') AS recent",
+            key_type="bigint",
+            follows=(
+                _NO_RATE_JUMPS.format(**values),
+                _POLLED_RATES_ARE_WHAT_SOURCES_SAID.format(**values),
+                _TIMES_GO_ON.format(**polled),
+            ),
+        )
+    ]

@@ -1,0 +1,96 @@
+"""`fiatgate verify` names rates that catalog would not have taken in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from psycopg2.extras import Json
+from sqlalchemy import text
+
+from kit.books import check_page
+from services.catalog.store.books import parts
+from tests.catalog.running import Catalog
+
+ADD = """
+INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)
+VALUES (:code, :rate, :origin, now() + CAST(:ago AS interval), CAST(:document AS jsonb)) RETURNING id
+"""
+SAID_2 = {
+    "quotes": [{"source": "a", "rate": "1.95", "error": ""}, {"source": "b", "rate": "2.10", "error": ""}]
+}
+SAID_20 = {"quotes": [{"source": "a", "rate": "20", "error": ""}]}
+HELD = {"quotes": [{"source": "rate before", "rate": "2", "error": ""}]}
+OTHER = {"quotes": [{"source": "rate before", "rate": "19", "error": ""}]}
+
+
+def add(catalog: Catalog, code: str, origin: str, rate: str, document: Any, ago: str = "0 s") -> int:
+    """A rate, by SQL and with the rights of the service's role."""
+    with catalog.deps.db.transaction() as tx:
+        values = {
+            "code": code,
+            "rate": rate,
+            "origin": origin,
+            "ago": ago,
+            "document": Json(document).dumps(document),
+        }
+        id: int = tx.execute(text(ADD), values).scalar_one()
+        return id
+
+
+def problems(catalog: Catalog) -> list[str]:
+    (part,) = parts(catalog.deps.settings.rates_max_jump)
+    page = check_page(catalog.deps.db, part, after="", limit=1000)
+    assert page.checked > 0
+    return [f"{each.subject}: {each.field} is {each.found}, due is {each.due}" for each in page.problems]
+
+
+@pytest.mark.parametrize(
+    ("origin", "rate", "document", "ago", "named"),
+    [
+        ("sources", "2.05", SAID_2, "0 s", ""),
+        ("operator", "2.1", {"quotes": []}, "0 s", ""),
+        ("operator", "20", HELD, "0 s", ""),
+        ("accepted", "20", SAID_20, "-1 hour", ""),
+        (
+            "operator",
+            "20",
+            {"quotes": []},
+            "0 s",
+            "source_rate is 20, due is within 0.10 of the rate before, 2",
+        ),
+        ("operator", "20", OTHER, "0 s", "source_rate is 20, due is within 0.10 of the rate before, 2"),
+        ("sources", "20", SAID_20, "0 s", "source_rate is 20, due is within 0.10 of the rate before, 2"),
+        (
+            "sources",
+            "2.15",
+            SAID_2,
+            "0 s",
+            "source_rate is 2.15, due is between what its sources said, 1.95 and 2.1",
+        ),
+        (
+            "accepted",
+            "20",
+            SAID_2,
+            "0 s",
+            "source_rate is 20, due is between what its sources said, 1.95 and 2.1",
+        ),
+        (
+            "sources",
+            "2",
+            {"quotes": []},
+            "0 s",
+            "source_rate is 2, due is between what its sources said, which is",
+        ),
+        ("operator", "2", {"quotes": []}, "1 hour", "taken_at"),
+        ("operator", "2", {"quotes": []}, "-1 hour", "taken_at"),
+    ],
+)
+def test_a_rate_that_catalog_would_not_have_taken_in_is_named(
+    catalog: Catalog, origin: str, rate: str, document: Any, ago: str, named: str
+) -> None:
+    code = catalog.currency()
+    add(catalog, code, "operator", "2", {"quotes": []})
+    id = add(catalog, code, origin, rate, document, ago)
+    found = [each for each in problems(catalog) if each.startswith(f"rate {id}:")]
+    assert (f"rate {id}: {code} {named}" in str(found)) if named else (found == []), found
