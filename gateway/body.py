@@ -212,7 +212,7 @@ class CreateInvoice(BaseModel):
         description="Your order id, unique among your invoices.", examples=["order-1"]
     )
     purpose: Text512 | None = Field(
-        default=None, description="What the customer reads on the payment page.", examples=["Two tickets"]
+        default=None, description="Text for the customer on the payment page.", examples=["Two tickets"]
     )
     callback_url: Url | None = Field(
         default=None,
@@ -221,12 +221,12 @@ class CreateInvoice(BaseModel):
     )
     success_url: Url | None = Field(
         default=None,
-        description="Where the customer goes after success. Default: the merchant's.",
+        description="The customer's way back after success. Default: the merchant's.",
         examples=["https://shop.example/thanks"],
     )
     fail_url: Url | None = Field(
         default=None,
-        description="Where the customer goes after fail, expiry or cancel. Default: the merchant's.",
+        description="The customer's way back after fail, expiry or cancel. Default: the merchant's.",
         examples=["https://shop.example/sorry"],
     )
 

@@ -176,7 +176,7 @@ def _report(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
 
 @app.command("appeal", epilog='Example: fiatgate deals appeal 0197… --note "another amount came"')
 def appeal(deal_id: Id, *, actor: Actor = "", note: Note = "", as_json: Json = False) -> None:
-    """Keep the deal open while somebody looks closer."""
+    """Keep the deal open until an operator resolves it."""
     request = pb.OpenAppealRequest(deal_id=deal_id, actor=actor, note=note)
     output.record(connection.desk().OpenAppeal(request).deal, as_json=as_json)
 

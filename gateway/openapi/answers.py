@@ -45,7 +45,7 @@ def _invoice(*, finished: bool) -> dict[str, Json]:
         "amount": fiat("The amount you asked for.", "100.50"),
         "currency": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
         "status": choice(
-            "What became of the invoice; all but `pending` are final.",
+            "State of the invoice; all but `pending` are final.",
             invoices.STATUS_NAMES.values(),
             "success" if finished else "pending",
         ),
@@ -53,17 +53,17 @@ def _invoice(*, finished: bool) -> dict[str, Json]:
             "The hosted payment page: send your customer there.", f"https://pay.example.com/pay/{INVOICE_ID}"
         ),
         "customer_id": text("Your customer's id, as you sent it.", "alice"),
-        "purpose": nullable(text("What the customer reads on the payment page.", "Two tickets")),
+        "purpose": nullable(text("Text for the customer on the payment page.", "Two tickets")),
         "callback_url": nullable(
-            url("Where the webhook goes: yours, or the merchant's default.", "https://shop.example/webhooks")
+            url("Address for the webhook: yours, or the merchant's default.", "https://shop.example/webhooks")
         ),
-        "success_url": nullable(url("Where the customer goes after success.", "https://shop.example/thanks")),
+        "success_url": nullable(url("The customer's way back after success.", "https://shop.example/thanks")),
         "fail_url": nullable(
-            url("Where the customer goes after fail, expiry or cancel.", "https://shop.example/sorry")
+            url("The customer's way back after fail, expiry or cancel.", "https://shop.example/sorry")
         ),
         "created_at": moment("When it was created.", _CREATED_AT),
         "expires_at": moment(
-            "Until when a payment method can be chosen. Once one is chosen, the deal's own expiry counts.",
+            "End of the time to choose a payment method. Once one is chosen, the deal's own expiry counts.",
             _EXPIRES_AT,
         ),
         "finished_at": nullable(
@@ -98,12 +98,14 @@ DEAL: Final = record(
         ),
         "payment_method_code": nullable(text("The method's code.", "sepa")),
         "payment_method_name": nullable(text("The method's name.", "SEPA transfer")),
-        "amount_fiat": nullable(fiat("What the customer has to send, commission included.", "103.02")),
+        "amount_fiat": nullable(fiat("Amount that the customer has to send, commission included.", "103.02")),
         "conversion_rate": nullable(fiat("Fiat per USDT, locked when the method was chosen.", "0.92")),
         "merchant_usdt": nullable(
             usdt("USDT credited to you; null until the deal is completed.", "106.508152")
         ),
-        "expires_at": nullable(moment("Until when the customer can say that they have paid.", _CHOSEN_UNTIL)),
+        "expires_at": nullable(
+            moment('End of the time in which the customer can press "I have paid".', _CHOSEN_UNTIL)
+        ),
         "finished_at": nullable(moment("When the deal ended.", _FINISHED_AT)),
         "mark_paid_at": nullable(moment('When the customer pressed "I have paid".', _PAID_AT)),
     },
@@ -150,11 +152,13 @@ WITHDRAWAL: Final = record(
         "withdrawal_method_id": whole("The network it goes through.", 1),
         "address": text("The wallet.", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"),
         "address_memo": nullable(text("Memo or tag, where a network needs one.", ""), example=None),
-        "amount": usdt("What leaves your balance.", "25.000000"),
+        "amount": usdt("Amount that leaves your balance.", "25.000000"),
         "network_fee": usdt("The fee that is taken from it.", "1.000000"),
-        "amount_to_receive": usdt("What arrives.", "24.000000"),
+        "amount_to_receive": usdt("Amount that arrives.", "24.000000"),
         "status": choice(
-            "What became of it; all but `pending` are final.", withdrawals.STATUS_NAMES.values(), "success"
+            "State of the withdrawal; all but `pending` are final.",
+            withdrawals.STATUS_NAMES.values(),
+            "success",
         ),
         "substatus": nullable(
             text(
@@ -189,7 +193,9 @@ WEBHOOK_ATTEMPT: Final = record(
             }
         ),
         "response_body": nullable(text("The beginning of the body you answered.", "ok")),
-        "error_message": nullable(text("Why it failed; null when it did not.", ""), example=None),
+        "error_message": nullable(
+            text("Reason of the failure; null when it did not fail.", ""), example=None
+        ),
         "duration_ms": nullable(whole("How long it took, milliseconds.", 48, minimum=0)),
         "created_at": nullable(moment("When it began.", _FINISHED_AT)),
     },
@@ -205,7 +211,7 @@ WEBHOOK_EVENT: Final = record(
             "invoice.success",
         ),
         "status": choice("`dead` after the eighth failure.", webhooks.EVENT_STATUS_NAMES.values(), "success"),
-        "callback_url": text("Where it is sent.", "https://shop.example/webhooks"),
+        "callback_url": text("Address that it is sent to.", "https://shop.example/webhooks"),
         "auto_attempts": whole("Attempts by itself.", 1, minimum=0),
         "manual_attempts": whole("Manual resends.", 0, minimum=0),
         "total_attempts": whole("Both.", 1, minimum=0),
@@ -213,7 +219,7 @@ WEBHOOK_EVENT: Final = record(
             moment("When the next automatic attempt comes; null when none does.", _FINISHED_AT), example=None
         ),
         "locked_at": nullable(moment("Set while an attempt is under way.", _FINISHED_AT), example=None),
-        "locked_by": nullable(text("What makes the attempt.", ""), example=None),
+        "locked_by": nullable(text("Worker that makes the attempt.", ""), example=None),
         "request_payload": ref("WebhookPayload"),
         "created_at": nullable(moment("When the event was made.", _FINISHED_AT)),
         "updated_at": nullable(moment("When it last changed.", _FINISHED_AT)),
@@ -222,7 +228,7 @@ WEBHOOK_EVENT: Final = record(
 )
 
 WEBHOOK_PAYLOAD: Final = record(
-    "What a webhook says: the same bytes at every attempt.",
+    "Payload of a webhook: the same bytes at every attempt.",
     {
         "event_id": uuid("Deduplicate by this: an event may come more than once.", EVENT_UUID),
         "order_id": uuid("The invoice's id.", INVOICE_ID),
@@ -297,7 +303,7 @@ def page_of(name: str) -> Json:
             "successful": true(),
             "page": whole("The page you asked for.", 1, minimum=1),
             "per_page": whole("As asked for.", 20, minimum=1),
-            "total": whole("How many match, on all pages.", 1, minimum=0),
+            "total": whole("Number of matches on all pages.", 1, minimum=0),
             "total_pages": whole("Pages in all.", 1, minimum=0),
             "data": list_of("This page; empty past the last.", ref(name)),
         },
@@ -310,7 +316,7 @@ HISTORY: Final = record(
         "successful": true(),
         "invoice_id": uuid("The invoice's id.", INVOICE_ID),
         "external_id": nullable(text("Your order id.", "order-1")),
-        "events_count": whole("How many follow; 0 while the invoice is pending.", 1, minimum=0),
+        "events_count": whole("Number of events; 0 while the invoice is pending.", 1, minimum=0),
         "events": list_of("Newest first.", ref("WebhookEvent")),
     },
 )

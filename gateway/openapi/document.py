@@ -28,13 +28,13 @@ ABOUT_ERRORS: Final = (
     "your operator finds the request by. 429 and 503 pass by themselves and say in `Retry-After` when to try again; "
     "other errors come again until something is corrected.\n\n"
     "An address that doesn't exist is 404 `NOT_FOUND`, one that doesn't take the method 405 `METHOD_NOT_ALLOWED`. "
-    "What can't even be read as HTTP is 400 or 501 with `VALIDATION_ERROR`."
+    "A request that cannot be read as HTTP is 400 or 501 with `VALIDATION_ERROR`."
 )
 
 TAGS: Final = {
     "Invoices": "Create them, and see what became of them.",
-    "Webhooks": "What we tell you, and how it was delivered.",
-    "Currencies and payment methods": "What your customers can pay with.",
+    "Webhooks": "Webhooks of an invoice, and their delivery.",
+    "Currencies and payment methods": "Ways to pay for your customers.",
     "Withdrawals": "Your USDT on its way to you.",
 }
 
@@ -104,7 +104,7 @@ HEADERS: Final[Json] = {
         "example": f'"{POLICY}";q=6000;w={WINDOW_SECONDS}',
     },
     "RateLimit": {
-        "description": "What is left: `r` requests in the next `t` seconds.",
+        "description": "Requests left: `r` in the next `t` seconds.",
         "required": True,
         "schema": {"type": "string", "pattern": rf'^"{POLICY}";r=[0-9]+;t=[0-9]+$'},
         "example": f'"{POLICY}";r=5990;t=17',
@@ -163,7 +163,7 @@ def _success(operation: Operation, components: dict[str, Json], *, is_limited: b
 def _create_invoice(*, http_callbacks: bool) -> Json:
     """The gateway's own model of the body; http callbacks are a matter of settings (`gateway.body`)."""
     schema: Json = _without_titles(CreateInvoice.model_json_schema())
-    schema["description"] = "What create-invoice takes. Unknown members are ignored."
+    schema["description"] = "Body of create-invoice. Unknown fields are ignored."
     if not http_callbacks:
         url, _ = schema["properties"]["callback_url"]["anyOf"]
         url["pattern"] = url["pattern"].replace("^https?:", "^https:")

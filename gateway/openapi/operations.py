@@ -57,7 +57,7 @@ _PAGING: Final = (
     _query("page", "Counts from 1.", {"type": "integer", "minimum": 1, "default": 1}, 1),
     _query(
         "per_page",
-        "How many on a page.",
+        "Items on a page.",
         {"type": "integer", "minimum": 1, "maximum": PER_PAGE_MAX, "default": PER_PAGE_DEFAULT},
         PER_PAGE_DEFAULT,
     ),
