@@ -78,12 +78,12 @@ class OwnStream:
                 await manager.add_stream(self._config)
                 log.info("stream_made", stream=STREAM, replicas=self._replicas)
                 info = await _info(client)
+            self.seen = self._seen(info)
             for durable, subject in self._consumers.items():
                 await keep_consumer(manager, durable, subject)
         except NATS_ERRORS as error:
             self._warn(error)
             return False
-        self.seen = self._seen(info)
         if info["config"]["num_replicas"] < self._replicas:  # never fewer: that is a person's decision
             try:
                 await manager.update_stream(self._config)
