@@ -88,7 +88,7 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
     found = events.sealed_event_locked(tx, terms.invoice_id)
     if found is None or deps.seals.is_right(found.terms, found.seal):
         return
-    if found.terms == terms:
+    if replace(found.terms, destination=terms.destination) == terms:  # no seal is over that one, it follows
         events.seal_event(tx, found.event_id, seal)
         return
     events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
