@@ -57,6 +57,7 @@ WALLS: Final = (
     Wall("payment-ids", "random payment links, 400 connections", FLOOD),
     Wall("wrong-keys", "well-formed wrong keys, 800 connections", FLOOD),
     Wall("deep-pages", "eight deep list pages of one merchant at a time", OTHER),
+    Wall("payment-methods", "payment methods of one merchant, 64 connections", FLOOD),
     Wall("resends", "eight resends to a tarpit at a time", OTHER, ("resend",)),
     Wall("unfinished-heads", "1,000 unfinished heads of 760 KiB", OTHER),
     Wall("idle-connections", "2,400 idle connections, 1,024 files", OTHER),

@@ -32,7 +32,7 @@ class Authentication:
         if exchange.refused is not None:
             raise exchange.refused
         if req.path.startswith("//"):
-            raise falcon.HTTPNotFound  # Falcon overlooks slashes before the first segment; nobody else does
+            raise falcon.HTTPNotFound  # Falcon alone overlooks slashes before the first segment
         if req.method not in falcon.HTTP_METHODS:
             # Falcon answers a method it never heard of with a bare 400; one that no route takes gets 405 and Allow.
             req.method = "TRACE"

@@ -139,7 +139,7 @@ def _web_url(text: str) -> str:
 
 
 def _bounded(amount: str) -> str:
-    """The amount, or one that is above every maximum all the same: nobody computes with a thousand digits."""
+    """The amount, or one that is above every maximum all the same: no service has to compute with a thousand digits."""
     whole, point, decimals = amount.partition(".")
     whole = whole.lstrip("0") or "0"
     return (
@@ -188,7 +188,7 @@ Url = Annotated[
     str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url), _URL_FORM
 ]
 
-# What clients are told to send; one with more decimals gets a 422 of its own (`create_invoice_from`).
+# The pattern that clients are told; one with more decimals gets a 422 of its own (`create_invoice_from`).
 _AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
 
 

@@ -26,8 +26,8 @@ SECONDS: Final = metrics.histogram(
 )
 NO_ROUTE: Final = "none"
 NOT_HTTP: Final = "not_http"
-"""As routes: an address nobody answers at, and what could not be read as a request. Neither path nor method of those
-is told: whoever sends them could make as many series as they like.
+"""As routes: an address that no resource has, and bytes that are no request. Neither path nor method of those is a
+label: clients could make as many series as they like.
 """
 OTHER_METHOD: Final = "other"
 """One that HTTP doesn't have, for the same reason."""
@@ -66,7 +66,7 @@ def count(method: str, exchange: Exchange, *, seconds: float) -> None:
 
 
 def count_broken(status: int) -> None:
-    """What came was not HTTP."""
+    """Counts bytes that are no HTTP."""
     REQUESTS.labels(NOT_HTTP, "", status, "").inc()
 
 

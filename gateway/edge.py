@@ -1,4 +1,4 @@
-"""What happens to every request around Falcon: client, raw path, request id, deadline, span, one log line.
+"""The steps of every request around Falcon: client, raw path, request id, deadline, span, one log line.
 
 It stands outside Falcon because Falcon waits for the first piece of the body before anything of ours could run, and
 because servers hand on a decoded path, in which an external_id with a `/` can't be told from two segments.

@@ -18,7 +18,7 @@ SHARED_SECONDS: Final = 1.0
 
 
 class AliveResource:
-    """GET /healthz: 200 while the process can answer anything. Asks nobody."""
+    """GET /healthz: 200 while the process can answer anything. No service is asked."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         reply(resp, {"status": "alive"})

@@ -31,7 +31,7 @@ _log = get_logger()
 
 @dataclass(eq=False)
 class _Heard:
-    """What somebody listens to; `subscription` is None while NATS is away from the start."""
+    """A listener and its subject; `subscription` is None while NATS is away from the start."""
 
     subject: str
     listener: Listener
@@ -74,7 +74,7 @@ class Hints:
         return bool(self._client.is_connected)
 
     async def hint(self, subject: str, data: bytes = b"") -> None:
-        """Tell whoever listens just now. Lost when nobody does or NATS is away; raises nothing."""
+        """Sends a hint to those that listen just now. It is lost when none does or NATS is away; raises nothing."""
         if self.connected:
             with suppress(*NATS_ERRORS):
                 await self._client.publish(subject, data)
@@ -82,7 +82,8 @@ class Hints:
     def on_hint(self, subject: str, listener: Listener) -> Callable[[], None]:
         """Call `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
 
-        It should ring a bell and do no work. Returns what ends it; whoever listens for one request only must call that.
+        It should ring a bell and do no work. Returns a function that ends it, which a listener for one request must
+        call.
         """
         heard = _Heard(subject, listener)
         self._heard.append(heard)

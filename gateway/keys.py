@@ -42,7 +42,7 @@ class Keys:
                 self._next[api_key] = waiting
             else:
                 self._ask(api_key, waiting)
-        # Shielded: one client that hangs up takes the answer from nobody else.
+        # Shielded: one client that hangs up takes the answer from no other.
         return await asyncio.shield(waiting.answer)
 
     def _ask(self, api_key: str, question: _Question) -> None:

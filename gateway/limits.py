@@ -45,7 +45,9 @@ _Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class _News(BaseModel):
-    """What a worker tells. Only gateways may publish it (deploy/nats_rights.py), and it is read as if anyone could."""
+    """The counts that a worker sends. Only gateways may publish them (deploy/nats_rights.py), and they are read as if
+    anyone could.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -56,7 +58,7 @@ class _News(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a key has after a request.
+    """The requests that a key has left after a request.
 
     granted    whether the request itself was within the limit; one that wasn't is not counted
     remaining  requests until the window ends
@@ -105,7 +107,7 @@ class RateLimit:
         return Allowance(left > 0, self.limit, max(left - 1, 0), reset_seconds)
 
     def news(self, *, everything: bool = False) -> Iterator[bytes]:
-        """What to tell the other workers: the keys that changed since the last time, or all of them."""
+        """The hints for the other workers: the keys that changed since the last time, or all of them."""
         self._turn()
         keys = iter(list(self._own if everything else self._untold))
         self._untold.clear()
@@ -114,7 +116,7 @@ class RateLimit:
             yield _News(worker=self._worker, window=self._window, counts=counts).model_dump_json().encode()
 
     def learn(self, data: bytes) -> None:
-        """What another worker has told. Of another window, whether its clock is ahead or behind: ignored.
+        """Takes the counts of another worker. Of another window, whether its clock is ahead or behind: ignored.
 
         So is what is not understood. No count is larger than the limit, which no worker grants more than once.
         """

@@ -16,7 +16,7 @@ RETRY_SECONDS: Final = 5  # docs/api.md#error-codes promises 5 to 30 seconds
 
 @dataclass(frozen=True)
 class Problem:
-    """What one reason means over HTTP.
+    """The form of one reason over HTTP.
 
     status   the HTTP status
     message  for people, when the service that refused said nothing itself

@@ -33,7 +33,7 @@ from kit.log import get_logger
 
 _log = get_logger()
 
-# What Falcon answers by itself that has no reason of its own is a request of the wrong form.
+# Falcon's own refusals; another one of them means a request of the wrong form.
 _FALCONS: Final[Mapping[int, str]] = {
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",

@@ -93,7 +93,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
 
 
 class Log(glogging.Logger):  # type: ignore[misc]
-    """What gunicorn tells of itself goes where our own lines go, in their form (kit.log)."""
+    """Writes gunicorn's log lines where our own lines go, in their form (kit.log)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -18,7 +18,7 @@ _METHODS: Final = frozenset(falcon.HTTP_METHODS)
 
 
 def begun(scope: dict[str, Any], exchange: Exchange) -> Span:
-    """What it is of is known later. A client's own trace is linked to and not continued: or its `traceparent` would
+    """Its request is known later. A client's own trace is linked to and not continued: or its `traceparent` would
     decide what is sampled here.
     """
     method = scope["method"]

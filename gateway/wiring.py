@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """What the resources are made of.
+    """The collaborators of the resources.
 
     health      one stub of the standard health service per service of ours
     hints       loss-tolerant messages from and to other processes

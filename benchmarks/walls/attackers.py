@@ -250,6 +250,11 @@ def _deep_pages(target: Target) -> Iterator[Request]:
         yield Request("GET", page, {"X-Api-Key": target.api_key})
 
 
+def _payment_methods(target: Target) -> Iterator[Request]:
+    while True:
+        yield Request("GET", "/api/v1/payment-methods", {"X-Api-Key": target.api_key})
+
+
 def _resends(target: Target) -> Iterator[Request]:
     headers = {"X-Api-Key": target.api_key, "Content-Type": "application/json"}
     for invoice_id in itertools.cycle(target.events):
@@ -302,6 +307,7 @@ ATTACKS: Final[dict[str, Callable[[Attack], Coroutine[Any, Any, None]]]] = {
     "payment-ids": _flood(400, _random_payments),
     "wrong-keys": _flood(800, _wrong_keys),
     "deep-pages": _at_a_time(8, _deep_pages),
+    "payment-methods": _at_a_time(64, _payment_methods),
     "resends": _at_a_time(8, _resends),
     "unfinished-heads": _hold(1000, _unfinished_head),
     "idle-connections": _hold(2400, _one_request_then_idle),

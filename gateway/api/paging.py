@@ -19,7 +19,7 @@ class Page:
 
     @property
     def asked(self) -> int:
-        """What services are asked for: 10^30 is as empty as any page past the last."""
+        """The page number that services get: 10^30 is as empty as any page past the last."""
         return min(self.number, LAST_PAGE_ASKED)
 
 

@@ -256,7 +256,7 @@ def _json_text(value: Any) -> str:
 
 
 def type_text(schema: Json) -> Markup:
-    """What a value may be, in a few words; links to objects."""
+    """The type of a value in a few words; links to objects."""
     if "$ref" in schema:
         name = named(schema["$ref"])
         return Markup('<a href="#{0}">{0}</a>').format(name)

@@ -87,7 +87,7 @@ def named(reference: str) -> str:
 
 
 def example_of(schema: Mapping[str, Any], components: Mapping[str, Json]) -> Any:
-    """What an answer of this schema looks like, from the examples of its leaves."""
+    """An example of an answer of this schema, from the examples of its leaves."""
     if "$ref" in schema:
         return example_of(components[named(schema["$ref"])], components)
     if "examples" in schema:

@@ -24,14 +24,14 @@ _UPI: Final = re.compile(r"[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}").ful
 
 @dataclass(frozen=True)
 class Code:
-    """What a QR code says; `fills_in`: a banking app fills in the whole transfer."""
+    """The content of a QR code; `fills_in`: a banking app fills in the whole transfer."""
 
     text: str
     fills_in: bool
 
 
 def in_groups(account: str) -> Sequence[str]:
-    """Long numbers and IBANs in groups of four, without the spaces somebody typed; anything else in one piece.
+    """Long numbers and IBANs in groups of four, without the spaces that were typed; anything else in one piece.
 
     Together they are what is copied: fields of banks count spaces as characters, and cut off what is over.
     """

@@ -1,6 +1,6 @@
 """Texts travel compressed: it takes a twentieth of the time of writing a page, and leaves a third of the bytes.
 
-Nothing that somebody else could choose comes back in a page beside something secret, so its length tells nothing.
+No text that a stranger can choose stands in a page beside a secret, so the length of a page reveals nothing.
 """
 
 import gzip

@@ -1,4 +1,6 @@
-"""What the page loads: stylesheet, scripts, the merchant's colour. Addresses say their content: it is kept for ever."""
+"""The files that the page loads: stylesheet, scripts, the merchant's colour. An address names its content, which is
+kept for ever.
+"""
 
 import gzip
 import hashlib

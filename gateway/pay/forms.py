@@ -1,4 +1,4 @@
-"""What the page's forms send back, and whether it was our page that sent it."""
+"""Reads the forms of the page, and decides whether our page sent them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def _urlencoded(body: bytes) -> Form:
 
 
 def _multipart(body: bytes, boundary: str) -> Form:
-    """Only the picture is taken as a file; its name and the type it claims are nobody's business."""
+    """Only the picture is taken as a file; its name and the type it claims are ignored."""
     options = MultipartParseOptions()
     options.max_body_part_count = FIELDS_MAX
     options.max_body_part_buffer_size = PICTURE_MAX_BYTES + FIELD_MAX_BYTES
@@ -84,7 +84,7 @@ def sent_by_our_page(req: Request, links: Links) -> bool:
     """Whether the browser says that the form stood on our own page.
 
     Newer browsers say so in Sec-Fetch-Site, older ones in Origin. A client that sends neither is no browser that could
-    be tricked; and whoever posts here must know the invoice's id, which only the customer and the merchant have.
+    be tricked; and a client that posts here must know the invoice's id, which only the customer and the merchant have.
     """
     site = req.get_header("Sec-Fetch-Site")
     if site:

@@ -1,7 +1,7 @@
 """The stream of events behind an open page: it rings whenever the payment has changed, and says nothing else.
 
-What has changed is the page's own matter, which looks again. A hint that gets lost costs a few seconds: the page looks
-by itself as well.
+The page asks again then, and finds the change. A hint that gets lost costs a few seconds: the page asks by itself as
+well.
 """
 
 import asyncio

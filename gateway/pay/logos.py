@@ -1,4 +1,4 @@
-"""Logos of merchants and methods: from us, for a customer's browser tells no other host that somebody pays here."""
+"""Logos of merchants and methods: from us, so no other host learns from a browser that its owner pays here."""
 
 import re
 from collections import OrderedDict
@@ -24,7 +24,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 class LogoResource:
     """GET /pay-logo/{owner}/{logo}: the name says the content, so it's kept for ever, here and in browsers.
 
-    What isn't remembered costs a query, and there are more names than anybody can remember: a client may ask for as
+    A logo that isn't remembered costs a query, and there are more names than can be remembered: a client may ask for as
     many of those as for pages of one payment. Behind a proxy that hides its clients they all are one client. What is
     remembered is never refused.
     """

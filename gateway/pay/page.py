@@ -294,7 +294,7 @@ class PageResource:
 
 
 class _PictureRefused(Exception):
-    """What was sent as a picture is none, or too large."""
+    """The file that was sent is no picture, or too large."""
 
 
 def _known_form(invoice_id: str) -> str:

@@ -66,7 +66,7 @@ class _InOneLanguage(jinja2.Environment):
 
 
 def _theirs(text: str) -> Markup:
-    """What others have written, in whichever direction it is read: the rest of the line stays in ours."""
+    """Sets a text of others apart, in whichever direction it is read: the rest of the line stays in ours."""
     return Markup("<bdi>{}</bdi>").format(text)
 
 

@@ -1,4 +1,4 @@
-"""What the page shows, decided from what invoices answered. Pure: messages in, plain values for the templates out."""
+"""Decides from an answer of invoices what the page shows. Pure: messages in, plain values for the templates out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ class Requisite:
 
 @dataclass(frozen=True)
 class Refresh:
-    """What the browser loads by itself after a while."""
+    """The address that the browser loads by itself after a while."""
 
     seconds: int
     url: str
@@ -124,7 +124,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class LateMoney:
-    """The case that the customer opened; `answer` is the operator's, null while nobody has looked."""
+    """The case that the customer opened; `answer` is the operator's, null until there is one."""
 
     number: int
     answer: str | None

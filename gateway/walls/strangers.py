@@ -41,9 +41,10 @@ NEW_IN_ALL: Final = Bound(running=8, waiting=1000)
 NEW_OF_ONE: Final = Bound(running=8, waiting=100)
 NEW_SECONDS: Final = 2.0
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
-# A client that is refused waits so long for the answer, and refusals leave one after the other: a script that asks
-# again at once takes a tenth of this worker's time at most, and others never wait behind many refusals.
+# A client without tokens waits so long for its refusal.
 REFUSAL_SECONDS: Final = 1.0
+# Refusals leave one after the other, and so do answers that there is no such key or payment: scripts that ask again at
+# once, of however many networks, take a fifth of this worker's time at most, and others never wait behind them.
 PACE_SECONDS: Final = 0.01
 # Beyond so many that wait, answers come at once: each of them keeps a connection.
 WAITING_MAX: Final = 1000
@@ -67,15 +68,15 @@ class Strangers:
         self._places = {
             kind: Places(NEW_IN_ALL, of_one=NEW_OF_ONE, seconds=NEW_SECONDS) for kind in (KEYS, PAYMENTS)
         }
-        self._waiting = 0
-        self._turn_seconds = 0.0  # when the last that waits is answered
+        self._refusals = _Pace(now_seconds)
+        self._denials = _Pace(now_seconds)
 
     async def ask(self, kind: str, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
         """The answer to a question about a key or payment. Raises what it raises, RATE_LIMITED, and DB_UNAVAILABLE when
         too many new names are asked for at a time.
         """
         known = self._hash(kind, name)
-        self._refuse_again(known)
+        await self._deny_again(known)
         if known in self._known:
             return await self._answer(known, question)
         if not self._buckets.take(network):
@@ -92,6 +93,8 @@ class Strangers:
             raise database_unavailable() from None
         except Refused as refused:
             pays = refused.reason in UNKNOWN
+            if pays:
+                await self._denials.turn()
             raise
         finally:
             if not pays:
@@ -117,22 +120,38 @@ class Strangers:
     def _hash(self, kind: str, name: str) -> bytes:
         return blake2b(f"{kind} {name}".encode(), digest_size=16, key=self._secret).digest()
 
-    def _refuse_again(self, name: bytes) -> None:
+    async def _deny_again(self, name: bytes) -> None:
         until_seconds, refused = self._missing.get(name, (0, None))
         if refused is not None and self._now_seconds() < until_seconds:
+            await self._denials.turn()
             raise _copy(refused)
 
     async def _refuse(self) -> None:
         """Raises RATE_LIMITED, after a while."""
-        if self._waiting < WAITING_MAX:
+        await self._refusals.turn(REFUSAL_SECONDS)
+        raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
+
+
+class _Pace:
+    """Lets one after the other go on, PACE_SECONDS apart."""
+
+    def __init__(self, now_seconds: Callable[[], float]) -> None:
+        self._now_seconds = now_seconds
+        self._last_seconds = 0.0  # when the last that waits goes on
+        self._waiting = 0
+
+    async def turn(self, least_seconds: float = 0) -> None:
+        """Returns when it is the caller's turn, after so many seconds at least; at once where too many wait."""
+        if self._waiting >= WAITING_MAX:
+            return
+        now_seconds = self._now_seconds()
+        self._last_seconds = max(now_seconds + least_seconds, self._last_seconds + PACE_SECONDS)
+        if self._last_seconds > now_seconds:
             self._waiting += 1
-            now_seconds = self._now_seconds()
-            self._turn_seconds = max(now_seconds + REFUSAL_SECONDS, self._turn_seconds + PACE_SECONDS)
             try:
-                await asyncio.sleep(self._turn_seconds - now_seconds)
+                await asyncio.sleep(self._last_seconds - now_seconds)
             finally:
                 self._waiting -= 1
-        raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
 
 
 def _copy(refused: Refused) -> Refused:

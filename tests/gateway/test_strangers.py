@@ -206,7 +206,10 @@ def test_only_names_that_do_not_exist_cost_tokens(monkeypatch: pytest.MonkeyPatc
     asyncio.run(story())
 
 
-def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_question() -> None:
+def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(strangers, "PACE_SECONDS", 0)
     asked = 0
 
     async def counted() -> str:
@@ -230,8 +233,11 @@ def test_a_name_that_is_asked_for_again_and_again_costs_one_token_and_one_questi
     asyncio.run(story())
 
 
-def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_for_newcomers() -> None:
+def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_for_newcomers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each of 200 networks had its tokens, and all of them asked at a time."""
+    monkeypatch.setattr(strangers, "PACE_SECONDS", 0)
     asked, end = 0, asyncio.Event()
 
     async def hangs() -> str:
@@ -256,6 +262,29 @@ def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_fo
         end.set()
         assert await newcomer == "here"
         assert asked <= 200 + 2 * NEW_IN_ALL.running, "it waits for one guess of each network, not for all"
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+    asyncio.run(story())
+
+
+def test_answers_that_there_is_no_such_name_leave_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scripts of many networks that ask again as soon as they are answered kept a worker busy with nothing else."""
+    monkeypatch.setattr(strangers, "PACE_SECONDS", 60)
+
+    async def story() -> None:
+        bound = Strangers(120)
+        guesses = [
+            asyncio.create_task(bound.ask(KEYS, f"net {number}", f"guess {number}", missing))
+            for number in range(20)
+        ]
+        (first,), _ = await asyncio.wait(guesses, return_when=asyncio.FIRST_COMPLETED)
+        assert isinstance(first.exception(), Refused)
+        assert await bound.ask(KEYS, "home", "new key", found) == "here", "what exists waits for none of them"
+        assert sum(guess.done() for guess in guesses) == 1
+        for guess in guesses:
+            guess.cancel()
         await asyncio.gather(*guesses, return_exceptions=True)
 
     asyncio.run(story())
