@@ -66,7 +66,7 @@ KINDS: Final = (
         frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
         running=16,
         waiting=200,
-        share=Bound(running=2, waiting=98),
+        share=Bound(running=1, waiting=99),
         owner=attrgetter("merchant.merchant_id"),
     ),
     Kind(

@@ -82,7 +82,7 @@ class Strangers:
         if not self._buckets.take(network):
             turned_away.count("strangers")
             await self._refuse()
-        pays = False
+        missing: Refused | None = None
         try:
             async with self._places[kind].place(network):
                 return await self._answer(known, question)
@@ -92,13 +92,14 @@ class Strangers:
                 await self._refuse()
             raise database_unavailable() from None
         except Refused as refused:
-            pays = refused.reason in UNKNOWN
-            if pays:
-                await self._denials.turn()
-            raise
+            if refused.reason not in UNKNOWN:
+                raise
+            missing = _copy(refused)
         finally:
-            if not pays:
+            if missing is None:
                 self._buckets.give_back(network)
+        await self._denials.turn()  # not while the refusal with its frames is at hand
+        raise missing
 
     async def _answer(self, known: bytes, question: Callable[[], Awaitable[T]]) -> T:
         """Asks, and remembers whether the name exists."""
