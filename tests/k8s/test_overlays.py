@@ -123,6 +123,14 @@ def test_locally_all_that_is_referred_to_is_there() -> None:
     assert {each for workload in workloads(LOCAL) for each in references(workload)} <= there
 
 
+def test_locally_every_secret_has_the_keys_that_are_referred_to() -> None:
+    for workload in workloads(LOCAL):
+        for variable in container(workload).get("env", []):
+            reference = variable.get("valueFrom", {}).get("secretKeyRef")
+            if reference is not None:
+                assert reference["key"] in only(LOCAL, "Secret", reference["name"])["data"], variable["name"]
+
+
 def test_locally_each_service_has_the_role_that_its_address_names() -> None:
     roles = only(LOCAL, "ConfigMap", "postgres-roles")["data"]["roles.sql"]
     for service in SERVICES:
