@@ -1,21 +1,39 @@
-"""What invoices announces carries its signature; what someone else writes into its outbox does not."""
+"""What invoices announces carries its signature. What someone else writes into its database does not, and is not
+announced.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+import psycopg2
 import pytest
 from sqlalchemy import text
 
 from kit.bus import Outgoing
 from kit.ids import new_id
-from kit.proof import Unproven
+from kit.proof import Unproven, Verifier
 from kit.relay import Relay
-from services.invoices.models import BusState, Outbox
-from services.invoices.operations import checkout, proofs
+from kit.signing import Signer, new_private_key
+from services.invoices.models import BusState, Deal, Outbox
+from services.invoices.operations import checkout, desk, proofs
 from tests.invoices.conftest import World
-from tests.support.signing import delivered, verifier
+from tests.support.databases import past_all_rules
+from tests.support.signing import SIGNER, delivered, verifier
+
+COMPLETED = """
+WITH step AS (
+  INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+  VALUES (:deal, now(), 'completed', 'successfully_paid', 'operator', '')
+), done AS (
+  UPDATE deals SET status = 'completed', sub_status = 'successfully_paid', finished_at = now(),
+    merchant_usdt = 100 WHERE id = :deal
+)
+UPDATE invoices SET status = 'success', finished_at = now(), event_id = gen_random_uuid() WHERE id = :invoice
+"""
 
 
 def outbox(world: World) -> dict[UUID, Outgoing]:
@@ -47,3 +65,107 @@ def test_a_row_that_someone_inserts_into_the_outbox_is_published_without_a_signa
         verifier().proven(delivered(outbox(world)[forged]))
     with world.deps.db.transaction() as tx:
         tx.execute(text("DELETE FROM outbox WHERE id = :id"), {"id": forged})
+
+
+# -- facts that are kept
+
+
+def by_sql(world: World, statement: str, **values: Any) -> None:
+    """With the rights of the service's own role."""
+    with world.deps.db.transaction() as tx:
+        tx.execute(text(statement), values)
+
+
+def completed_by_sql(world: World) -> Deal:
+    deal = world.with_deal()
+    by_sql(world, COMPLETED, deal=deal.id, invoice=deal.invoice_id)
+    return deal
+
+
+def unproven(world: World) -> dict[UUID, str]:
+    finished = proofs.list_finished(world.deps, after_invoice_id="", limit=100)
+    return {each.invoice.id: each.unproven for each in finished}
+
+
+def test_a_deal_that_someone_completed_in_the_database_is_never_announced(world: World) -> None:
+    forged = completed_by_sql(world)
+    done = proofs.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)])
+    assert (done.announced, done.refused) == ([], [forged.invoice_id])
+    assert world.announced(forged.invoice_id) == []
+    assert unproven(world) == {forged.invoice_id: proofs.NO_FACT}
+
+
+def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(world: World) -> None:
+    forged = completed_by_sql(world)
+    by_sql(
+        world,
+        "INSERT INTO facts SELECT event_id, 'AAAA.BBBB', 'x' FROM invoices WHERE id = :invoice",
+        invoice=forged.invoice_id,
+    )
+    assert unproven(world) == {forged.invoice_id: proofs.NO_FACT}
+
+
+def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
+    forged = completed_by_sql(world)
+    done = proofs.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann")
+    assert done.announced == [forged.invoice_id]
+    (fact,) = world.announced(forged.invoice_id)
+    assert fact.merchant_usdt == "100.000000"
+    assert unproven(world) == {forged.invoice_id: ""}
+
+
+def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says(world: World) -> None:
+    new = world.create()
+    checkout.cancel(world.deps, invoice_id=str(new.id))
+    url = past_all_rules(world.deps.settings.database_url)
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE invoices SET amount = 3 WHERE id = %s", (str(new.id),))
+    connection.close()
+    assert unproven(world) == {new.id: proofs.OTHER_FACT}
+    assert proofs.reannounce(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
+
+
+def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World) -> None:
+    deal = world.with_deal()
+    desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+    forged = completed_by_sql(world)
+    url = past_all_rules(world.deps.settings.database_url)
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM facts")
+        cursor.execute(
+            "UPDATE records SET at = at - interval '1 year' WHERE kind = 'invoice' AND subject = %s",
+            (str(deal.invoice_id),),
+        )
+        cursor.execute("UPDATE records SET at = now() - interval '1 day' WHERE subject = 'fact'")
+    try:
+        assert unproven(world) == {deal.invoice_id: "", forged.invoice_id: proofs.NO_FACT}
+    finally:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("UPDATE records SET at = '-infinity' WHERE subject = 'fact'")
+        connection.close()
+
+
+def test_the_services_role_can_not_say_that_a_row_is_from_before(world: World) -> None:
+    statement = "UPDATE records SET at = 'infinity' WHERE subject = 'fact'"
+    with pytest.raises(Exception, match="permission denied"):
+        by_sql(world, statement)
+    new = world.create()
+    columns = "merchant_id, key_id, amount, currency_code, callback_url, success_url, fail_url, purpose"
+    by_sql(
+        world,
+        "INSERT INTO invoices (id, external_id, customer_id, status, created_at, expires_at, finished_at, event_id,"
+        f" made_as, {columns}) SELECT gen_random_uuid(), 'old', 'old', 'canceled', '2020-01-01', '2020-01-01',"
+        f" '2020-01-01', gen_random_uuid(), NULL, {columns} FROM invoices WHERE id = :id",
+        id=new.id,
+    )
+    assert list(unproven(world).values()) == [proofs.NO_FACT]
+
+
+def test_a_fact_of_a_key_before_counts_as_long_as_its_public_key_is_listed(world: World) -> None:
+    new = world.create()
+    checkout.cancel(world.deps, invoice_id=str(new.id))
+    newer = Signer(new_private_key()).public_key
+    for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), proofs.NO_FACT)):
+        rotated = replace(world.deps, verifier=Verifier(keys, unsigned_until=None, clock=world.clock))
+        (finished,) = proofs.list_finished(rotated, after_invoice_id="", limit=10)
+        assert finished.unproven == why
