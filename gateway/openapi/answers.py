@@ -183,7 +183,7 @@ WEBHOOK_ATTEMPT: Final = record(
         "attempt_status": choice(
             "Whether you answered 2xx in time.", webhooks.ATTEMPT_STATUS_NAMES.values(), "success"
         ),
-        "http_status": nullable(whole("What you answered; null when nothing came.", 200)),
+        "http_status": nullable(whole("Status of your answer; null when none came.", 200)),
         "response_headers": nullable(
             {
                 "type": "object",
@@ -266,7 +266,7 @@ RESEND: Final = record(
     "How the resend went.",
     {
         "ok": flag("Whether you answered 2xx in time.", example=True),
-        "http_status": nullable(whole("What you answered; null when nothing came.", 200)),
+        "http_status": nullable(whole("Status of your answer; null when none came.", 200)),
         "duration_ms": whole("How long it took, milliseconds.", 48, minimum=0),
         "attempt_id": whole("The attempt's number.", 7),
     },
