@@ -172,6 +172,12 @@ class PageResource:
         checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, look)
         return view_of(checkout, self._links)
 
+    async def _require_known(self, req: Request, known_form: str) -> None:
+        """Raises INVOICE_NOT_FOUND for a payment that does not exist. Waits for no service but invoices."""
+        request = pb.GetCheckoutRequest(invoice_id=known_form, invoice_only=True)
+        ask = partial(self._checkout.GetCheckout, request)
+        await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, ask)
+
     def _show(
         self,
         req: Request,
@@ -213,7 +219,7 @@ class PageResource:
         """Reads the posted form, for a payment that is known to exist, and after everything that needs no body."""
         known_form = self._posted_by_us(req, invoice_id)
         if not self._strangers.knows(PAYMENTS, known_form):
-            await self._look(req, known_form)
+            await self._require_known(req, known_form)
         return await self._received(req, known_form)
 
     async def _form_with_picture(

@@ -220,6 +220,24 @@ def test_creating_and_marking_paid_go_on_while_merchants_hangs_and_pages_are_loo
             until_bought.close()
 
 
+def test_whether_a_payment_exists_is_answered_while_catalog_hangs_and_nothing_is_known_of_its_merchant(
+    world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway asks so before it takes the form of "I have paid"."""
+    monkeypatch.setattr(clients, "LOOK_SECONDS", FOR_LONG_SECONDS)
+    world = calling(world, catalog=catalog)
+    invoice_id = str(world.create().id)
+    with served(world.deps) as service, catalog.hanging():
+        asked = pb.GetCheckoutRequest(invoice_id=invoice_id, invoice_only=True)
+        answer = service.checkout.GetCheckout(asked)
+        assert answer.invoice.invoice_id == invoice_id
+        assert not answer.HasField("methods_refused"), "it waited for catalog in vain"
+        assert not answer.merchant_name
+        asked.invoice_id = str(new_id())
+        with pytest.raises(Refused, match="INVOICE_NOT_FOUND"):
+            service.checkout.GetCheckout(asked)
+
+
 def test_a_page_shows_what_was_last_known_while_catalog_hangs(world: World, catalog: Peer) -> None:
     world = calling(world, catalog=catalog)
     invoice_id = str(world.create().id)

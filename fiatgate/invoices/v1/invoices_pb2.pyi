@@ -1028,15 +1028,19 @@ class GetCheckoutRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
+    INVOICE_ONLY_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
+    invoice_only: _builtins.bool
+    """The answer has `invoice` and `now` only, and waits for no other service. For a caller that asks whether it exists."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
+        invoice_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "invoice_only", b"invoice_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -74,6 +74,12 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
+def get_invoice(deps: Deps, *, invoice_id: str) -> tuple[InvoiceView, datetime]:
+    """The invoice of the page, and the service's clock. Raises INVOICE_NOT_FOUND."""
+    now = deps.clock.now()
+    return _fresh_view(deps, fields.invoice_id(invoice_id), now), now
+
+
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
     """Open a deal with this method, in place of an unpaid one; returns the invoice and where to pay.
 

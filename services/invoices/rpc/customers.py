@@ -20,6 +20,9 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
         self._deps = deps
 
     def GetCheckout(self, request: pb.GetCheckoutRequest, context: Context) -> pb.GetCheckoutResponse:
+        if request.invoice_only:
+            view, now = checkout.get_invoice(self._deps, invoice_id=request.invoice_id)
+            return pb.GetCheckoutResponse(invoice=invoice_to_message(view), now=timestamp_from(now))
         page = checkout.get_checkout(self._deps, invoice_id=request.invoice_id)
         return pb.GetCheckoutResponse(
             invoice=invoice_to_message(page.invoice),
