@@ -1,7 +1,7 @@
 """The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets, and where it can be reached.
 
 postgres/  nats/        the data: all that must be kept
-secrets.json            made on the first start: passwords of databases and of NATS, master key, signing key (mode 0600)
+secrets.json            made on the first start: passwords of databases and NATS, all keys (mode 0600)
 demo.json               the demo merchant's key and secret (mode 0600)
 stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
 logs/                   one rotated file per process
