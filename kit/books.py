@@ -5,6 +5,7 @@ A service declares a `Part` per table. Its statements are written apart from the
 mistake there is not repeated here.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -102,7 +103,8 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         if part.kind and _has_records(tx):
             recorded, unrecorded = _against_records(tx, part, span)
             problems = recorded + problems
-    return Page(len(keys), unrecorded, problems[:MAX_PROBLEMS], last, more)
+    # A statement may find what a record has shown already.
+    return Page(len(keys), unrecorded, list(dict.fromkeys(problems))[:MAX_PROBLEMS], last, more)
 
 
 def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
@@ -205,7 +207,13 @@ def _against_records(tx: Session, part: Part, span: dict[str, str]) -> tuple[lis
 
 def _problem(part: Part, row: Row[Any]) -> Problem:
     field = f"{part.row} {row.row}: {row.field}" if part.row and row.row else row.field
-    return Problem(f"{part.one} {row.subject}", field, _shown(row.found), _shown(row.due))
+    found, due = _shown(row.found), _shown(row.due)
+    if _NUMBER(found) and _NUMBER(due):  # JSON keeps the zeros that a statement trims
+        found, due = (each.rstrip("0").rstrip(".") for each in (found, due))
+    return Problem(f"{part.one} {row.subject}", field, found, due)
+
+
+_NUMBER: Final = re.compile(r"-?[0-9]+\.[0-9]+").fullmatch
 
 
 def _shown(value: str | None) -> str:

@@ -135,6 +135,21 @@ def test_links_lead_somewhere(document: Path) -> None:
             assert (document.parent / target).exists(), f"{relative(document)} links to {target}"
 
 
+SECTIONS: Final = re.compile(r"(?:<a id=\"[^\"]+\"></a>\n\n)?^## .*$", re.MULTILINE)
+
+
+def test_the_contents_of_a_document_have_every_section() -> None:
+    checked = set()
+    for document in DOCUMENTS:
+        text = document.read_text()
+        listed = set(re.findall(r"\(#([^)]+)\)", text.split("\n## ")[0]))
+        if len(listed) > 3:  # the other documents have no contents
+            checked.add(document.name)
+            missing = {each for each in SECTIONS.findall(text) if not anchors_of(each) & listed}
+            assert not missing, relative(document)
+    assert {"operations.md", "api.md"} <= checked
+
+
 def anchors_of(text: str) -> set[str]:
     """Those written out, and those that GitHub makes of headings, as far as ours go."""
     headings = re.findall(

@@ -30,6 +30,10 @@ def merchant_state_conflict(status: str) -> Refused:
     return precondition("MERCHANT_STATE_CONFLICT", f"The merchant is {status}", status=status)
 
 
+def category_not_found(code: str) -> Refused:
+    return invalid("MERCHANT_CATEGORY_NOT_FOUND", f"There is no category {code!r}", field="category_code")
+
+
 def owner_not_found() -> Refused:
     return not_found("OWNER_NOT_FOUND", "There is no owner with this e-mail address")
 

@@ -241,5 +241,9 @@ def category_set(tx: Session, code: str, *, commission: Decimal, at: datetime) -
     )
 
 
+def has_category(tx: Session, code: str) -> bool:
+    return tx.scalar(select(Category.code).where(Category.code == code)) is not None
+
+
 def categories(tx: Session, *, limit: int) -> Sequence[Category]:
     return tx.scalars(select(Category).order_by(Category.code).limit(limit)).all()

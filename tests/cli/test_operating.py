@@ -84,6 +84,9 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
     assert like(made, merchants_pb2.Merchant)
     assert (made["status"], made["owner_email"], made["category_code"]) == ("inactive", owner, None)
     id = made["merchant_id"]
+    for words in (("create", "Corner shop", "--owner", owner), ("set", id)):
+        refused = run("merchants", *words, "--category", "nope")
+        assert (refused.exit_code, "fiatgate categories list" in refused.err) == (1, True)
     fiatgate("categories", "set", "corner", "--commission", "0.05")
     assert {"code": "corner", "commission": "0.05"} in fiatgate("categories", "list")
     changed = fiatgate(

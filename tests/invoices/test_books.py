@@ -164,7 +164,7 @@ def before(_databases: Databases) -> Iterator[str]:
     _databases.drop(url)
 
 
-@pytest.mark.parametrize("name", ["invoices", "deals", "deal transitions", "requisites"])
+@pytest.mark.parametrize("name", ["invoices", "deals", "histories of deals", "requisites"])
 def test_rows_without_records_are_counted_and_what_follows_from_them_is_checked(
     before: str, name: str
 ) -> None:
@@ -175,7 +175,7 @@ def test_rows_without_records_are_counted_and_what_follows_from_them_is_checked(
         migrate.upgrade("invoices", owner_url(before), role="invoices")
         (page,) = checked(db, name)
         assert list(page.problems) == []
-        assert page.unrecorded == (2 if name == "deal transitions" else 1)
+        assert page.unrecorded == (2 if name == "histories of deals" else 1)
     finally:
         db.dispose()
 

@@ -235,6 +235,7 @@ def test_a_local_stack_may_call_back_to_itself(
 
 
 def test_configuring_leaves_what_is_not_given_and_empties_what_is_empty(deps: Deps, shop: Shop) -> None:
+    operations.set_category(deps, code="games", commission="0.05")
     full = MerchantOptions(
         category_code="games",
         client_share="0.25",
@@ -411,11 +412,21 @@ def test_a_thousand_secrets_are_asked_for_at_once_and_no_more(deps: Deps, shop: 
 # -- categories
 
 
-def test_a_category_may_come_after_the_merchant_that_names_it(deps: Deps, shop: Shop) -> None:
+def test_a_merchant_gets_only_a_category_that_exists_and_follows_its_commission(
+    deps: Deps, shop: Shop
+) -> None:
     options = MerchantOptions(category_code="later")
-    early = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
-    assert (early.category_code, early.category_commission) == ("later", None)
+    for call in (
+        partial(
+            operations.create_merchant, deps, owner_email=shop.email, options=replace(options, name="Lamps")
+        ),
+        partial(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options),
+    ):
+        with pytest.raises(Refused) as refused:
+            call()
+        assert refused.value.reason == "MERCHANT_CATEGORY_NOT_FOUND"
     operations.set_category(deps, code="later", commission="0.05")
+    operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
     assert authenticated(deps, shop).category_commission == Decimal("0.05")
     operations.set_category(deps, code="later", commission="0.06")
     assert authenticated(deps, shop).category_commission == Decimal("0.06")

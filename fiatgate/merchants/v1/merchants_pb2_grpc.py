@@ -139,7 +139,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateMerchant(self, request, context):
-        """A known owner_email adds a merchant to that owner.
+        """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,7 +160,8 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConfigureMerchant(self, request, context):
-        """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND.
+        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
+        MERCHANT_CATEGORY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

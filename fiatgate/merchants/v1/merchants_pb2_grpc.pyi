@@ -41,13 +41,15 @@ class MerchantsServiceStub:
     next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]
-    """A known owner_email adds a merchant to that owner."""
+    """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
     GetMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetMerchantRequest, _merchants_pb2.GetMerchantResponse]
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]
     """Newest first, page by page."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
-    """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND."""
+    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
+    MERCHANT_CATEGORY_NOT_FOUND.
+    """
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]
@@ -90,13 +92,15 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]  # type: ignore[assignment]
-    """A known owner_email adds a merchant to that owner."""
+    """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
     GetMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetMerchantRequest, _merchants_pb2.GetMerchantResponse]  # type: ignore[assignment]
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]  # type: ignore[assignment]
     """Newest first, page by page."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
-    """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND."""
+    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
+    MERCHANT_CATEGORY_NOT_FOUND.
+    """
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
     BanMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BanMerchantRequest, _merchants_pb2.BanMerchantResponse]  # type: ignore[assignment]
@@ -148,7 +152,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.CreateMerchantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.CreateMerchantResponse, _abc.Awaitable[_merchants_pb2.CreateMerchantResponse]]:
-        """A known owner_email adds a merchant to that owner."""
+        """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def GetMerchant(
@@ -172,7 +176,9 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ConfigureMerchantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ConfigureMerchantResponse, _abc.Awaitable[_merchants_pb2.ConfigureMerchantResponse]]:
-        """Changes the options that are given, leaves the others. Reason: MERCHANT_NOT_FOUND."""
+        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
+        MERCHANT_CATEGORY_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def ActivateMerchant(

@@ -193,7 +193,7 @@ PARTS: Final = (
         ),
     ),
     Part(
-        name="deal transitions",
+        name="histories of deals",
         one="deal",
         table="deal_transitions",
         key="deal_id",

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sqlalchemy.orm import Session
+
 from kit.egress import check_url
 from kit.ids import new_id
 from services.merchants import domain, errors, models, store
@@ -41,7 +43,7 @@ def create_merchant(
 ) -> Merchant:
     """A new merchant of the owner with this e-mail address, who is new as well when nobody has it yet.
 
-    A name has to be among the options.
+    A name has to be among the options. Raises MERCHANT_CATEGORY_NOT_FOUND.
     """
     now = deps.clock.now()
     email = checked("owner_email", domain.parse_email, owner_email)
@@ -51,6 +53,7 @@ def create_merchant(
     _configure(deps, created, replace(options, name=options.name or ""))
     created.logo = kept_logo(deps, options.logo or b"")
     with deps.db.transaction() as tx:
+        _require_category(tx, options.category_code)
         created.owner_id = store.id_of_owner_or_new(tx, email, at=now)
         tx.add(created)
         tx.flush()
@@ -75,11 +78,12 @@ def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int =
 
 
 def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
-    """Raises MERCHANT_NOT_FOUND."""
+    """Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND."""
     logo = None if options.logo is None else kept_logo(deps, options.logo)
 
-    def configure(merchant: models.Merchant) -> None:
+    def configure(tx: Session, merchant: models.Merchant) -> None:
         _configure(deps, merchant, options)
+        _require_category(tx, options.category_code)
         if options.logo is not None:
             merchant.logo = logo
 
@@ -90,7 +94,7 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """Raises MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT for a banned one. An active one stays as it is."""
     now = deps.clock.now()
 
-    def activate(merchant: models.Merchant) -> None:
+    def activate(_: Session, merchant: models.Merchant) -> None:
         status = domain.status_of(merchant.activated_at, merchant.banned_at)
         if status is MerchantStatus.BANNED:
             raise errors.merchant_state_conflict(status.value)
@@ -103,7 +107,7 @@ def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """From any state, which is kept beneath the ban. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()
 
-    def ban(merchant: models.Merchant) -> None:
+    def ban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = merchant.banned_at or now
 
     return _change(deps, merchant_id, ban)
@@ -112,20 +116,25 @@ def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     """Back to the state before the ban. Raises MERCHANT_NOT_FOUND."""
 
-    def unban(merchant: models.Merchant) -> None:
+    def unban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = None
 
     return _change(deps, merchant_id, unban)
 
 
-def _change(deps: Deps, merchant_id: str, change: Callable[[models.Merchant], None]) -> Merchant:
+def _change(deps: Deps, merchant_id: str, change: Callable[[Session, models.Merchant], None]) -> Merchant:
     with deps.db.transaction() as tx:
         merchant = store.merchant_to_change(tx, id_of_merchant(merchant_id))
         if merchant is None:
             raise errors.merchant_not_found()
-        change(merchant)
+        change(tx, merchant)
         tx.flush()
         return merchant_or_refuse(tx, merchant.id)
+
+
+def _require_category(tx: Session, code: str | None) -> None:
+    if code and not store.has_category(tx, code):
+        raise errors.category_not_found(code)
 
 
 def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) -> None:

@@ -59,7 +59,7 @@ WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:la
 
 PARTS: Final = (
     Part(
-        name="events and attempts",
+        name="events with their attempts",
         one="webhook event of invoice",
         table="events",
         key="invoice_id",
