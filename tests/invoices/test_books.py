@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import psycopg2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kit import books, migrate, schema
@@ -54,6 +54,18 @@ def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> N
     found = [each for page in checked(world.deps.db, "deals", limit=1) for each in page.problems]
     assert [(each.subject, each.field, each.found) for each in found] == [
         (f"deal {deals[1].id}", "row", "deleted")
+    ]
+
+
+def test_a_credit_that_was_changed_is_named_once_and_in_one_form(world: World) -> None:
+    deal = world.with_deal()
+    credited = desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").merchant_usdt
+    url = past_all_rules(world.deps.settings.database_url)
+    with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE deals SET merchant_usdt = 22.7")
+    (page,) = checked(world.deps.db, "deals")
+    assert [(each.field, each.found, each.due) for each in page.problems] == [
+        ("merchant_usdt", "22.7", f"{credited.normalize():f}")
     ]
 
 
@@ -121,6 +133,13 @@ def plant(world: World) -> Iterator[Callable[..., None]]:
     client=_PERCENTS,
     merchant=_PERCENTS,
     decimals=st.sampled_from([0, 2]),
+)
+@example(  # PostgreSQL's / keeps some 16 digits
+    amount=Decimal("20202020202.03"),
+    rate=Decimal("0.02"),
+    client=Decimal(0),
+    merchant=Decimal("0.01"),
+    decimals=0,
 )
 def test_the_proof_computes_what_the_domain_does(
     world: World,

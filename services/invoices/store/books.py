@@ -70,7 +70,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (VALUES
   ('amount_fiat', amount_fiat, ceil(paid * (100 + client_percent) * 0.01 * unit) / unit),
   ('merchant_usdt', merchant_usdt, CASE WHEN deals.status = 'completed'
-     THEN div(paid * (100 - merchant_percent) * 1000000, conversion_rate * 100) / 1000000 END)
+     THEN div(paid * (100 - merchant_percent) * 1000000, conversion_rate * 100) * 0.000001 END)
 ) AS compared (field, found, due)
 WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid)
   AND compared.found IS DISTINCT FROM compared.due
