@@ -75,7 +75,7 @@ SLOTS: Final = (
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
-    books.add_to(server, deps.db, parts(deps.settings.rates_max_jump))
+    books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
 
 
 class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):

@@ -20,6 +20,7 @@ SAID_2 = {
     "quotes": [{"source": "a", "rate": "1.95", "error": ""}, {"source": "b", "rate": "2.10", "error": ""}]
 }
 SAID_20 = {"quotes": [{"source": "a", "rate": "20", "error": ""}]}
+SAID_200 = {"quotes": [{"source": "a", "rate": "200", "error": ""}]}
 HELD = {"quotes": [{"source": "rate before", "rate": "2", "error": ""}]}
 OTHER = {"quotes": [{"source": "rate before", "rate": "19", "error": ""}]}
 
@@ -39,7 +40,8 @@ def add(catalog: Catalog, code: str, origin: str, rate: str, document: Any, ago:
 
 
 def problems(catalog: Catalog) -> list[str]:
-    (part,) = parts(catalog.deps.settings.rates_max_jump)
+    settings = catalog.deps.settings
+    (part,) = parts(settings.rates_max_jump, settings.rates_max_age)
     page = check_page(catalog.deps.db, part, after="", limit=1000)
     assert page.checked > 0
     return [f"{each.subject}: {each.field} is {each.found}, due is {each.due}" for each in page.problems]
@@ -57,10 +59,10 @@ def problems(catalog: Catalog) -> list[str]:
             "20",
             {"quotes": []},
             "0 s",
-            "source_rate is 20, due is within 0.10 of the rate before, 2",
+            "source_rate is 20, due is within 0.10 of a rate before, 2",
         ),
-        ("operator", "20", OTHER, "0 s", "source_rate is 20, due is within 0.10 of the rate before, 2"),
-        ("sources", "20", SAID_20, "0 s", "source_rate is 20, due is within 0.10 of the rate before, 2"),
+        ("operator", "20", OTHER, "0 s", "source_rate is 20, due is within 0.10 of a rate before, 2"),
+        ("sources", "20", SAID_20, "0 s", "source_rate is 20, due is within 0.10 of a rate before, 2"),
         (
             "sources",
             "2.15",
@@ -94,3 +96,25 @@ def test_a_rate_that_catalog_would_not_have_taken_in_is_named(
     id = add(catalog, code, origin, rate, document, ago)
     found = [each for each in problems(catalog) if each.startswith(f"rate {id}:")]
     assert (f"rate {id}: {code} {named}" in str(found)) if named else (found == []), found
+
+
+@pytest.mark.parametrize(
+    ("later", "named"),
+    [
+        ([("operator", "20", HELD), ("sources", "2.05", SAID_2)], ""),
+        ([("operator", "20", HELD), ("operator", "21", {"quotes": []}), ("sources", "2.05", SAID_2)], ""),
+        ([("operator", "20", HELD), ("sources", "2.05", SAID_2), ("operator", "21", {"quotes": []})], ""),
+        ([("operator", "20", HELD), ("operator", "200", HELD), ("operator", "2.1", {"quotes": []})], ""),
+        (
+            [("operator", "20", HELD), ("sources", "2.05", SAID_2), ("sources", "200", SAID_200)],
+            "is 200, due",
+        ),
+    ],
+)
+def test_a_rate_is_compared_with_those_that_the_jump_guard_compares_it_with(
+    catalog: Catalog, later: list[tuple[str, str, Any]], named: str
+) -> None:
+    code = catalog.currency()
+    ids = [add(catalog, code, *each) for each in [("sources", "2", SAID_2), *later]]
+    found = [each for each in problems(catalog) if any(each.startswith(f"rate {id}:") for id in ids)]
+    assert (named in str(found)) if named else (found == []), found

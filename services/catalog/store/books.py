@@ -1,11 +1,12 @@
 """What must hold of the rates (kit.books): computed here once more, apart from the code that takes them in."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
 from kit.books import Part
-from services.catalog.domain import RATE_BEFORE
+from services.catalog.domain import RATE_BEFORE, SOURCES_REMEMBERED
 
 # Those of the last days: older ones are in force no more, and MAX_JUMP may have been another.
 _RECENT: Final = """
@@ -20,18 +21,36 @@ JOIN LATERAL (
 ) AS before ON true
 """
 
-# A rate that an operator set with --anyway names the rate before it; an accepted one was held back before.
+# Compared with the newest rate, the operator's that was in force, the last one of the sources for a day; and, of those
+# that an operator set with --anyway, with the rate before them, which they name.
 _NO_RATE_JUMPS: Final = """
 SELECT rates.id, rates.currency_code || ' source_rate' AS field, trim_scale(rates.source_rate) AS found,
-       'within {max_jump} of the rate before, ' || trim_scale(before.source_rate) || ', or accepted by an operator'
-         AS due
-FROM rates {before}
-WHERE {recent}
-  AND abs(rates.source_rate - before.source_rate) > before.source_rate * {max_jump}
-  AND NOT (rates.origin = 'accepted' OR rates.origin = 'operator' AND EXISTS (
-    SELECT FROM jsonb_to_recordset(rates.document -> 'quotes') AS quote (source text, rate numeric)
-    WHERE quote.source = '{marked}' AND coalesce(quote.rate = before.source_rate, true)
-  ))
+       'within {max_jump} of a rate before, ' || before.numbers || ', or accepted by an operator' AS due
+FROM rates CROSS JOIN LATERAL (
+  SELECT string_agg(DISTINCT trim_scale(number)::text, ' or ') AS numbers,
+         bool_or(abs(rates.source_rate - number) <= number * {max_jump}) AS is_near,
+         bool_or(EXISTS (
+           SELECT FROM jsonb_to_recordset(rates.document -> 'quotes') AS quote (source text, rate numeric)
+           WHERE quote.source = '{marked}' AND coalesce(quote.rate = number, true)
+         )) AS is_named
+  FROM (
+    (SELECT * FROM rates AS earlier WHERE {earlier} ORDER BY id DESC LIMIT 1)
+    UNION
+    (SELECT * FROM (
+       SELECT * FROM rates AS earlier WHERE {earlier} AND origin <> 'sources' ORDER BY id DESC LIMIT 1
+     ) AS decided WHERE origin = 'operator' AND taken_at >= rates.taken_at - interval '{max_age}')
+    UNION
+    (SELECT * FROM (
+       SELECT * FROM rates AS earlier WHERE {earlier} AND origin <> 'operator' ORDER BY id DESC LIMIT 1
+     ) AS sourced WHERE taken_at >= rates.taken_at - interval '{remembered}')
+  ) AS known CROSS JOIN LATERAL (
+    SELECT known.source_rate
+    UNION
+    SELECT rate FROM jsonb_to_recordset(known.document -> 'quotes') AS quote (source text, rate numeric)
+    WHERE known.origin = 'operator' AND source = '{marked}' AND rate IS NOT NULL
+  ) AS numbers (number)
+) AS before
+WHERE {recent} AND NOT (before.is_near OR rates.origin = 'accepted' OR rates.origin = 'operator' AND before.is_named)
 """
 
 _POLLED_RATES_ARE_WHAT_SOURCES_SAID: Final = """
@@ -54,12 +73,15 @@ WHERE {recent} AND rates.origin <> 'accepted'
 """
 
 
-def parts(max_jump: Decimal) -> Sequence[Part]:
+def parts(max_jump: Decimal, max_age: timedelta) -> Sequence[Part]:
     """What must hold of rates. A row that agrees with this can't be told from one that the service made."""
     values = {
         "recent": _RECENT,
         "max_jump": f"{max_jump:f}",
+        "max_age": f"{max_age.total_seconds():.0f} seconds",
+        "remembered": f"{SOURCES_REMEMBERED.total_seconds():.0f} seconds",
         "marked": RATE_BEFORE,
+        "earlier": "earlier.currency_code = rates.currency_code AND earlier.id < rates.id",
         "before": _BEFORE.format(condition=""),
     }
     polled = values | {"before": _BEFORE.format(condition="AND earlier.origin <> 'accepted'")}
