@@ -15,6 +15,7 @@ from cli.commands import (
     currencies,
     deals,
     demo,
+    fact_keys,
     invoices,
     keys,
     merchants,
@@ -46,7 +47,7 @@ app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
 for group in (deals, cases, invoices, withdrawals, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
-for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites):
+for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)
 
 

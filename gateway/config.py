@@ -1,11 +1,35 @@
 """Settings of the gateway (docs/settings.md)."""
 
-from typing import Annotated, ClassVar, Literal
+from ipaddress import ip_address, ip_network
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field, IPvAnyNetwork
+from pydantic import BeforeValidator, Field
 
-from gateway.walls.clients import Clients
+from gateway.walls.clients import Clients, Network
 from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
+
+LEAST_BITS: Final = {4: 8, 6: 7}
+"""Of a network of proxies. A wider one has clients in it, and each could name any address as its own."""
+
+
+def _proxies(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        network = ip_network(value, strict=False)
+    except ValueError:
+        raise ValueError(f"{value} is not a network, as 10.0.0.0/8") from None
+    if network.prefixlen < LEAST_BITS[network.version]:
+        least = LEAST_BITS[network.version]
+        raise ValueError(
+            f"{value} is too wide, at least /{least} is expected: clients in it could name any address as their own"
+        )
+    if ip_address(value.partition("/")[0]) != network.network_address:
+        raise ValueError(f"{value} has host bits set, did you mean {network}?")
+    return network
+
+
+Proxies = Annotated[Network, BeforeValidator(_proxies)]
 
 
 class GatewaySettings(Settings):
@@ -66,7 +90,7 @@ class GatewaySettings(Settings):
         description="requests to the pages of one payment, and of a client's network for logos not remembered, per "
         "minute and process; 0: no limit",
     )
-    trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], CommaSeparated] = Field(
+    trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),
         description="networks of the proxies in front, comma-separated, as 10.0.0.0/8: the client is the one they "
         "name; empty: the peer of the connection",

@@ -40,7 +40,9 @@ from kit.clock import SystemClock
 PREFIX: Final = "FIATGATE_"
 EXIT_CODE: Final = 2
 UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
+TIME_EXAMPLE: Final = "2026-03-01T12:00:00Z"
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)").fullmatch
 _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
 
 
@@ -88,6 +90,13 @@ def _key(text: str) -> str:
     return base64.urlsafe_b64encode(key).decode()
 
 
+def _time(value: object) -> object:
+    """In one form: seconds since 1970 and times without a zone are not taken."""
+    if isinstance(value, str) and not _TIME(value):
+        raise ValueError(f"expected a time with its zone, as {TIME_EXAMPLE}")
+    return value
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -101,6 +110,7 @@ Key = Annotated[str, AfterValidator(_key)]
 FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
 BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
 
 
@@ -203,13 +213,8 @@ class Settings(CallerSettings):
     )
 
 
-class ServiceSettings(Settings):
-    """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
-
-    # Connections that calls use which do not run on THREADS; tests hold it to the SLOTS of the service's rpc.py.
-    slot_connections: ClassVar[int] = 0
-    # Threads of THREADS that can share one connection: more than one where they mostly wait for something else.
-    threads_per_connection: ClassVar[int] = 1
+class DatabaseSettings(Settings):
+    """What `migrate` reads: the owner of the tables needs no key of the service."""
 
     database_url: PostgresUrl = Field(
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
@@ -220,6 +225,22 @@ class ServiceSettings(Settings):
         description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
         "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
     )
+    start_seconds: int = Field(default=60, ge=0, le=600, description="longest wait for the database at start")
+
+    @classmethod
+    def of(cls, service: str) -> type["DatabaseSettings"]:
+        """The settings that `migrate` of this service reads."""
+        return type("DatabaseSettings", (cls,), {"service": service})
+
+
+class ServiceSettings(DatabaseSettings):
+    """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
+
+    # Connections that calls use which do not run on THREADS; tests hold it to the SLOTS of the service's rpc.py.
+    slot_connections: ClassVar[int] = 0
+    # Threads of THREADS that can share one connection: more than one where they mostly wait for something else.
+    threads_per_connection: ClassVar[int] = 1
+
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
     health_bind: HostAndPortOrNone = Field(
         default="",
@@ -246,9 +267,6 @@ class ServiceSettings(Settings):
     )
     call_seconds: int = Field(
         default=5, ge=1, le=60, description="longest a call may take when the caller sets no deadline"
-    )
-    start_seconds: int = Field(
-        default=60, ge=0, le=600, description="how long to wait for the database at start"
     )
     stop_seconds: int = Field(
         default=20, ge=1, le=300, description="how long calls and workers may take to finish at stop"
@@ -279,10 +297,10 @@ class FactSettings(ServiceSettings):
         repr=False,
         description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
     )
-    unsigned_facts_until: AwareDatetime | None = Field(
+    unsigned_facts_until: Time | None = Field(
         default=None,
-        description="until then facts without a signature count, for the upgrade from a version that did not sign; at "
-        "most 31 days ahead; empty: never",
+        description="until then facts without a signature count, for the upgrade from a version that did not sign; as "
+        f"{TIME_EXAMPLE}, at most 31 days ahead; empty: never",
     )
 
     @field_validator("unsigned_facts_until")
@@ -290,7 +308,7 @@ class FactSettings(ServiceSettings):
     def _ends_soon(cls, until: AwareDatetime | None) -> AwareDatetime | None:
         if until is not None and until > SystemClock().now() + UNSIGNED_FACTS_AT_MOST:
             raise ValueError(
-                "expected a time at most 31 days ahead: anyone on the network of NATS can forge till then"
+                f"expected a time at most 31 days ahead, as {TIME_EXAMPLE}: facts can be forged till then"
             )
         return until
 
@@ -319,7 +337,7 @@ def is_of_each_process(cls: type[BaseSettings], field: str) -> bool:
     if field in _OWN_FIRST:
         return issubclass(cls, CallerSettings) and bool(cls.service)
     of_services = ServiceSettings.model_fields.keys() - Settings.model_fields
-    return issubclass(cls, ServiceSettings) and field in of_services
+    return issubclass(cls, DatabaseSettings) and field in of_services
 
 
 @dataclass(frozen=True)

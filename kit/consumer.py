@@ -127,6 +127,8 @@ class Consumer:
         """Pull and handle until `stop`; a subscription that ended or fell silent is made anew."""
         stop.on_set(self._interrupt)
         self._warn_of_unsigned()
+        if since := self._verifier.unsigned_counted_until:
+            log.warning("unsigned_facts_count_no_longer", consumer=self.name, since=since.isoformat())
         backoff = Backoff()
         while not stop.is_set():
             try:

@@ -50,25 +50,47 @@ class OthersMigrate(Outage):
     """Somebody else has been migrating this database for too long: look what holds it up, then run it again."""
 
 
-def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") -> None:
+def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") -> bool:
     """Bring the database to the newest version, or to an older one; safe when several processes start at once.
+
+    False when a newer version has migrated it already: nothing is changed then, and this version runs on it
+    (docs/decisions/0025).
 
     `role` is the service's own, when `url` is its owner's: it gets the rights that the service declares (kit.rights).
 
-    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` and `TableInUse` when somebody is in the way.
+    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` and `TableInUse` when somebody is in the way,
+    `WrongDatabase` when its tables are not the service's.
     Steps done by then stay done; the next try goes on from there.
     """
     with _connection(url) as connection:
         _wait_for_others(connection)
+        if _is_newer(service, connection):
+            return False
         try:
             command.upgrade(_config(service, connection), to)
         except exc.OperationalError as error:
             if isinstance(error.orig, psycopg2.errors.LockNotAvailable):
                 raise TableInUse(f"{str(error.orig).partition(chr(10))[0]}: who holds it?") from error
             raise
+        except exc.ProgrammingError as error:
+            if isinstance(error.orig, psycopg2.errors.UndefinedTable):
+                raise schema.WrongDatabase(f"this is not the database of {service}: {error.orig}") from error
+            raise
         if role:
             connection.commit()  # of nothing: Alembic's look at the version began a transaction
             rights.grant(connection, role, schema.rights(service))
+        return True
+
+
+def _is_newer(service: str | Path, connection: Connection) -> bool:
+    """Whether a version after this one has migrated the database: its revision is not among ours."""
+    there = _current(connection)
+    known = {each.revision for each in ScriptDirectory.from_config(_config(service)).walk_revisions()}
+    is_newer = there is not None and there not in known
+    if is_newer and isinstance(service, str):
+        schema.check_tables(service, connection)
+    connection.commit()  # of nothing: the look began a transaction
+    return is_newer
 
 
 def _wait_for_others(connection: Connection) -> None:

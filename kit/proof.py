@@ -44,6 +44,12 @@ class Verifier:
         self._clock = clock
 
     @property
+    def unsigned_counted_until(self) -> datetime | None:
+        """When unsigned events stopped to count; None when they count, or never did."""
+        until = self._unsigned_until
+        return until if until is not None and self._clock.now() >= until else None
+
+    @property
     def unsigned_counts_until(self) -> datetime | None:
         """When unsigned events stop to count; None when they count no more."""
         until = self._unsigned_until

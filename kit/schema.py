@@ -23,9 +23,18 @@ _HAS_COLUMN = text("""
 SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name)
 """)
 
+_LACKING = text("""
+SELECT name FROM unnest(CAST(:names AS text[])) name
+WHERE to_regclass('public.' || quote_ident(name)) IS NULL ORDER BY name
+""")
+
 
 class SchemaBehind(Outage):
     """What this version can't do without has not been migrated yet."""
+
+
+class WrongDatabase(Exception):
+    """The database has a schema, but not that of the service."""
 
 
 class NewColumn:
@@ -69,7 +78,8 @@ def rights(service: str | Path) -> Mapping[str, str]:
 def waits_for(service: str, db: Database) -> str:
     """The newest migration of this version if it has not run yet, though the service can do without; "" if it has.
 
-    Raises SchemaBehind when the service can't do without what is missing. A schema newer than this version is as good.
+    Raises SchemaBehind when the service can't do without what is missing, and WrongDatabase when the tables are not the
+    service's. A schema newer than this version is as good.
     """
     folder = versions(service)
     if folder is None:
@@ -80,7 +90,16 @@ def waits_for(service: str, db: Database) -> str:
         raise SchemaBehind(
             f"the schema is at {there or 'nothing'}, this version needs {needs(service)}: run migrate"
         )
+    with db.autocommit() as connection:
+        check_tables(service, connection)
     return known[-1] if there in known[:-1] else ""
+
+
+def check_tables(service: str, connection: Connection) -> None:
+    """Raises WrongDatabase unless all tables are there that the models name: each schema since NEEDS has them."""
+    names = sorted(importlib.import_module(f"services.{service}.models").Base.metadata.tables)
+    if lacking := connection.scalars(_LACKING, {"names": names}).all():
+        raise WrongDatabase(f"this is not the database of {service}: it lacks {', '.join(lacking)}")
 
 
 def _migrations(service: str) -> ModuleType | None:

@@ -5,15 +5,11 @@ its outbox, the signature travels beside the payload in a header, and a consumer
 takes effect. It covers the subject, the event's id and the payload: a true payload under the id of another fact would
 make the inbox drop the other fact.
 
-`python -m kit.signing new` makes a key pair; `python -m kit.signing public` prints the public key that belongs to the
-private one on its standard input.
+`python -m kit.signing new`, `public` and `id` make and name keys, as `fiatgate fact-keys` does (kit.fact_keys).
 """
 
-import argparse
 import hashlib
 import secrets
-import sys
-from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -34,13 +30,13 @@ class Signer:
     def __init__(self, private_key: str) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(decoded(private_key))
         public = self._key.public_key().public_bytes_raw()
-        self._key_id = key_id(public)
+        self.key_id: Final = key_id(public)
         self.public_key: Final = encoded(public)
 
     def sign(self, *, subject: str, event_id: UUID, payload: bytes) -> str:
         """The value of the signature's header: the key's id, a point, the signature in base64."""
         signature = self._key.sign(signed_bytes(subject, event_id, payload))
-        return f"{self._key_id}.{encoded(signature)}"
+        return f"{self.key_id}.{encoded(signature)}"
 
 
 def new_private_key() -> str:
@@ -59,16 +55,7 @@ def signed_bytes(subject: str, event_id: UUID, payload: bytes) -> bytes:
     return b"".join([PREFIX, len(name).to_bytes(4, "big"), name, event_id.bytes, payload])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m kit.signing", description="Keys that sign facts.")
-    parser.add_argument("verb", choices=("new", "public"), help="make a pair, or print a public key")
-    if parser.parse_args(arguments).verb == "public":
-        sys.stdout.write(f"{Signer(sys.stdin.read().strip()).public_key}\n")
-        return
-    private_key = new_private_key()
-    sys.stdout.write(f"FIATGATE_FACT_SIGNING_KEY={private_key}\n")
-    sys.stdout.write(f"FIATGATE_FACT_PUBLIC_KEYS={Signer(private_key).public_key}\n")
-
-
 if __name__ == "__main__":
+    from kit.fact_keys import main
+
     main()

@@ -15,7 +15,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ class Home:
         `webhook_seal_key`.
 
         Each is made on first use. A folder of an earlier version lacks some; the others stay as they are. One that has
-        no signing key gets `unsigned_facts_until` with it.
+        no signing key gets `unsigned_facts_until` with it, until that time is past.
         """
         path = self.folder / "secrets.json"
         known = read_json(path) or {}
@@ -109,6 +109,10 @@ class Home:
         }
         if known and "fact_signing_key" not in known:
             made["unsigned_facts_until"] = (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat()
+        elif (until := made.get("unsigned_facts_until")) and datetime.fromisoformat(
+            until
+        ) < SystemClock().now():
+            del made["unsigned_facts_until"]
         if made != known:
             write_private_json(path, made)
         return made

@@ -233,7 +233,7 @@ def _public_key(signing_key: str) -> str:
         return Signer(signing_key).public_key
     except ValueError:
         raise CannotStart(
-            "FIATGATE_FACT_SIGNING_KEY: expected one that `python -m kit.signing new` prints"
+            "FIATGATE_FACT_SIGNING_KEY: expected one that `fiatgate fact-keys new` prints"
         ) from None
 
 

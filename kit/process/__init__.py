@@ -38,11 +38,13 @@ def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> 
     if given.mode == "settings":
         sys.stdout.write(_settings_table(service))
         sys.exit(0)
+    if given.mode == "migrate":
+        database = config.load(config.DatabaseSettings.of(service.name))
+        log.configure(service.name, database)
+        sys.exit(migrate(service, database))
     settings = config.load(service.settings)
     log.configure(service.name, settings)
-    if given.mode == "migrate":
-        code = migrate(service, settings)
-    elif given.processes > 1 and not given.parent:
+    if given.processes > 1 and not given.parent:
         code = run_several(settings, given.mode, given.processes)
     else:
         code = Process(

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kit import config, log
+from kit import config, log, schema
 from kit.clock import monotonic_seconds
 from kit.process.service import Service
 from kit.process.stopping import FAILED, stop_on_signals
@@ -13,8 +13,8 @@ from kit.worker import Stop
 _log = log.get_logger()
 
 
-def migrate(service: Service[Any, Any], settings: config.ServiceSettings) -> int:
-    """Migrates and returns the exit code."""
+def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> int:
+    """Migrates and returns the exit code. The settings of the database are enough: it needs no key."""
     from kit import migrate as migrations  # noqa: PLC0415  Alembic takes long to import and only this needs it
 
     started = monotonic_seconds()
@@ -27,11 +27,20 @@ def migrate(service: Service[Any, Any], settings: config.ServiceSettings) -> int
 
     def upgrade() -> None:
         if owner_url:
-            migrations.upgrade(service.name, owner_url, role=unquote(role))
+            done = migrations.upgrade(service.name, owner_url, role=unquote(role))
         else:
-            migrations.upgrade(service.name, settings.database_url)
+            done = migrations.upgrade(service.name, settings.database_url)
+        if done:
+            _log.info("migrated", seconds=round(monotonic_seconds() - started, 2))
+        else:
+            _log.warning("the schema is newer than this version knows; nothing to do")
 
-    if not once_the_database_answers(upgrade, settings, stop):
-        return FAILED
-    _log.info("migrated", seconds=round(monotonic_seconds() - started, 2))
+    try:
+        if not once_the_database_answers(upgrade, settings, stop):
+            return FAILED
+    except schema.WrongDatabase as error:
+        _log.error(
+            "wrong database", setting=config.variables_of(type(settings), "database_url")[0], error=str(error)
+        )
+        return config.EXIT_CODE
     return 0

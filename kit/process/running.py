@@ -71,8 +71,13 @@ class Process:
             if newest := schema.waits_for(self._service.name, deps.db):
                 _log.warning("schema behind", newest=newest)
 
-        if not once_the_database_answers(usable, self._settings, stop):
-            return 0 if stop.is_set() else FAILED
+        try:
+            if not once_the_database_answers(usable, self._settings, stop):
+                return 0 if stop.is_set() else FAILED
+        except schema.WrongDatabase as error:
+            setting = config.variables_of(type(self._settings), "database_url")[0]
+            _log.error("wrong database", setting=setting, error=str(error))
+            return config.EXIT_CODE
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
         server = self._server(deps)

@@ -12,7 +12,7 @@ RETRY_SECONDS: Final = 0.25
 _log = log.get_logger()
 
 
-def once_the_database_answers(do: Callable[[], None], settings: config.ServiceSettings, stop: Stop) -> bool:
+def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseSettings, stop: Stop) -> bool:
     """Does it, waiting for the database `start_seconds` at most; false when that, or the stop, came first."""
     give_up_at = monotonic_seconds() + settings.start_seconds
     told = ""

@@ -103,6 +103,11 @@ def test_a_folder_of_a_version_that_did_not_sign_gets_a_key_and_a_day_for_unsign
     assert again["invoices"]["FIATGATE_FACT_SIGNING_KEY"] == of["invoices"]["FIATGATE_FACT_SIGNING_KEY"]
     assert first.home.secrets()["master_key"] == kept["master_key"]
 
+    file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"unsigned_facts_until": "2026-03-01T12:00:00Z"})
+    )
+    assert environments(plan_for(tmp_path, {}))["withdrawals"]["FIATGATE_UNSIGNED_FACTS_UNTIL"] == ""
+
 
 def test_a_process_that_uses_nats_gets_its_own_user_and_no_other_password(plan: Plan) -> None:
     assert not [name for name in plan.environment if name.endswith("NATS_URL")]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kit.config import ServiceSettings, Settings, variables_of
+from kit.config import DatabaseSettings, ServiceSettings, Settings, variables_of
 from tools.docs import settings_classes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -67,7 +67,8 @@ def shared_settings() -> dict[str, str]:
 
 
 def settings_class(manifest: Manifest) -> type[Settings]:
-    return CLASSES[process(manifest)]
+    of = process(manifest)
+    return DatabaseSettings.of(of) if manifest["kind"] == "Job" else CLASSES[of]
 
 
 def connections_of(manifest: Manifest, *, answers_calls: bool) -> int:

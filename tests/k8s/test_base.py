@@ -123,6 +123,8 @@ def test_a_service_sees_no_secret_of_another(workload: Manifest) -> None:
     own = {f"fiatgate-{process(workload)}"}
     if workload["kind"] == "Job":  # what serves has no right to change its tables
         own.add(f"fiatgate-migration-{process(workload)}")
+        keys = {each["valueFrom"]["secretKeyRef"]["key"] for each in container(workload)["env"]}
+        assert keys == {"database-url", "migration-database-url"}
     assert {
         variable["valueFrom"]["secretKeyRef"]["name"]
         for variable in container(workload)["env"]
@@ -148,6 +150,8 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
             variable["name"], variable.get("value") or given[variable["valueFrom"]["secretKeyRef"]["key"]]
         )
     settings = settings_class(workload)()
+    if workload["kind"] == "Job":
+        return
     port = container(workload).get("ports", [{"containerPort": 50051}])[0]["containerPort"]
     bind = getattr(settings, "bind", None) or settings.gateway_bind  # type: ignore[attr-defined]  # the gateway's name for it
     assert bind == f"0.0.0.0:{port}", "loopback inside a pod is reached by nobody"

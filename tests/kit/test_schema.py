@@ -57,15 +57,16 @@ def test_what_has_no_migrations_waits_for_none(db: Database) -> None:
     assert schema.waits_for("nonesuch", db) == ""
 
 
-def test_a_process_does_not_answer_before_its_schema_is_there(empty_url: str, db: Database) -> None:
+def serve_withdrawals(database_url: str) -> subprocess.CompletedProcess[str]:
+    """A process that must end by itself."""
     (port,) = free_ports(1)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    result = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "services.withdrawals", "serve"],
         cwd=ROOT,
         env=clean
         | {
-            "FIATGATE_WITHDRAWALS_DATABASE_URL": empty_url,
+            "FIATGATE_WITHDRAWALS_DATABASE_URL": database_url,
             "FIATGATE_WITHDRAWALS_ADDRESS": f"127.0.0.1:{port}",
             "FIATGATE_FACT_PUBLIC_KEYS": ",".join(PUBLIC_KEYS),
             "FIATGATE_START_SECONDS": "1",
@@ -75,6 +76,26 @@ def test_a_process_does_not_answer_before_its_schema_is_there(empty_url: str, db
         timeout=60,
         check=False,
     )
+
+
+def test_a_process_does_not_answer_before_its_schema_is_there(empty_url: str, db: Database) -> None:
+    result = serve_withdrawals(empty_url)
     assert result.returncode == 1, result.stderr
     assert "this version needs 0001: run migrate" in result.stderr
     assert '"started"' not in result.stderr
+
+
+def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: str, db: Database) -> None:
+    migrate.upgrade("webhooks", empty_url)
+    result = serve_withdrawals(empty_url)
+    assert result.returncode == 2, result.stderr
+    assert (
+        "this is not the database of withdrawals: it lacks accounts, transfers, withdrawal_methods, withdrawals"
+    ) in result.stderr
+    assert "FIATGATE_WITHDRAWALS_DATABASE_URL" in result.stderr
+    with pytest.raises(schema.WrongDatabase):  # webhooks has more migrations
+        migrate.upgrade("withdrawals", empty_url)
+    with db.transaction() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+    with pytest.raises(schema.WrongDatabase):
+        migrate.upgrade("invoices", empty_url)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit import signing
+from kit import fact_keys
 from kit.bus import Outgoing
 from kit.ids import new_id
 from kit.proof import Unproven, Verifier
@@ -21,7 +21,8 @@ from tests.support.clock import START, ManualClock
 from tests.support.signing import PUBLIC_KEYS, SIGNER, delivered, signed, verifier
 
 FACT = Outgoing(new_id(), "fiatgate.invoices.finished", b"paid", "req-7")
-OTHER = Signer(new_private_key())
+OTHER_KEY = new_private_key()
+OTHER = Signer(OTHER_KEY)
 
 
 def reason(fact: Outgoing, judge: Verifier | None = None) -> str:
@@ -87,17 +88,54 @@ def test_unsigned_facts_count_until_the_set_time_and_wrong_signatures_never() ->
     assert judge.unsigned_counts_until is None
 
 
-def test_the_command_makes_a_pair_and_tells_the_public_key(
+def run(monkeypatch: pytest.MonkeyPatch, verb: str, text: str = "") -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    fact_keys.main([verb])
+
+
+def test_the_command_makes_a_pair_and_reads_it_as_it_was_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    signing.main(["new"])
-    made = re.fullmatch(
-        r"FIATGATE_FACT_SIGNING_KEY=(\S+)\nFIATGATE_FACT_PUBLIC_KEYS=(\S+)\n", capsys.readouterr().out
-    )
+    run(monkeypatch, "new")
+    printed = capsys.readouterr().out
+    made = re.fullmatch(r"FIATGATE_FACT_SIGNING_KEY=(\S+)\nFIATGATE_FACT_PUBLIC_KEYS=(\S+)\n", printed)
     assert made is not None
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{made[1]}\n"))
-    signing.main(["public"])
-    assert capsys.readouterr().out == f"{made[2]}\n"
+    for text in (made[1], f"{made[1]}=\n", printed, f'# mine\n\nFIATGATE_FACT_SIGNING_KEY="{made[1]}"\r\n'):
+        run(monkeypatch, "public", text)
+        assert capsys.readouterr().out == f"{made[2]}\n"
     Verifier([made[2]], unsigned_until=None, clock=ManualClock()).proven(
         delivered(signed(FACT, Signer(made[1])))
     )
+
+
+def test_the_id_of_a_key_is_the_one_that_signatures_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = SIGNER, Signer(OTHER_KEY)
+    ids = {
+        each: each.sign(subject="s", event_id=FACT.event_id, payload=b"").partition(".")[0]
+        for each in (one, other)
+    }
+    lines = [f"{ids[each]} {each.public_key[:6]}…\n" for each in (one, other)]
+    run(monkeypatch, "id", f"{one.public_key},{other.public_key}")
+    assert capsys.readouterr().out == "".join(lines)
+    run(
+        monkeypatch,
+        "id",
+        f"FIATGATE_FACT_SIGNING_KEY={OTHER_KEY}\nFIATGATE_FACT_PUBLIC_KEYS={other.public_key}\n",
+    )
+    assert capsys.readouterr().out == lines[1]
+
+
+@pytest.mark.parametrize("verb", ["public", "id"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "no key", "c2hvcnQ=", "FIATGATE_FACT_SIGNING_KEY=", "é", "SOME=thing"]
+)
+def test_no_key_is_one_clear_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: str, text: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, verb, text)
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "expected" in line

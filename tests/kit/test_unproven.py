@@ -221,6 +221,10 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
         bus.publish([fact(subject, "too late")])
         wait_parked(db, 1)
     assert notes(db) == ["of the version before"]
+    with capture_logs() as lines, running(consumer):
+        wait_until(lambda: bool(lines), "the warning at the next start", timeout_seconds=10)
+        assert lines[0]["event"] == "unsigned_facts_count_no_longer"
+        assert lines[0]["since"] == "2027-01-15T12:00:00+00:00"
 
 
 def test_an_unsigned_event_that_has_taken_effect_is_acknowledged_and_others_are_parked(

@@ -75,11 +75,23 @@ def test_unsigned_facts_count_for_a_month_at_most(
 
 
 @pytest.mark.parametrize(
+    "value", ["tomorrow", "2026-01-01T00:00:00", "1767225600"]
+)  # the second has no time zone
+def test_an_error_of_a_time_shows_its_form(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    environment.setenv("FIATGATE_UNSIGNED_FACTS_UNTIL", value)
+    with pytest.raises(SystemExit):
+        load(WebhooksSettings)
+    expected = "FIATGATE_UNSIGNED_FACTS_UNTIL: expected a time with its zone, as 2026-03-01T12:00:00Z"
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("FIATGATE_FACT_PUBLIC_KEYS", ""),
         ("FIATGATE_FACT_PUBLIC_KEYS", "CHANGE-ME"),
-        ("FIATGATE_UNSIGNED_FACTS_UNTIL", "2026-01-01T00:00:00"),  # of no time zone
     ],
 )
 def test_what_lets_facts_in_must_be_right(
