@@ -74,13 +74,20 @@ class Places:
         self._running[owner] -= 1
         if not self._running[owner]:
             del self._running[owner]
-        following = next((each for each in self._waiting if self._is_free_for(each)), None)
-        if following is not None:
-            self._waiting.move_to_end(following)
-            turn = self._waiting[following][0]
-            self._forget(following, turn)
-            self._take(following)
+        self._give_place()
+
+    def _give_place(self) -> None:
+        """Gives the free place to the next owner that may have it."""
+        while (owner := next((each for each in self._waiting if self._is_free_for(each)), None)) is not None:
+            turn = self._waiting[owner][0]
+            self._forget(owner, turn)
+            if turn.done():  # its wait has just ended, and its task has not run since
+                continue
+            if owner in self._waiting:
+                self._waiting.move_to_end(owner)
+            self._take(owner)
             turn.set_result(None)
+            return
 
     async def _turn(self, owner: str) -> None:
         """Waits until the owner's call is given a place."""
@@ -105,6 +112,9 @@ class Places:
             raise
 
     def _forget(self, owner: str, turn: asyncio.Future[None]) -> None:
+        """Removes the turn, if it is still waiting."""
+        if turn not in self._waiting.get(owner, ()):
+            return
         self._waiting_in_all -= 1
         self._waiting[owner].remove(turn)
         if not self._waiting[owner]:

@@ -97,8 +97,12 @@ class Busy:
         await asyncio.sleep(0)
         return task
 
-    async def end(self) -> None:
+    def let_go(self) -> None:
+        """The calls end as soon as their tasks run."""
         self._end.set()
+
+    async def end(self) -> None:
+        self.let_go()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
@@ -182,6 +186,26 @@ def test_a_caller_that_leaves_while_it_waits_takes_no_place() -> None:
         await busy.end()
         assert busy.order == ["one", "other"]
         assert not len(places)
+
+    asyncio.run(story())
+
+
+def test_a_call_that_stops_waiting_in_the_moment_in_which_another_one_ends_keeps_no_place() -> None:
+    """Its task had not run since, so it was given the place: the worker lost a place for good each time."""
+
+    async def story() -> None:
+        places = Places(Bound(running=1, waiting=10), seconds=LONG_SECONDS)
+        busy = Busy(places)
+        await busy.begin("one")
+        gone = await busy.begin("gone")
+        await busy.begin("other")
+        busy.let_go()
+        gone.cancel()  # before the task of the first call has run
+        await busy.end()
+        assert busy.order == ["one", "other"]
+        assert not len(places)
+        async with places.place("new"):
+            pass
 
     asyncio.run(story())
 
