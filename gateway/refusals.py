@@ -14,7 +14,7 @@ import falcon.asgi
 from gateway.bodies import ClientGone
 from gateway.exchange import Request
 from gateway.links import Links
-from gateway.pay.page import refuse_page
+from gateway.pay.refusal import refuse_page
 from gateway.problems import (
     BODY_STATUS,
     FIELDS_STATUS,

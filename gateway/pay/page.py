@@ -2,22 +2,23 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from typing import Final
 from urllib.parse import urlencode
 
 import falcon
 import falcon.asgi
+from markupsafe import Markup
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.bodies import PICTURE_MAX_BYTES
 from gateway.exchange import Request
 from gateway.pay.forms import PICTURE_FIELD, Form, form_of, sent_by_our_page
-from gateway.pay.languages import N_, Language
+from gateway.pay.languages import Language
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
-from gateway.pay.rendering import answer_html, answer_page, language_of, render
-from gateway.pay.view import CHOOSE_AGAIN, NOTICES, PICTURE_REFUSED, Screen, View, view_of
+from gateway.pay.rendering import answer_page, language_of, theirs
+from gateway.pay.view import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED, Screen, View, view_of
 from gateway.query import Query
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
@@ -120,11 +121,10 @@ class PageResource:
     # -- what is done
 
     async def on_post_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = await self._form(req, invoice_id)
-        request = pb.SelectPaymentMethodRequest(
-            invoice_id=_known_form(invoice_id), method_code=form.text("method_code")
-        )
-        await self._step(req, resp, invoice_id, partial(self._checkout.SelectPaymentMethod, request))
+        method_code = (await self._form(req, invoice_id)).text("method_code")
+        request = pb.SelectPaymentMethodRequest(invoice_id=_known_form(invoice_id), method_code=method_code)
+        call = partial(self._checkout.SelectPaymentMethod, request)
+        await self._step(req, resp, invoice_id, call, method_code=method_code)
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         deal_id = (await self._form(req, invoice_id)).text("deal_id")
@@ -192,9 +192,6 @@ class PageResource:
     ) -> None:
         language = language_of(req)
         query = Query(req.query_string)
-        notice = notice or NOTICES.get((query.text("notice") or "").upper(), "")
-        if notice == view.nothing_to_choose:  # the page says it itself
-            notice = ""
         answer_page(
             req,
             resp,
@@ -208,7 +205,7 @@ class PageResource:
             else None,
             page=self._links.page(_known_form(invoice_id)),
             view=view,
-            notice=language.text(notice),
+            notice=language.text(notice) or _notice_of(query, view, language),
             stays=query.text("stay") == "yes",
             note=note,
             note_max_characters=NOTE_MAX_CHARACTERS,
@@ -253,7 +250,7 @@ class PageResource:
     def _check_flood(self, invoice_id: str) -> None:
         if not self._pages.take(invoice_id):
             turned_away.count("page")
-            raise self._pages.refusal()
+            raise self._pages.refusal(limit_of="page")
 
     async def _tell(
         self,
@@ -273,7 +270,13 @@ class PageResource:
             self._show(req, resp, invoice_id, template, view, status=422, notice=PICTURE_REFUSED, note=note)
 
     async def _step(
-        self, req: Request, resp: falcon.asgi.Response, invoice_id: str, call: Callable[[], Awaitable[object]]
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        invoice_id: str,
+        call: Callable[[], Awaitable[object]],
+        *,
+        method_code: str = "",
     ) -> None:
         """Does it and leads to the page, with a notice when the answer was a "no" that the page can explain."""
         try:
@@ -283,20 +286,36 @@ class PageResource:
                 raise _PictureRefused from None
             if refused.reason not in NOTICES:
                 raise
-            self._lead(resp, invoice_id, refused.reason)
+            self._lead(resp, invoice_id, refused.reason, method_code=method_code)
         else:
             self._lead(resp, invoice_id)
 
-    def _lead(self, resp: falcon.asgi.Response, invoice_id: str, reason: str = "") -> None:
+    def _lead(
+        self, resp: falcon.asgi.Response, invoice_id: str, reason: str = "", *, method_code: str = ""
+    ) -> None:
         """303: what the browser loads next, and what a reload repeats, is a GET."""
         target = self._links.page(_known_form(invoice_id))
         if reason in CHOOSE_AGAIN:
             target += "/methods"
         if NOTICES.get(reason):
             target += "?" + urlencode({"notice": reason.lower()})
+            if reason == "NO_AVAILABLE_REQUISITES":
+                target += "&" + urlencode({"method": method_code})
         resp.status = falcon.HTTP_303
         resp.location = target
         resp.set_header("Cache-Control", "no-store")
+
+
+def _notice_of(query: Query, view: View, language: Language) -> str:
+    """The sentence about the step that led here, unless the page has it anyway."""
+    reason = (query.text("notice") or "").upper()
+    sentence = NOTICES.get(reason, "")
+    if sentence == view.nothing_to_choose:
+        return ""
+    name = next((each.name for each in view.methods if each.code == query.text("method")), None)
+    if reason == "NO_AVAILABLE_REQUISITES" and name is not None:
+        return Markup(language.text(METHOD_IN_USE)) % {"method": theirs(name)}  # noqa: S704  our own sentence
+    return language.text(sentence)
 
 
 class _PictureRefused(Exception):
@@ -309,75 +328,3 @@ def _known_form(invoice_id: str) -> str:
     if known_form is None:
         raise not_found("INVOICE_NOT_FOUND", "Invoice not found")
     return str(known_form)
-
-
-# -- when it can't be shown
-
-# Title and sentence by status; any other is as a 500.
-_PROBLEM_TEXTS: Final = {
-    400: (
-        N_("That did not work"),
-        N_("We could not read the form. Go back to the payment page and try again."),
-    ),
-    404: (
-        N_("Payment not found"),
-        N_(
-            "There is no payment at this address. Check that the link is complete, or open it again from the shop."
-        ),
-    ),
-    405: (N_("That did not work"), N_("Go back to the payment page and continue from there.")),
-    413: (
-        N_("That was too long"),
-        N_("Go back to the payment page and send a shorter text or a smaller picture."),
-    ),
-    429: (
-        N_("One moment, please"),
-        N_(
-            "This page was loaded too many times in a short while. Your payment has not changed: wait a minute, then "
-            "reload the page."
-        ),
-    ),
-    503: (
-        N_("One moment, please"),
-        N_(
-            "We cannot show the payment right now. Nothing is lost: wait a few seconds, then reload the page."
-        ),
-    ),
-}
-_UNKNOWN_PROBLEM: Final = (
-    N_("Something went wrong"),
-    N_("The problem is on our side, and your payment has not changed. Reload the page in a minute."),
-)
-
-
-# In the places of what differs from one page to the next: a stranger may ask for many of them.
-_ANY_REFERENCE: Final = "THE-REFERENCE"
-_ANY_PAYMENT: Final = "THE-PAYMENT"
-
-
-def refuse_page(
-    req: Request, resp: falcon.asgi.Response, refused: Refused, *, status: int, prefix: str
-) -> None:
-    """A page for people in place of the error envelope: what happened, and the way on."""
-    segments = req.path.split("/")
-    known_form = parse_id(segments[2]) if len(segments) > 2 else None
-    leads_back = known_form is not None and refused.reason != "INVOICE_NOT_FOUND"
-    language = language_of(req)
-    html = _problem_page(language, status if status in _PROBLEM_TEXTS else 500, prefix, leads_back)
-    reference = refused.metadata.get("error_id") or req.exchange.request_id
-    html = html.replace(_ANY_REFERENCE, reference).replace(_ANY_PAYMENT, str(known_form))
-    answer_html(req, resp, html, status=status, prefix=prefix, language=language)
-
-
-@cache  # a page for each language and kind of problem
-def _problem_page(language: Language, status: int, prefix: str, leads_back: bool) -> str:
-    title, sentence = _PROBLEM_TEXTS.get(status, _UNKNOWN_PROBLEM)
-    return render(
-        "problem",
-        language,
-        prefix=prefix,
-        title=language.text(title),
-        sentence=language.text(sentence),
-        back=f"{prefix}/pay/{_ANY_PAYMENT}" if leads_back else None,
-        reference=_ANY_REFERENCE,
-    )

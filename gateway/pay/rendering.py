@@ -51,7 +51,7 @@ class _InOneLanguage(jinja2.Environment):
             lstrip_blocks=True,
         )
         self._language = language
-        self.filters.update(theirs=_theirs, titled=_titled)
+        self.filters.update(theirs=theirs, titled=_titled)
         self.globals.update(
             _=self.sentence, language=language, languages=languages.NAMES, as_paid=languages.as_paid
         )
@@ -65,7 +65,7 @@ class _InOneLanguage(jinja2.Environment):
         return written
 
 
-def _theirs(text: str) -> Markup:
+def theirs(text: str) -> Markup:
     """Sets a text of others apart, in whichever direction it is read: the rest of the line stays in ours."""
     return Markup("<bdi>{}</bdi>").format(text)
 

@@ -47,7 +47,7 @@ NOTICES: Final[Mapping[str, str]] = {
         "That payment method is no longer available for this amount. Please choose another."
     ),
     "NO_AVAILABLE_REQUISITES": N_(
-        "All accounts for that method are in use. Try again in a minute or choose another method."
+        "All accounts for that method are in use. Choose another method, or try again later."
     ),
     "DEALS_SYSTEM_DISABLED": N_("New payments are briefly paused. Please try again in a few minutes."),
     "RATES_UNAVAILABLE": _NO_RATE,
@@ -61,6 +61,9 @@ NOTICES: Final[Mapping[str, str]] = {
     "MERCHANT_CATEGORY_RATE_INVALID": _SHOP_NOT_READY,
     "VALIDATION_ERROR": N_("We could not accept that. Please check it and try again."),
 }
+METHOD_IN_USE: Final = N_(
+    "All accounts for %(method)s are in use. Choose another method, or try again later."
+)
 PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
 # After these the customer has to choose again; the others are told on the page as it stands.
 CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}

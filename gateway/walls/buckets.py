@@ -50,11 +50,10 @@ class Buckets:
             bucket = self._filled(whose)
             bucket.left = min(bucket.left + 1, self._limit)
 
-    def refusal(self, message: str = "This was asked for too often") -> Refused:
+    def refusal(self, message: str = "This was asked for too often", **metadata: str) -> Refused:
         """RATE_LIMITED, for a request that found no token."""
-        return exhausted(
-            "RATE_LIMITED", message, retry_after_seconds=str(-int(-WINDOW_SECONDS // self._limit))
-        )
+        retry_after_seconds = str(-int(-WINDOW_SECONDS // self._limit))
+        return exhausted("RATE_LIMITED", message, retry_after_seconds=retry_after_seconds, **metadata)
 
     def _filled(self, whose: str) -> _Bucket:
         now_seconds = self._now_seconds()

@@ -84,7 +84,7 @@ def test_the_refusal_is_the_documented_one(stack: Stack, tmp_path: Path) -> None
     assert answer.json()["error"]["code"] == "RATE_LIMITED"
     assert answer.json()["error"]["details"] == {"retry_after_seconds": 60}
     assert page.status_code == 429
-    assert "One moment, please" in page.text
+    assert "Too many requests came from your network." in page.text
 
 
 def test_the_clients_of_a_trusted_proxy_are_told_apart(stack: Stack, tmp_path: Path) -> None:

@@ -211,14 +211,17 @@ def test_a_method_that_does_not_fit_leads_back_to_the_choice(shop: Shop, code: s
 def test_busy_accounts_are_explained(desk: Desk) -> None:
     """Two open deals of one amount never share an account."""
     currency = desk.currency()
-    method = desk.method(currency)
+    method = desk.method(currency, name="Bank <b>")
     desk.requisite(method)
     shop = desk.open_shop(currency)
     first, second = shop.create(amount="77.00"), shop.create(amount="77.00")
     post(page_of(first, "/methods"), {"method_code": method})
     response = post(page_of(second, "/methods"), {"method_code": method})
-    assert response.headers["Location"].endswith("/methods?notice=no_available_requisites")
-    assert NOTICES["NO_AVAILABLE_REQUISITES"] in get(shop.url + response.headers["Location"]).text
+    assert response.headers["Location"].endswith(f"/methods?notice=no_available_requisites&method={method}")
+    again = "are in use. Choose another method, or try again later."
+    named = f"All accounts for <bdi>Bank &lt;b&gt;</bdi> {again}"
+    assert named in get(shop.url + response.headers["Location"]).text
+    assert f"All accounts for that method {again}" == NOTICES["NO_AVAILABLE_REQUISITES"]
 
 
 def test_a_method_that_is_gone_meanwhile_leads_back_to_the_choice(desk: Desk) -> None:
