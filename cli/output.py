@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +21,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from kit.clock import SystemClock
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
 # Piped, there is no window to fit into: grep finds whole values, each thing on one line.
@@ -28,6 +30,8 @@ PIPED_WIDTH = 10_000
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 _errors = Console(stderr=True, highlight=False)
+
+_AGES = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 _COLOURS = {
     "success": "green",
@@ -151,6 +155,17 @@ def enum_number(kind: EnumDescriptor, word: str | None) -> int:
     if word.lower() not in words:
         raise typer.BadParameter(f"{word!r} is none of {', '.join(words)}")
     return words[word.lower()]
+
+
+def age(moment: str | None) -> str:
+    """Returns "3min" for an ISO time three minutes ago."""
+    if moment is None:
+        return "-"
+    seconds = int((SystemClock().now() - datetime.fromisoformat(moment)).total_seconds())
+    for size, unit in _AGES:
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{max(seconds, 0)}s"
 
 
 # -- tables

@@ -5,20 +5,21 @@ it paid or another operator decided, stays as it is, and the others go on.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cli import connection, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.errors import Refused, invalid
+from kit.errors import Refused, invalid, not_found
 from kit.proto import datetime_from, timestamp_from
 
 MOST: Final = 1000
 """Deals at a time: as many as an operator can see before agreeing."""
 
 OVERDUE: Final = "confirmation_overdue"
+AWAITING_PAYMENT: Final = "awaiting_payment"
 OPEN: Final = (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL)
 _CHANGED: Final = frozenset({"DEAL_STATE_CONFLICT", "INVOICE_FINISHED"})
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -37,7 +38,7 @@ class DealFilter:
     """A filter of deals. An empty text matches any value; status 0 matches any status."""
 
     status: int = pb.DEAL_STATUS_UNSPECIFIED
-    overdue: bool = False
+    sub_status: str = ""
     merchant_id: str = ""
     method_code: str = ""
     created_before: datetime | None = None
@@ -47,29 +48,32 @@ class DealFilter:
         return self != DealFilter()
 
 
-def found(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
-    """Deals that are so, newest first."""
+def found(wanted: DealFilter, limit: int, *, oldest_first: bool = False) -> Sequence[pb.Deal]:
+    """Deals that are so, newest first unless `oldest_first`."""
     request = pb.ListDealsRequest(
         limit=limit,
-        sub_status=OVERDUE if wanted.overdue else "",
+        sub_status=wanted.sub_status,
+        oldest_first=oldest_first,
         merchant_id=wanted.merchant_id,
         payment_method_code=wanted.method_code,
         created_before=timestamp_from(wanted.created_before),
     )
     request.status = wanted.status  # type: ignore[assignment]  # a number of this very enum
     deals = connection.desk().ListDeals(request).deals
-    require_wanted(deals, wanted)
+    require_wanted(deals, wanted, oldest_first=oldest_first)
     return deals
 
 
-def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter) -> None:
-    """Raises Refused VALIDATION_ERROR when one of `deals` is not as `wanted`: an older service ignores
-    the filters that it does not know, and answers with any merchant's deals.
+def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter, *, oldest_first: bool = False) -> None:
+    """Raises Refused VALIDATION_ERROR when one of `deals` is not as `wanted`, or not in that order: an older service
+    ignores what it does not know, and answers with any merchant's deals.
     """
+    opened = [datetime_from(deal.created_at) for deal in deals]
+    in_order = not oldest_first or opened == sorted(opened)
     for deal in deals:
-        fits = (
+        fits = in_order and (
             wanted.status in (pb.DEAL_STATUS_UNSPECIFIED, deal.status)
-            and (not wanted.overdue or deal.sub_status == OVERDUE)
+            and wanted.sub_status in ("", deal.sub_status)
             and wanted.merchant_id in ("", deal.merchant_id)
             and wanted.method_code in ("", deal.payment_method_code)
             and (wanted.created_before is None or datetime_from(deal.created_at) < wanted.created_before)
@@ -82,21 +86,49 @@ def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter) -> None:
 
 
 def found_open(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
-    """The open ones among them."""
-    if wanted.status:
-        return found(wanted, limit)
-    of_each = [deal for status in OPEN for deal in found(_with_status(wanted, status), limit)]
-    return of_each[:limit]
-
-
-def _with_status(wanted: DealFilter, status: int) -> DealFilter:
-    return DealFilter(**{**vars(wanted), "status": status})
+    """The open ones among them, oldest first: those that hang are old."""
+    statuses = [wanted.status] if wanted.status else OPEN
+    deals = [
+        deal
+        for status in statuses
+        for deal in found(replace(wanted, status=status), limit, oldest_first=True)
+    ]
+    return sorted(deals, key=lambda deal: datetime_from(deal.created_at))[:limit]
 
 
 def named(deal_ids: Sequence[str]) -> Iterator[pb.Deal]:
-    """Raises Refused DEAL_NOT_FOUND."""
+    """Raises Refused DEAL_NOT_FOUND, which names the deal."""
     for deal_id in dict.fromkeys(deal_ids):
-        yield connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id)).deal
+        try:
+            yield connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id)).deal
+        except Refused as refused:
+            if refused.reason != "DEAL_NOT_FOUND":
+                raise
+            raise not_found("DEAL_NOT_FOUND", f"No such deal: {deal_id}", deal_id=deal_id) from None
+
+
+def have_time_to_pay(deals: Sequence[pb.Deal], now: datetime) -> int:
+    """How many of the customers have not marked the deal paid and still may."""
+    return sum(deal.sub_status == AWAITING_PAYMENT and datetime_from(deal.expires_at) > now for deal in deals)
+
+
+def row_of(deal: pb.Deal, accounts: Mapping[str, str]) -> dict[str, Any]:
+    """The deal with all that an operator compares: its age, account, merchant, customer and order."""
+    request = pb.GetInvoiceRequest(merchant_id=deal.merchant_id, invoice_ref=deal.invoice_id)
+    invoice = connection.invoices().GetInvoice(request).invoice
+    values = output.plain(deal)
+    return values | {
+        "age": output.age(values["created_at"]),
+        "account": accounts.get(deal.requisite_id),
+        "customer_id": invoice.customer_id,
+        "external_id": invoice.external_id,
+    }
+
+
+def accounts() -> dict[str, str]:
+    """Account numbers by the id of the requisite."""
+    answer = connection.desk().ListRequisites(pb.ListRequisitesRequest())
+    return {each.requisite_id: each.account for each in answer.requisites}
 
 
 def reject(deal: pb.Deal, *, actor: str, note: str) -> pb.Deal:

@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from cli import connection, output, rejecting
-from cli.commands import cases
+from cli.commands import cases, methods
 from cli.output import Json
 from cli.rejecting import DealFilter
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -20,6 +20,9 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
 Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the history.")]
 Note = Annotated[str, typer.Option(help="Why, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
+SubStatus = Annotated[
+    str, typer.Option("--sub-status", metavar="S", help="awaiting_payment, awaiting_confirmation, …")
+]
 Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because the confirmation is overdue.")]
 Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Of this merchant.")]
 Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Of this payment method.")]
@@ -35,12 +38,17 @@ COLUMNS = (
     "payment_method_code",
     "mark_paid_at",
 )
+TO_REJECT = (
+    *("deal_id", "age", "status", "sub_status", "amount_fiat", "currency_code", "payment_method_code"),
+    *("account", "merchant_id", "customer_id", "external_id"),
+)
 
 
 @app.command("list", epilog="Example: fiatgate deals list --status pending")
 def list_all(
     *,
     status: Status = None,
+    sub_status: SubStatus = "",
     overdue: Overdue = False,
     merchant: Merchant = "",
     method: Method = "",
@@ -49,20 +57,31 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """Deals, newest first."""
-    wanted = _wanted(status, overdue=overdue, merchant=merchant, method=method, older_than=older_than)
+    wanted = _wanted(
+        status, sub_status, overdue=overdue, merchant=merchant, method=method, older_than=older_than
+    )
     output.records(rejecting.found(wanted, limit), COLUMNS, as_json=as_json, empty="No such deals")
 
 
 def _wanted(
-    status: str | None, *, overdue: bool, merchant: str, method: str, older_than: str | None
+    status: str | None,
+    sub_status: str,
+    *,
+    overdue: bool,
+    merchant: str,
+    method: str,
+    older_than: str | None,
 ) -> DealFilter:
+    if overdue and sub_status not in ("", rejecting.OVERDUE):
+        raise typer.BadParameter("give either --overdue or --sub-status", param_hint="--sub-status")
+    methods.require_known(method)
     try:
         opened_before = None if older_than is None else SystemClock().now() - rejecting.age(older_than)
     except (ValueError, OverflowError) as fault:
         raise typer.BadParameter(str(fault), param_hint="--older-than") from None
     return DealFilter(
         status=output.enum_number(pb.DealStatus.DESCRIPTOR, status),
-        overdue=overdue,
+        sub_status=rejecting.OVERDUE if overdue else sub_status,
         merchant_id=merchant,
         method_code=method,
         created_before=opened_before,
@@ -102,6 +121,7 @@ def reject(
     ] = None,
     *,
     status: Annotated[str | None, typer.Option("--status", metavar="S", help="pending or appeal.")] = None,
+    sub_status: SubStatus = "",
     overdue: Overdue = False,
     merchant: Merchant = "",
     method: Method = "",
@@ -117,9 +137,13 @@ def reject(
     Several deals, and one in appeal, are shown first and rejected when you agree. A deal that has changed since then
     stays as it is. Exit code 1 when one of them was not rejected.
     """
-    wanted = _wanted(status, overdue=overdue, merchant=merchant, method=method, older_than=older_than)
-    if bool(deal_ids) == wanted.is_narrow:
-        raise typer.BadParameter("give IDs, or options that say which deals")
+    wanted = _wanted(
+        status, sub_status, overdue=overdue, merchant=merchant, method=method, older_than=older_than
+    )
+    if deal_ids and wanted.is_narrow:
+        raise typer.BadParameter("both IDs and options that choose deals were given: give one of the two")
+    if not deal_ids and not wanted.is_narrow:
+        raise typer.BadParameter("give IDs, or options that choose deals")
     if wanted.status not in (pb.DEAL_STATUS_UNSPECIFIED, *rejecting.OPEN):
         raise typer.BadParameter("only open deals can be rejected: pending or appeal", param_hint="--status")
     if deal_ids and len(deal_ids) == 1:
@@ -141,12 +165,22 @@ def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) 
     _require_yes(yes=yes, as_json=as_json)
     if as_json:
         return
-    output.records(deals, COLUMNS, as_json=False, empty="No such deals")
+    accounts = rejecting.accounts() if deals else {}
+    rows = [rejecting.row_of(deal, accounts) for deal in deals]
+    output.rows(rows, TO_REJECT, as_json=False, empty="No such deals")
     if len(deals) == limit > 1:
-        output.note(f"[dim]The first {limit}; there may be more[/dim]")
+        output.note(f"[dim]The oldest {limit}; there may be more[/dim]")
     if deals and not yes:
-        these = "this deal" if len(deals) == 1 else f"these {len(deals)} deals"
-        typer.confirm(f"Reject {these}?", abort=True, err=True)
+        typer.confirm(_question(deals), abort=True, err=True)
+
+
+def _question(deals: Sequence[pb.Deal]) -> str:
+    these = "this deal" if len(deals) == 1 else f"these {len(deals)} deals"
+    early = rejecting.have_time_to_pay(deals, SystemClock().now())
+    if not early:
+        return f"Reject {these}?"
+    have = "has" if early == 1 else "have"
+    return f"{early} of {len(deals)} customers still {have} time to pay. Reject {these}?"
 
 
 def _require_yes(*, yes: bool, as_json: bool) -> None:

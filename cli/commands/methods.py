@@ -7,6 +7,7 @@ import typer
 from cli import connection, logos, output
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.errors import not_found
 
 NAME = "methods"
 app = typer.Typer(help="Payment methods: bounds, time, commission.", no_args_is_help=True)
@@ -49,6 +50,14 @@ def set_one(
     request = pb.SetPaymentMethodRequest(method=method, logo=picture)
     answer = connection.catalog().SetPaymentMethod(request)
     output.record(answer.method, as_json=as_json)
+
+
+def require_known(code: str) -> None:
+    """Raises Refused PAYMENT_METHOD_NOT_FOUND for a code that no method has; an empty one stands for any method."""
+    if code and code not in {
+        each.method_code for each in connection.catalog().GetCatalog(pb.GetCatalogRequest()).methods
+    }:
+        raise not_found("PAYMENT_METHOD_NOT_FOUND", f"There is no payment method {code!r}", method_code=code)
 
 
 @app.command("list", epilog="Example: fiatgate methods list")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
+from cli.commands import methods
 from cli.output import Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
@@ -40,6 +41,7 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """All accounts with their load."""
+    methods.require_known(method)
     answer = connection.desk().ListRequisites(pb.ListRequisitesRequest(method_code=method))
     columns = (
         "requisite_id",

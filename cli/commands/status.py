@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -86,7 +85,7 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
     ill_first = sorted(services, key=lambda each: bool(each["healthy"]))  # a small screen may show no more
     for service in ill_first:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
-        up = _age(service.get("started_at"))
+        up = output.age(service.get("started_at"))
         table.add_row(service["service"], well, up, "\n".join(_details(service)) or "-")
     return table
 
@@ -124,17 +123,7 @@ def _number(gauge: dict[str, Any]) -> str:
 
 def _round_of(worker: dict[str, Any]) -> str:
     """When its loop last went round."""
-    return f"[dim]{_age(worker['last_run_at'])}[/dim]"
-
-
-def _age(moment: str | None) -> str:
-    if moment is None:
-        return "-"
-    seconds = int((SystemClock().now() - datetime.fromisoformat(moment)).total_seconds())
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{unit}"
-    return f"{max(seconds, 0)}s"
+    return f"[dim]{output.age(worker['last_run_at'])}[/dim]"
 
 
 @contextmanager

@@ -138,8 +138,9 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
     assert fiatgate.refused("rates", "set", CURRENCY, "500") == "RATE_JUMPS"
     told = run("rates", "set", CURRENCY, "500", "--anyway")
     assert "It counts until" in told.err
-    (before,) = fiatgate("rates", "set", CURRENCY, "50", "--anyway")["sources"]
-    assert (before["source"], before["rate"]) == ("rate before", "500")
+    assert fiatgate("rates", "set", CURRENCY, "50")["sources"] == []  # taken back
+    (before,) = fiatgate("rates", "set", CURRENCY, "500", "--anyway")["sources"]
+    assert (before["source"], before["rate"]) == ("rate before", "50")
     assert CURRENCY in [each["currency_code"] for each in fiatgate("rates", "list")]
     method = fiatgate(
         *(

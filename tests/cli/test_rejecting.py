@@ -78,13 +78,21 @@ def test_all_open_deals_of_a_merchant_are_rejected_and_no_others(
 
 
 def test_the_operator_sees_the_deals_and_may_say_no(
-    fiatgate: Fiatgate, deals: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    deals: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = [deal["deal_id"] for deal in deals]
     monkeypatch.setattr(sys, "stdin", Operator("n"))
     refused = run(*REJECT, *ids)
     assert refused.exit_code == 1
     assert all(id in refused.out for id in ids)
+    assert refused.out.count(shop["merchant_id"]) == len(ids)
+    invoice = fiatgate("invoices", "show", deals[0]["invoice_id"], "--merchant", shop["merchant_id"])
+    account = fiatgate("deals", "show", ids[0])["requisite"]["account"]
+    assert all(text in refused.out for text in (invoice["customer_id"], invoice["external_id"], account))
+    assert "1 of 3 customers still has time to pay. Reject these 3 deals?" in refused.err
     assert states(fiatgate, deals) == ["awaiting_payment", "awaiting_confirmation", "opened_by_operator"]
     monkeypatch.setattr(sys, "stdin", Operator("y"))
     agreed = run(*REJECT, *ids)
@@ -121,13 +129,41 @@ def test_one_pending_deal_is_rejected_at_once_and_one_in_appeal_after_a_yes(
     assert fiatgate("deals", "show", appeal)["sub_status"] == "opened_by_operator"
     assert fiatgate(*REJECT, appeal, "--yes")["sub_status"] == "appeal_rejected"
     assert fiatgate.refused(*REJECT, deals[0]["deal_id"]) == "DEAL_STATE_CONFLICT"
-    assert fiatgate.refused(*REJECT, UNKNOWN) == "DEAL_NOT_FOUND"
+    for wrong in (UNKNOWN, "nope"):
+        ended = run(*REJECT, appeal, wrong, "--yes")
+        assert (ended.exit_code, ended.err.split()[0], f"No such deal: {wrong}" in ended.err) == (
+            *(1, "DEAL_NOT_FOUND", True),
+        )
 
 
 def test_a_batch_has_a_bound(fiatgate: Fiatgate, shop: dict[str, str], deals: list[dict[str, Any]]) -> None:  # noqa: F811
     of_shop = (*REJECT, "--merchant", shop["merchant_id"], "--yes")
-    assert len(fiatgate(*of_shop, "--limit", "2")) == 2
-    assert len(fiatgate(*of_shop, "--limit", "2")) == 1
+    oldest, youngest = fiatgate(*of_shop, "--limit", "2"), fiatgate(*of_shop, "--limit", "2")
+    assert [row["deal_id"] for row in (*oldest, *youngest)] == [deal["deal_id"] for deal in deals]
+
+
+def test_customers_who_still_may_pay_are_left_out(
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    deals: list[dict[str, Any]],
+) -> None:
+    of_shop = ("--merchant", shop["merchant_id"], "--sub-status", "awaiting_confirmation")
+    assert [each["deal_id"] for each in fiatgate("deals", "list", *of_shop)] == [deals[1]["deal_id"]]
+    assert [each["deal_id"] for each in fiatgate(*REJECT, *of_shop, "--yes")] == [deals[1]["deal_id"]]
+
+
+@pytest.mark.parametrize("command", [("deals", "reject"), ("deals", "list"), ("requisites", "list")])
+def test_an_unknown_method_is_refused(fiatgate: Fiatgate, command: tuple[str, str]) -> None:
+    refused = run(*command, "--method", "nope")
+    assert (refused.exit_code, refused.err.split()[0]) == (1, "PAYMENT_METHOD_NOT_FOUND")
+    assert "fiatgate methods list" in refused.err
+
+
+def test_ids_and_options_together_are_named_as_the_mistake() -> None:
+    refused = run(*REJECT, UNKNOWN, "--status", "pending")
+    assert "both IDs and options that choose deals were given" in " ".join(
+        refused.err.replace("│", " ").split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +195,7 @@ def test_an_age_has_a_unit(text: str, seconds: int) -> None:
     [
         rejecting.DealFilter(merchant_id="another"),
         rejecting.DealFilter(method_code="another"),
-        rejecting.DealFilter(overdue=True),
+        rejecting.DealFilter(sub_status="confirmation_overdue"),
         rejecting.DealFilter(status=pb.DEAL_STATUS_APPEAL),
         rejecting.DealFilter(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
     ],
@@ -177,3 +213,10 @@ def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.
     with pytest.raises(Refused, match="older version"):
         rejecting.require_wanted([deal], wanted)
     rejecting.require_wanted([deal], rejecting.DealFilter(merchant_id="m", method_code="sepa"))
+
+
+def test_nothing_is_rejected_where_a_service_ignores_the_order() -> None:
+    newer, older = (pb.Deal(created_at=timestamp_from(datetime(2026, 1, day, tzinfo=UTC))) for day in (2, 1))
+    with pytest.raises(Refused, match="older version"):
+        rejecting.require_wanted([newer, older], rejecting.DealFilter(), oldest_first=True)
+    rejecting.require_wanted([older, newer], rejecting.DealFilter(), oldest_first=True)

@@ -1372,6 +1372,7 @@ class ListDealsRequest(_message.Message):
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    OLDEST_FIRST_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -1382,6 +1383,8 @@ class ListDealsRequest(_message.Message):
     """Empty: all."""
     payment_method_code: _builtins.str
     """Empty: all."""
+    oldest_first: _builtins.bool
+    """Oldest first; else newest first."""
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only deals opened earlier. Null: all."""
@@ -1395,10 +1398,11 @@ class ListDealsRequest(_message.Message):
         merchant_id: _builtins.str = ...,
         payment_method_code: _builtins.str = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
+        oldest_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

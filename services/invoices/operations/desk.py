@@ -43,8 +43,9 @@ def list_deals(
     merchant_id: str = "",
     method_code: str = "",
     created_before: datetime | None = None,
+    oldest_first: bool = False,
 ) -> Sequence[DealRow]:
-    """Newest first; empty words are any."""
+    """Newest first unless `oldest_first`; empty words are any."""
     wanted = store.DealFilter(
         status=status,
         sub_status=fields.text(sub_status, "sub_status", least=0, most=64),
@@ -53,7 +54,7 @@ def list_deals(
         created_before=created_before,
     )
     with deps.db.autocommit() as connection:
-        return store.newest_deals(connection, wanted, fields.limit(limit))
+        return store.deals(connection, wanted, fields.limit(limit), oldest_first=oldest_first)
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:

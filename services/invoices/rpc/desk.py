@@ -37,6 +37,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             merchant_id=request.merchant_id,
             method_code=request.payment_method_code,
             created_before=optional_datetime(request, "created_before"),
+            oldest_first=request.oldest_first,
         )
         return pb.ListDealsResponse(deals=[deal_to_message(row) for row in rows])
 

@@ -46,7 +46,10 @@ class DealFilter:
     created_before: datetime | None = None
 
 
-def newest_deals(connection: Connection, wanted: DealFilter, limit: int) -> Sequence[Row[Any]]:
+def deals(
+    connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
+) -> Sequence[Row[Any]]:
+    """Newest first unless `oldest_first`."""
     query = _DEALS
     for column, value in (
         (Deal.status, wanted.status),
@@ -58,7 +61,8 @@ def newest_deals(connection: Connection, wanted: DealFilter, limit: int) -> Sequ
             query = query.where(column == value)
     if wanted.created_before is not None:
         query = query.where(Deal.created_at < wanted.created_before)
-    return connection.execute(query.order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)).all()
+    order = (Deal.created_at, Deal.id) if oldest_first else (Deal.created_at.desc(), Deal.id.desc())
+    return connection.execute(query.order_by(*order).limit(limit)).all()
 
 
 _REMEMBER = insert(table_of(DealTransition))
