@@ -13,7 +13,7 @@ Three things can go wrong, and each has its own way out:
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ from kit.bus import Bus, Incoming, Pull, processing
 from kit.clock import Clock, monotonic_seconds
 from kit.db import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
 from kit.inbox import InboxColumns, ParkedColumns, forget, take_in, taken_before
-from kit.parked import Listed, Parking, Retried, StillProven
+from kit.parked import Listed, Parking, Retried, unproven_id
 from kit.proof import REASONS, UNSIGNED_REASON, Proven, Unproven, Verifier
 from kit.putoff import PutOff, is_no_refusal
 from kit.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
@@ -85,6 +85,9 @@ class Consumer:
     `lock_order(event)` sorts the events that take effect together. Name by it the row that the handler locks,
     where different events lock the same ones: processes that lock them in different orders deadlock at every
     other batch.
+
+    `ids_in(payload)` finds the ids of the business in a payload, for logs and lists. It raises nothing: payloads of
+    unproven events are anyone's.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Consumer:
         verifier: Verifier,
         clock: Clock,
         lock_order: Callable[[Incoming], str] | None = None,
+        ids_in: Callable[[bytes], Mapping[str, str]] = lambda _payload: {},
         park_after_failures: int = PARK_AFTER_FAILURES,
         first_retry_seconds: float = 1.0,
     ) -> None:
@@ -114,6 +118,7 @@ class Consumer:
         self._verifier = verifier
         self._clock = clock
         self._lock_order = lock_order
+        self.ids_in = ids_in
         self._park_after_failures = park_after_failures
         self._first_retry_seconds = first_retry_seconds
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
@@ -191,21 +196,12 @@ class Consumer:
             ids.append(parked.row_id)
         return Retried(len(ids), len(ids) - self._parking.count(ids), ids[-1] if ids else None, more)
 
-    def discard_parked(self, row_id: uuid.UUID) -> bool:
-        """Delete a parked event that is not proven; false when none has this id.
-
-        Raises `StillProven`: a true event is never deleted.
-        """
-        events, _ = self._parking.after(only=row_id, after=None, limit=1)
-        for parked in events:
-            try:
-                self._verifier.proven(parked.event)
-            except Unproven:
-                self._parking.delete(row_id)
-                log.warning("parked_discarded", **self._fields_of(parked.event))
-                return True
-            raise StillProven
-        return False
+    def discard_parked(self, row_id: uuid.UUID, *, even_if_true: bool = False) -> bool:
+        """Delete a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
+        discarded = self._parking.discard(row_id, self._verifier, even_if_true=even_if_true)
+        if discarded is not None:
+            log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
+        return discarded is not None
 
     def _round(self, stop: Stop) -> None:
         if self._pull is None:
@@ -344,7 +340,7 @@ class Consumer:
             kept = self._parking.park_unproven(event, failure)
             EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
             UNPROVEN.labels(self.name, failure.reason).inc()
-            why = {"reason": failure.reason, "error": str(failure)}
+            why = {"reason": failure.reason, "error": str(failure), "parked_id": str(unproven_id(event))}
             log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
             event.acknowledge()
             del unproven[0]
@@ -373,6 +369,7 @@ class Consumer:
             "consumer": self.name,
             "subject": event.subject,
             "event_id": str(event.event_id),
+            **self.ids_in(event.payload),
             "request_id": event.request_id,
             **tracing.ids_of(event.traceparent),
         }

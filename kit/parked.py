@@ -14,11 +14,14 @@ from kit.bus import Incoming
 from kit.clock import Clock
 from kit.db import Database, if_known, insert_known
 from kit.inbox import ParkedColumns
-from kit.proof import Unproven
+from kit.proof import UNKNOWN_KEY_REASON, UNSIGNED_REASON, Unproven, Verifier
 
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
 """So many parked events keep further unproven ones out: a forger must not fill the disk."""
+
+DOUBTFUL = (UNKNOWN_KEY_REASON, UNSIGNED_REASON)
+"""Why a true event may be unproven: a missing key, or a version that did not sign."""
 
 _ROOM = """
 WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
@@ -54,8 +57,12 @@ class Retried:
     more: bool
 
 
-class StillProven(Exception):
-    """The event carries a valid signature of its producer."""
+class MayBeTrue(Exception):
+    """The event counts, or it may be a true one that this process cannot prove. `reason` says which."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Parking:
@@ -76,11 +83,7 @@ class Parking:
 
     def park_unproven(self, event: Incoming, failure: Unproven) -> bool:
         """False when too much is parked to keep it. The same bytes are one row, however often they come."""
-        name = b"|".join(
-            [event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload]
-        )
-        row_id = uuid.uuid5(_OF_UNPROVEN, name.hex())
-        claimed_id, most = event.event_id, MOST_PARKED
+        row_id, claimed_id, most = unproven_id(event), event.event_id, MOST_PARKED
         return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
     def oldest(self, *, limit: int) -> tuple[Sequence[Listed], int]:
@@ -126,6 +129,24 @@ class Parking:
         with self._db.autocommit() as connection:
             again_row = update(table).where(table.event_id == row_id).values(again).returning(table.attempts)
             return connection.scalar(again_row) or 0
+
+    def discard(self, row_id: uuid.UUID, verifier: Verifier, *, even_if_true: bool) -> ParkedEvent | None:
+        """Delete an event that is not proven and return it; None when none has this id.
+
+        Raises `MayBeTrue` for an event that counts, and unless `even_if_true` for one that a key proves which this
+        process does not have, or that a version made which did not sign.
+        """
+        events, _ = self.after(only=row_id, after=None, limit=1)
+        for parked in events:
+            try:
+                verifier.proven(parked.event)
+            except Unproven as failure:
+                if failure.reason in DOUBTFUL and not even_if_true:
+                    raise MayBeTrue(f"{failure}, so it may be a true event") from None
+                self.delete(row_id)
+                return parked
+            raise MayBeTrue("it counts, so it is to be retried")
+        return None
 
     def delete(self, row_id: uuid.UUID) -> None:
         with self._db.autocommit() as connection:
@@ -173,6 +194,12 @@ RETURNING attempts
 """
         with self._db.autocommit() as connection:
             return int(connection.execute(insert_known(name, row, then=then)).scalar() or 0)
+
+
+def unproven_id(event: Incoming) -> uuid.UUID:
+    """The id under which an unproven event is parked: one for each sequence of bytes."""
+    name = b"|".join([event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload])
+    return uuid.uuid5(_OF_UNPROVEN, name.hex())
 
 
 def _storable(error: str) -> str:

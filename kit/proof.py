@@ -16,7 +16,8 @@ from kit.signing import key_id, signed_bytes
 _SHOWN_CHARACTERS: Final = 20
 
 UNSIGNED_REASON: Final = "unsigned"
-REASONS: Final = (UNSIGNED_REASON, "unknown_key", "wrong_signature")
+UNKNOWN_KEY_REASON: Final = "unknown_key"
+REASONS: Final = (UNSIGNED_REASON, UNKNOWN_KEY_REASON, "wrong_signature")
 
 Proven = NewType("Proven", Incoming)
 """An event that may take effect. Only `Verifier.proven` makes one."""
@@ -70,7 +71,7 @@ class Verifier:
         key = self._keys.get(name)
         if key is None:
             shown = name[:_SHOWN_CHARACTERS]
-            raise Unproven("unknown_key", f"no key of FIATGATE_FACT_PUBLIC_KEYS has the id {shown!r}")
+            raise Unproven(UNKNOWN_KEY_REASON, f"no key of FIATGATE_FACT_PUBLIC_KEYS has the id {shown!r}")
         try:
             key.verify(decoded(encoded), signed_bytes(subject, event_id, payload))
         except (InvalidSignature, ValueError):

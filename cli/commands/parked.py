@@ -1,6 +1,6 @@
 """`fiatgate parked …`: events that failed too often and were set aside."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -12,7 +12,16 @@ NAME = "parked"
 app = typer.Typer(help="Events that failed too often and were set aside.", no_args_is_help=True)
 
 CONSUMING = ("withdrawals", "webhooks")
-COLUMNS = ("service", "event_id", "claimed_event_id", "subject", "attempts", "error", "parked_at")
+COLUMNS = (
+    "service",
+    "event_id",
+    "claimed_event_id",
+    "invoice_id",
+    "subject",
+    "attempts",
+    "error",
+    "parked_at",
+)
 
 
 @app.command("list", epilog="Example: fiatgate parked list")
@@ -40,11 +49,13 @@ def retry(
 ) -> None:
     """Handle parked events again, once, after what made them fail is mended. Safe to repeat: each takes effect once.
 
-    Exit code 1 when one of them failed again and stays parked.
+    Exit code 1 when one of them failed again and stays parked, or when no event has this id.
     """
     if everything == (event_id is not None):
         raise typer.BadParameter("give an EVENT_ID, or --all")
     counts = {service: _retry(service, event_id) for service in CONSUMING}
+    if event_id is not None and not any(count["retried"] for count in counts.values()):
+        _refuse_unknown(event_id)
     rows = [{"service": service, **count} for service, count in counts.items()]
     output.rows(rows, ("service", "retried", "mended"), as_json=as_json, empty="")
     if any(count["mended"] < count["retried"] for count in counts.values()):
@@ -56,15 +67,29 @@ def retry(
 def discard(
     event_id: Annotated[str, typer.Argument(metavar="EVENT_ID", show_default=False)],
     *,
+    even_if_true: Annotated[
+        bool, typer.Option("--even-if-true", help="Also one with an unknown key or without a signature.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a parked event that carries no valid signature, a forgery. A true event is refused."""
-    request = pb.DiscardParkedRequest(event_id=event_id)
+    """Delete a parked event that is forged: its signature is wrong.
+
+    One with an unknown key or without a signature may be true, so it is refused without --even-if-true. One with a
+    valid signature is always refused. `fiatgate verify --repair` announces a true event again that was deleted.
+    """
+    request = pb.DiscardParkedRequest(event_id=event_id, even_if_true=even_if_true)
     rows = [
         {"service": service, "discarded": connection.parked(service).DiscardParked(request).discarded}
         for service in CONSUMING
     ]
+    if not any(row["discarded"] for row in rows):
+        _refuse_unknown(event_id)
     output.rows(rows, ("service", "discarded"), as_json=as_json, empty="")
+
+
+def _refuse_unknown(event_id: str) -> NoReturn:
+    output.refusal("NOT_PARKED", "No such parked event", {"event_id": event_id})
+    raise typer.Exit(1)
 
 
 def _retry(service: str, event_id: str | None) -> dict[str, int]:

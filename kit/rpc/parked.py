@@ -9,7 +9,7 @@ from fiatgate.parked.v1 import parked_pb2_grpc
 from kit import errors
 from kit.consumer import Consumer
 from kit.ids import parse_id
-from kit.parked import Listed, StillProven
+from kit.parked import Listed, MayBeTrue
 from kit.proto import optional, timestamp_from
 
 # ruff: noqa: N802  methods are named by the proto
@@ -28,7 +28,7 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
         if not 0 <= request.limit <= LIST_MOST_ROWS:
             raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {LIST_MOST_ROWS}", field="limit")
         rows, total = self._consumer.list_parked(limit=request.limit or LIST_ROWS)
-        events = [_event_to_message(self._consumer.name, each) for each in rows]
+        events = [_event_to_message(self._consumer, each) for each in rows]
         return pb.ListParkedResponse(events=events, total=total)
 
     def RetryParked(
@@ -54,16 +54,18 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
         if event_id is None:
             raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field="event_id")
         try:
-            return pb.DiscardParkedResponse(discarded=self._consumer.discard_parked(event_id))
-        except StillProven:
-            message = "The event is signed by its producer: retry it"
+            even_if_true = request.even_if_true
+            discarded = self._consumer.discard_parked(event_id, even_if_true=even_if_true)
+            return pb.DiscardParkedResponse(discarded=discarded)
+        except MayBeTrue as doubt:
+            message = f"The event is not discarded: {doubt.reason}"
             raise errors.invalid("VALIDATION_ERROR", message, field="event_id") from None
 
 
-def _event_to_message(consumer: str, listed: Listed) -> pb.ParkedEvent:
+def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:
     row = listed.row
     return pb.ParkedEvent(
-        consumer=consumer,
+        consumer=consumer.name,
         event_id=str(row.event_id),
         subject=row.subject,
         attempts=row.attempts,
@@ -72,6 +74,7 @@ def _event_to_message(consumer: str, listed: Listed) -> pb.ParkedEvent:
         parked_at=timestamp_from(row.parked_at),
         request_id=row.request_id,
         claimed_event_id=listed.claimed_id,
+        invoice_id=consumer.ids_in(row.payload).get("invoice_id"),
     )
 
 

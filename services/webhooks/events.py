@@ -2,7 +2,10 @@
 
 from uuid import UUID
 
+from google.protobuf.message import DecodeError
+
 from fiatgate.invoices.v1 import invoices_pb2
+from kit.ids import parse_id
 from kit.proto import datetime_from, optional
 from services.webhooks.domain import FinishedInvoice
 
@@ -15,6 +18,15 @@ _STATUSES = {
     invoices_pb2.INVOICE_STATUS_EXPIRED: "expired",
     invoices_pb2.INVOICE_STATUS_CANCELED: "canceled",
 }
+
+
+def ids_in(payload: bytes) -> dict[str, str]:
+    """The invoice that a payload names, as `invoice_id`; nothing where it names none."""
+    try:
+        invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
+    except DecodeError:
+        return {}
+    return {} if invoice_id is None else {"invoice_id": str(invoice_id)}
 
 
 def finished_invoice_from_message(message: invoices_pb2.InvoiceFinished) -> FinishedInvoice:

@@ -12,7 +12,7 @@ from kit.rpc.status import Gauge
 from kit.worker import Loop, Worker
 from services.webhooks import operations
 from services.webhooks.delivery.engine import Engine, EngineParts
-from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message
+from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message, ids_in
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.wiring import Deps
 
@@ -34,6 +34,7 @@ def consumer(deps: Deps) -> Consumer:
     return Consumer(
         CONSUMER,
         handle,
+        ids_in=ids_in,
         subject=INVOICE_FINISHED_SUBJECT,
         db=deps.db,
         bus=deps.bus,

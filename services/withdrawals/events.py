@@ -5,6 +5,8 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
+from google.protobuf.message import DecodeError
+
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.ids import parse_id
 from kit.money import parse_decimal
@@ -44,6 +46,15 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
         merchant_id=_uuid("merchant_id", message.merchant_id),
         merchant_usdt=_usdt(message.merchant_usdt),
     )
+
+
+def ids_in(payload: bytes) -> dict[str, str]:
+    """The invoice that a payload names, as `invoice_id`; nothing where it names none."""
+    try:
+        invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
+    except DecodeError:
+        return {}
+    return {} if invoice_id is None else {"invoice_id": str(invoice_id)}
 
 
 def _uuid(field: str, text: str) -> UUID:

@@ -81,9 +81,11 @@ def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
         assert listed[0]["consumer"] == "withdrawals-invoices-finished"
         assert good in fiatgate.shown("parked", "list")
 
-        first, again = (fiatgate("parked", "retry", good) for _ in range(2))
-        assert {"service": "withdrawals", "retried": 1, "mended": 1} in first
-        assert all(each["retried"] == 0 for each in again)
+        assert listed[0]["invoice_id"] == invoice_id
+        assert listed[1]["invoice_id"] is None
+
+        assert {"service": "withdrawals", "retried": 1, "mended": 1} in fiatgate("parked", "retry", good)
+        assert fiatgate.refused("parked", "retry", good) == "NOT_PARKED"
         assert fiatgate("balance", shop["merchant_id"])["available"] == credited
 
         ended = run("parked", "retry", "--all", "--json")
@@ -102,10 +104,12 @@ def test_a_forged_event_stays_parked_until_an_operator_discards_it(fiatgate: Fia
     listed = {each["event_id"]: each for each in fiatgate("parked", "list")}
     assert listed[forged]["error"] == "Unproven: it carries no signature"
     assert fiatgate.refused("parked", "discard", true) == "VALIDATION_ERROR"
-    assert fiatgate("parked", "discard", forged) == [
+    assert fiatgate.refused("parked", "discard", forged) == "VALIDATION_ERROR"
+    assert fiatgate("parked", "discard", forged, "--even-if-true") == [
         {"service": "withdrawals", "discarded": True},
         {"service": "webhooks", "discarded": False},
     ]
+    assert fiatgate.refused("parked", "discard", forged, "--even-if-true") == "NOT_PARKED"
     assert [each["event_id"] for each in fiatgate("parked", "list")] == [true]
     _unpark(fiatgate, true)
 

@@ -136,4 +136,4 @@ def test_a_password_that_may_publish_is_not_enough_to_forge_a_finished_invoice(
         assert operator.available(shop) == before
     finally:  # the stack is shared
         for event_id in {each["event_id"] for each in parked}:
-            stack.cli("parked", "discard", event_id)
+            stack.cli("parked", "discard", event_id, "--even-if-true")

@@ -18,7 +18,7 @@ from kit.consumer import Consumer
 from kit.db import Database
 from kit.ids import new_id
 from kit.inbox import _take_in
-from kit.parked import Retried, StillProven
+from kit.parked import MayBeTrue, Retried, unproven_id
 from kit.proof import Verifier
 from kit.signing import Signer, new_private_key
 from tests.kit.consuming import Make, counted, fact, note, notes, parked, running, wait_notes, wait_parked
@@ -178,19 +178,39 @@ def test_a_message_without_an_id_has_no_effect_and_is_counted(
     assert counted("nats_messages_dropped_total") == before + 1
 
 
-def test_only_what_is_not_proven_can_be_discarded(db: Database, subject: str, make: Make) -> None:
+def test_a_true_event_is_never_discarded_and_what_may_be_true_only_on_demand(
+    db: Database, subject: str, make: Make
+) -> None:
     def refuse(tx: Session, event: Incoming) -> None:
         raise ValueError("a bug")
 
     consumer = make(refuse, park_after_failures=1)
     true = signed(fact(subject, "true"))
     consumer.handle(delivered(true))
-    consumer.handle(delivered(fact(subject, "forged")))
-    (forged,) = [row for row in parked(db) if row.payload == b"forged"]
-    with pytest.raises(StillProven):
-        consumer.discard_parked(true.event_id)
-    assert [consumer.discard_parked(forged.event_id) for _ in range(2)] == [True, False]
-    assert [row.payload for row in parked(db)] == [b"true"]
+    unsigned = fact(subject, "unsigned")
+    new_key = signed(fact(subject, "of a key that is missing here"), Signer(new_private_key()))
+    forged = replace(signed(fact(subject, "true once")), payload=b"forged")
+    unproven = [delivered(each) for each in (unsigned, new_key, forged)]
+    with capture_logs() as lines:
+        for event in unproven:
+            consumer.handle(event)
+    assert [(line["parked_id"], line["event_id"]) for line in lines] == [
+        (str(unproven_id(event)), str(event.event_id)) for event in unproven
+    ]
+    for event, reason in (
+        (unproven[0], "it carries no signature, so it may be a true event"),
+        (unproven[1], "no key of FIATGATE_FACT_PUBLIC_KEYS has the id .*, so it may be a true event"),
+    ):
+        with pytest.raises(MayBeTrue, match=reason):
+            consumer.discard_parked(unproven_id(event))
+    with pytest.raises(MayBeTrue, match="retried"):
+        consumer.discard_parked(true.event_id, even_if_true=True)
+    assert [consumer.discard_parked(unproven_id(unproven[2])) for _ in range(2)] == [True, False]
+    with capture_logs() as lines:
+        assert consumer.discard_parked(unproven_id(unproven[1]), even_if_true=True)
+    assert lines[0]["parked_id"] == str(unproven_id(unproven[1]))
+    assert lines[0]["event_id"] == str(new_key.event_id)
+    assert {row.payload for row in parked(db)} == {b"true", b"unsigned"}
 
 
 def test_headers_that_no_table_takes_stop_no_event_behind_them(

@@ -34,6 +34,7 @@ class ParkedEvent(_message.Message):
     PARKED_AT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     CLAIMED_EVENT_ID_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
     consumer: _builtins.str
     """The durable consumer that could not handle it: "withdrawals-invoices-finished"."""
     event_id: _builtins.str
@@ -47,6 +48,8 @@ class ParkedEvent(_message.Message):
     """Of the request that made the fact true; empty when there was none."""
     claimed_event_id: _builtins.str
     """Of an event without a valid signature, the id that it came under; null for all others."""
+    invoice_id: _builtins.str
+    """The invoice that the payload names; null when it names none. In an event without a valid signature it is a claim."""
     @_builtins.property
     def failed_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -63,14 +66,20 @@ class ParkedEvent(_message.Message):
         parked_at: _timestamp_pb2.Timestamp | None = ...,
         request_id: _builtins.str = ...,
         claimed_event_id: _builtins.str | None = ...,
+        invoice_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "claimed_event_id", b"claimed_event_id", "failed_at", b"failed_at", "parked_at", b"parked_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "_invoice_id", b"_invoice_id", "claimed_event_id", b"claimed_event_id", "failed_at", b"failed_at", "invoice_id", b"invoice_id", "parked_at", b"parked_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "attempts", b"attempts", "claimed_event_id", b"claimed_event_id", "consumer", b"consumer", "error", b"error", "event_id", b"event_id", "failed_at", b"failed_at", "parked_at", b"parked_at", "request_id", b"request_id", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id", "_invoice_id", b"_invoice_id", "attempts", b"attempts", "claimed_event_id", b"claimed_event_id", "consumer", b"consumer", "error", b"error", "event_id", b"event_id", "failed_at", b"failed_at", "invoice_id", b"invoice_id", "parked_at", b"parked_at", "request_id", b"request_id", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__claimed_event_id: _TypeAlias = _typing.Literal["claimed_event_id"]  # noqa: Y015
     _WhichOneofArgType__claimed_event_id: _TypeAlias = _typing.Literal["_claimed_event_id", b"_claimed_event_id"]  # noqa: Y015
+    _WhichOneofReturnType__invoice_id: _TypeAlias = _typing.Literal["invoice_id"]  # noqa: Y015
+    _WhichOneofArgType__invoice_id: _TypeAlias = _typing.Literal["_invoice_id", b"_invoice_id"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__claimed_event_id) -> _WhichOneofReturnType__claimed_event_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__invoice_id) -> _WhichOneofReturnType__invoice_id | None: ...
 
 Global___ParkedEvent: _TypeAlias = ParkedEvent  # noqa: Y015
 
@@ -187,15 +196,19 @@ class DiscardParkedRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_ID_FIELD_NUMBER: _builtins.int
+    EVEN_IF_TRUE_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
+    even_if_true: _builtins.bool
+    """Also what may be a true event. One with a valid signature is refused all the same."""
     def __init__(
         self,
         *,
         event_id: _builtins.str = ...,
+        even_if_true: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_id", b"event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["even_if_true", b"even_if_true", "event_id", b"event_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -77,7 +77,8 @@ class ParkedServiceServicer:
 
     def DiscardParked(self, request, context):
         """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-        refused with VALIDATION_ERROR: it is a true event, to be retried.
+        refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
+        event signed with a key that the consumer does not have, or without a signature.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,8 @@ class ParkedServiceStub:
     """
     DiscardParked: _grpc.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]
     """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-    refused with VALIDATION_ERROR: it is a true event, to be retried.
+    refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
+    event signed with a key that the consumer does not have, or without a signature.
     """
 
 @_typing.type_check_only
@@ -63,7 +64,8 @@ class ParkedServiceAsyncStub(ParkedServiceStub):
     """
     DiscardParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]  # type: ignore[assignment]
     """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-    refused with VALIDATION_ERROR: it is a true event, to be retried.
+    refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
+    event signed with a key that the consumer does not have, or without a signature.
     """
 
 class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -97,7 +99,8 @@ class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_parked_pb2.DiscardParkedResponse, _abc.Awaitable[_parked_pb2.DiscardParkedResponse]]:
         """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-        refused with VALIDATION_ERROR: it is a true event, to be retried.
+        refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
+        event signed with a key that the consumer does not have, or without a signature.
         """
 
 def add_ParkedServiceServicer_to_server(servicer: ParkedServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
