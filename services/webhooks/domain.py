@@ -20,6 +20,11 @@ class EventStatus(StrEnum):
     DEAD = "dead"
 
 
+HELD_BACK_ERROR = "not sent: held back by Fiatgate, whose operators are informed"
+"""Merchants read it as the reason of an attempt whose event has no right seal (delivery.seals). Such attempts are no
+retries: a sealed event has all of them to come."""
+
+
 class Trigger(StrEnum):
     AUTO = "auto"
     MANUAL = "manual"

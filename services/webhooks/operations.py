@@ -89,7 +89,8 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
     if found is None or deps.seals.is_right(found.terms, found.seal):
         return
     if replace(found.terms, destination=terms.destination) == terms:  # no seal is over that one, it follows
-        events.seal_event(tx, found.event_id, seal)
+        if events.seal_event(tx, found.event_id, seal, now=deps.clock.now()):
+            wake_after_commit(tx, deps.wake)
         return
     events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
     wake_after_commit(tx, deps.wake)

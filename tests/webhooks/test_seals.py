@@ -11,11 +11,13 @@ import psycopg2.errors
 import pytest
 from sqlalchemy import exc, text
 
+from kit.books import check_page
 from kit.signing import new_private_key
 from services.webhooks import operations
-from services.webhooks.domain import FinishedInvoice, destination_of, payload_of
+from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
+from services.webhooks.store import books
 from tests.support.clock import START, ManualClock
-from tests.support.receiver import Receiver
+from tests.support.receiver import Answer, Receiver
 from tests.support.signing import SEAL_KEY
 from tests.webhooks.house import House, finished
 
@@ -76,7 +78,7 @@ def test_a_row_inserted_by_sql_is_neither_sent_nor_resent(
             seal = tx.scalar(text("SELECT seal FROM events WHERE invoice_id = :id"), {"id": other})
     forge(house, forged, seal=seal)
     with house.engine():
-        assert error_of(house, forged.invoice_id) == "not sent: the event has no seal of this service"
+        assert error_of(house, forged.invoice_id) == HELD_BACK_ERROR
     resent = house.resend(forged.invoice_id)
     assert (resent.outcome.succeeded, resent.outcome.http_status) == (False, None)
     assert receiver.received() == []
@@ -93,6 +95,54 @@ def test_the_true_event_takes_the_place_of_a_forged_one(house: House, receiver: 
         assert house.wait_for_status(true.invoice_id, "success").event_type == "invoice.expired"
 
 
+def test_the_true_event_has_all_its_retries_and_resends_whatever_a_forged_one_had(
+    house: House, receiver: Receiver
+) -> None:
+    true = fact_for(house, receiver)
+    forge(house, fact_for(house, receiver, invoice_id=true.invoice_id, amount="9999.00"))
+    by_sql(
+        house,
+        "UPDATE events SET auto_attempts = 2147483647, manual_attempts = 2147483647, last_manual_at = :now",
+        now=house.clock.now(),
+    )
+    receiver.answer_next(Answer(status=500))
+    with house.engine():
+        assert error_of(house, true.invoice_id) == HELD_BACK_ERROR
+        queue(house, true)
+        receiver.wait_for(1)
+        house.wait(lambda: house.event(true.invoice_id).auto_attempts == 1, "the attempt is written")
+    assert house.event(true.invoice_id).status == "pending"  # after the last of its retries it would be dead
+    assert house.resend(true.invoice_id).outcome.succeeded
+
+
+def test_a_true_event_that_was_held_back_is_sent_once_it_is_sealed(
+    make_house: Callable[..., House], receiver: Receiver
+) -> None:
+    house = make_house(clock=ManualClock(), webhook_retry_delays=(1,))
+    true, delivered = fact_for(house, receiver), fact_for(house, receiver)
+    with house.engine():
+        queue(house, delivered)
+        house.wait_for_status(delivered.invoice_id, "success")
+        with house.deps.db.transaction() as tx:
+            operations.queue_webhook(house.deps, tx, true)
+            tx.execute(text("UPDATE events SET seal = 'x'"))
+        house.wait_for_attempts(true.invoice_id, 1)
+        house.advance(seconds=3)
+        house.wait_for_status(true.invoice_id, "dead")
+        assert not house.resend(delivered.invoice_id).outcome.succeeded
+        assert len(receiver.received()) == 1
+        receiver.answer_next(Answer(status=500))
+        for fact in (delivered, true):
+            queue(house, fact)
+        house.wait_for_attempts(true.invoice_id, 3)
+        assert house.event(true.invoice_id).status == "pending"  # its retries are all still to come
+        house.advance(seconds=3)
+        house.wait_for_status(true.invoice_id, "success")
+        assert len(receiver.received()) == 3
+    (part,) = books.PARTS
+    assert check_page(house.deps.db, part, after="", limit=10).problems == []
+
+
 def test_the_terms_of_a_sealed_event_are_kept_and_with_another_seal_it_is_not_sent(
     house: House, receiver: Receiver
 ) -> None:
@@ -102,7 +152,7 @@ def test_the_terms_of_a_sealed_event_are_kept_and_with_another_seal_it_is_not_se
     assert isinstance(refused.value.orig, psycopg2.errors.InsufficientPrivilege)
     by_sql(house, "UPDATE events SET payload = 'x', seal = 'x'")
     with house.engine():
-        assert error_of(house, invoice_id) == "not sent: the event has no seal of this service"
+        assert error_of(house, invoice_id) == HELD_BACK_ERROR
     assert receiver.received() == []
 
 

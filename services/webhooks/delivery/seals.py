@@ -36,7 +36,7 @@ for _seal in (NONE, WRONG):  # there at 0 from the start: an alert sees the firs
 
 
 class Terms(Protocol):
-    """What a seal is over: an event's columns that never change."""
+    """What a seal is over: the terms of an event. In the database they change only together with the seal."""
 
     @property
     def payload_event_id(self) -> UUID: ...
@@ -87,7 +87,7 @@ class Seals:
 
 
 def _sealed_bytes(terms: Terms) -> bytes:
-    # Ids have a fixed length, and each text but the last its own before it: no two events have the same bytes.
+    # Ids have a fixed length, and the length of each text but the last is before it: no two events have the same bytes.
     texts = (terms.event_type.encode(), terms.callback_url.encode())
     return b"".join(
         [

@@ -13,7 +13,7 @@ from kit.egress.client import Egress, EgressError
 from services.webhooks.delivery import spans
 from services.webhooks.delivery.seals import UNSEALED, Seals
 from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
-from services.webhooks.domain import destination_of, is_success, signature
+from services.webhooks.domain import HELD_BACK_ERROR, destination_of, is_success, signature
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +21,6 @@ USER_AGENT = "Fiatgate-Webhooks/1"
 BODY_MAX_BYTES = 16 * 1024
 HEADERS_MAX_BYTES = 8 * 1024
 
-UNSEALED_ERROR = "not sent: the event has no seal of this service"
 NO_KEY_ERROR = "not sent: the merchant has no active API key to sign with"
 
 
@@ -57,7 +56,7 @@ class Sender:
     async def _signed(self, shipment: Shipment, at: datetime) -> tuple[client.Answer | None, str | None]:
         claimed = shipment.claimed
         if not self._may_be_sent(claimed):
-            return None, UNSEALED_ERROR
+            return None, HELD_BACK_ERROR
         if shipment.secret is None:
             return None, NO_KEY_ERROR
         timestamp = str(int(at.timestamp()))

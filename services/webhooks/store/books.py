@@ -10,7 +10,7 @@ from sqlalchemy import Connection, literal_column, select, text
 
 from kit.books import Part
 from services.webhooks.delivery.seals import Seals
-from services.webhooks.domain import FinishedInvoice, destination_of, payload_of
+from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
 from services.webhooks.store.claims import SEAL
 
@@ -18,15 +18,15 @@ from services.webhooks.store.claims import SEAL
 _ATTEMPTS_ARE_COUNTED = """
 SELECT events.invoice_id AS id, 'attempts' AS field,
        coalesce('numbers ' || oldest || ' to ' || newest || ', ' || counted || ' of them', 'none') AS found,
-       'numbers up to ' || (auto_attempts + manual_attempts) || ' without a gap' AS due
-FROM events LEFT JOIN LATERAL (
+       'numbers up to ' || events.made || ' without a gap' AS due
+FROM (SELECT *, auto_attempts::bigint + manual_attempts AS made FROM events) AS events LEFT JOIN LATERAL (
   SELECT min(try_number) AS oldest, max(try_number) AS newest, count(*) AS counted
   FROM attempts WHERE event_id = events.id
 ) AS tried ON true
 WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
   AND CASE WHEN counted > 0
-           THEN newest <> auto_attempts + manual_attempts OR counted <> newest - oldest + 1
-           ELSE auto_attempts + manual_attempts > 0
+           THEN newest <> events.made OR counted <> newest - oldest + 1
+           ELSE events.made > 0
                 AND greatest(created_at, last_manual_at) > now() - interval '1 day' END
 """
 
@@ -40,10 +40,12 @@ FROM events JOIN LATERAL (
 ) AS tried ON true
 WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
   AND CASE WHEN events.status = 'success'
-           THEN NOT coalesce(succeeded, auto_attempts + manual_attempts > 0) AND coalesce(oldest, 1) = 1
+           THEN NOT coalesce(succeeded, greatest(auto_attempts, manual_attempts) > 0) AND coalesce(oldest, 1) = 1
            ELSE coalesce(succeeded, false) END
 """
 
+# An event that was held back starts anew once it is sealed: its automatic attempts are those since then, and all before
+# count as manual ones (store.events).
 _COUNTS_FOLLOW_THE_ATTEMPTS = """
 SELECT events.invoice_id AS id, compared.field, compared.found, compared.due
 FROM events JOIN LATERAL (
@@ -55,7 +57,14 @@ CROSS JOIN LATERAL (VALUES ('auto_attempts', auto_attempts, auto), ('manual_atte
   AS compared (field, found, due)
 WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:last AS uuid)
   AND compared.found <> compared.due
-"""
+  AND NOT EXISTS (
+    SELECT FROM attempts AS held_back
+    WHERE held_back.event_id = events.id AND held_back.error_message = 'held_back_error'
+      AND auto_attempts = (SELECT count(*) FROM attempts WHERE attempts.event_id = events.id
+                           AND attempts.trigger = 'auto' AND attempts.try_number > held_back.try_number)
+      AND manual_attempts = auto + manual - auto_attempts
+  )
+""".replace("held_back_error", HELD_BACK_ERROR)
 
 PARTS: Final = (
     Part(

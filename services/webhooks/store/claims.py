@@ -15,6 +15,8 @@ from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus, RetryAt, Trigger, Verdict
 
 SEAL: Final = NewColumn("events", "seal")
+MOST_COUNTED: Final = 1_000_000_000
+"""No event gets so many attempts. A larger count was written by SQL, and the sum of two might be no integer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +231,7 @@ def release(connection: Connection, claims: Sequence[Claimed]) -> None:
 
 # One statement: the event changes and gets its attempt, or, when the lease is another's by now, neither. Each has the
 # other, so the join could be any; a full one can't be the loop within a loop that PostgreSQL takes for a single row.
+# Counts that SQL made too large are cut: one sum that is no integer would fail the whole batch.
 _RECORD = text("""
 WITH outcome AS (
     SELECT * FROM json_to_recordset(:outcomes) AS outcome (
@@ -240,8 +243,8 @@ WITH outcome AS (
     UPDATE events
     SET status = outcome.event_status,
         next_retry_at = outcome.next_retry_at,
-        auto_attempts = auto_attempts + (outcome.trigger = 'auto')::int,
-        manual_attempts = manual_attempts + (outcome.trigger = 'manual')::int,
+        auto_attempts = least(auto_attempts, :most_counted) + (outcome.trigger = 'auto')::int,
+        manual_attempts = least(manual_attempts, :most_counted) + (outcome.trigger = 'manual')::int,
         last_manual_at = CASE WHEN outcome.trigger = 'manual' THEN outcome.started_at ELSE last_manual_at END,
         locked_at = NULL, locked_by = NULL, lease_token = NULL, lease_until = NULL,
         updated_at = :now
@@ -272,7 +275,9 @@ def record(
     a lease lasts.
     """
     rows = [_outcome_row(outcome, verdict) for outcome, verdict in outcomes]
-    written = connection.execute(_RECORD, {"outcomes": json.dumps(rows), "now": now})
+    written = connection.execute(
+        _RECORD, {"outcomes": json.dumps(rows), "now": now, "most_counted": MOST_COUNTED}
+    )
     return [Recorded(**row._asdict()) for row in written]
 
 

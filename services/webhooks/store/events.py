@@ -25,10 +25,17 @@ from sqlalchemy.orm import Session, defer
 
 from kit.db import table_of
 from services.webhooks.delivery.stages import Claimed
-from services.webhooks.domain import EventStatus, FinishedInvoice, Trigger, destination_of, payload_of
+from services.webhooks.domain import (
+    HELD_BACK_ERROR,
+    EventStatus,
+    FinishedInvoice,
+    Trigger,
+    destination_of,
+    payload_of,
+)
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
-from services.webhooks.store.claims import SEAL, Lease, claimed_from_row
+from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row
 
 HISTORY_ATTEMPTS = 100
 """So many newest attempts of an event are shown: an answer stays below gRPC's 4 MiB however often somebody resends."""
@@ -46,7 +53,7 @@ class EventHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTerms:
-    """What an event says, and where: made of a proven fact, and never changed."""
+    """What an event says, and where: made of a proven fact. They change only together with the event's seal."""
 
     payload_event_id: UUID
     invoice_id: UUID
@@ -128,17 +135,51 @@ def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
     return SealedEvent(row.id, EventTerms(**terms), row.seal)
 
 
-def seal_event(tx: Session, event_id: int, seal: str) -> None:
-    tx.execute(update(_SEALED).where(_SEALED.c.id == event_id).values(seal=seal))
+_ATTEMPTS = table_of(Attempt)
+_OF_EVENT: Final = _ATTEMPTS.c.event_id == _SEALED.c.id
+_NEWEST_NUMBER: Final = select(func.coalesce(func.max(_ATTEMPTS.c.try_number), 0)).where(
+    _OF_EVENT, _ATTEMPTS.c.try_number < MOST_COUNTED
+)
+_NEWEST_ERROR: Final = (
+    select(_ATTEMPTS.c.error_message)
+    .where(_OF_EVENT, _ATTEMPTS.c.trigger == Trigger.AUTO)
+    .order_by(_ATTEMPTS.c.try_number.desc())
+    .limit(1)
+)
+
+
+def _due_anew(now: datetime) -> dict[str, Any]:
+    """Due now, with all its retries to come. Attempts so far keep their numbers: they count as manual ones."""
+    return _FREE | {
+        "status": EventStatus.PENDING,
+        "next_retry_at": now,
+        "auto_attempts": 0,
+        "manual_attempts": _NEWEST_NUMBER.scalar_subquery(),
+        "last_manual_at": None,
+        "updated_at": now,
+    }
+
+
+def seal_event(tx: Session, event_id: int, seal: str, *, now: datetime) -> bool:
+    """Seals it. Returns whether it is due anew, because its last automatic attempt was held back for its seal.
+
+    A delivered event never is: a resend that was held back is the merchant's to repeat.
+    """
+    sealed = update(_SEALED).where(_SEALED.c.id == event_id)
+    held_back = sealed.where(
+        _SEALED.c.status != EventStatus.SUCCESS, _NEWEST_ERROR.scalar_subquery() == HELD_BACK_ERROR
+    )
+    if tx.execute(held_back.values(_due_anew(now) | {"seal": seal}).returning(_SEALED.c.id)).first():
+        return True
+    tx.execute(sealed.values(seal=seal))
+    return False
 
 
 def replace_event(tx: Session, event_id: int, terms: EventTerms, *, seal: str, now: datetime) -> None:
-    """Make it say this, due at once, whatever has been done with what it said before."""
+    """Makes it say this, due now, whatever was done with what it said before."""
     new = asdict(terms)
     del new["invoice_id"]
-    values = (
-        new | _FREE | {"seal": seal, "status": EventStatus.PENDING, "next_retry_at": now, "updated_at": now}
-    )
+    values = new | _due_anew(now) | {"seal": seal}
     tx.execute(update(_SEALED).where(_SEALED.c.id == event_id).values(values))
 
 
