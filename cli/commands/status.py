@@ -86,11 +86,11 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
     for service in ill_first:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
         up = output.age(service.get("started_at"))
-        table.add_row(service["service"], well, up, "\n".join(_details(service)) or "-")
+        table.add_row(service["service"], well, up, "\n".join(details(service)) or "-")
     return table
 
 
-def _details(service: dict[str, Any]) -> Iterator[str]:
+def details(service: dict[str, Any]) -> Iterator[str]:
     """What is wrong first, each on a line of its own; then what goes well, as short as it can be."""
     if "error" in service:
         yield f"[bold red]does not answer[/bold red] ({escape(service['error'])})"
@@ -101,7 +101,7 @@ def _details(service: dict[str, Any]) -> Iterator[str]:
         return
     for name, ok in (("database", service["database_ok"]), ("nats", service["nats_ok"])):
         if not ok:
-            yield f"[bold red]{name} away[/bold red]"
+            yield f"[bold red]{escape(_trouble_with(name, service))}[/bold red]"
     for worker in service["workers"]:
         if not worker["healthy"]:
             yield f"[bold red]{escape(worker['name'])}[/bold red] {_round_of(worker)} {escape(worker['detail'])}"
@@ -114,6 +114,12 @@ def _details(service: dict[str, Any]) -> Iterator[str]:
         yield ", ".join(f"[green]{escape(worker['name'])}[/green] {_round_of(worker)}" for worker in well)
     if service["gauges"]:
         yield ", ".join(_number(gauge) for gauge in service["gauges"])
+
+
+def _trouble_with(name: str, service: dict[str, Any]) -> str:
+    """Returns "nats away", or what the connection to NATS says of itself: a refused password is no outage."""
+    said = [worker["detail"] for worker in service["workers"] if name == "nats" and worker["name"] == "bus"]
+    return f"nats away: {said[0]}" if said and said[0] else f"{name} away"
 
 
 def _number(gauge: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from kit.bus.messages import (
     Outgoing,
     count_refusal,
     error_text,
+    is_wrong_password,
     publishing,
 )
 from kit.bus.pull import Pull
@@ -43,6 +44,10 @@ report came for this long, a task of nats-py or of ours has ended: the process h
 """
 
 CLOSE_SECONDS = 5.0
+
+
+NOT_CONNECTED = "not connected to NATS"
+NOT_LET_IN = "NATS refuses the password of this process"
 
 
 class Bus:
@@ -72,6 +77,7 @@ class Bus:
         self._listeners: list[tuple[str, Listener]] = []
         self._listening = 0
         self._told = ""
+        self._trouble = NOT_CONNECTED
         self._clock = SystemClock()
         self._connected_at: datetime | None = None
         self._alive_at_seconds = monotonic_seconds()
@@ -166,7 +172,7 @@ class Bus:
         """Ill only when given up for good; `detail` tells of an absence, which is waited out."""
         if self.connected:
             self._connected_at = self._clock.now()
-        detail = "" if self.connected else "not connected to NATS"
+        detail = "" if self.connected else self._trouble
         return WorkerHealth(self.name, self.healthy, self._connected_at, detail)
 
     def _require_life(self) -> None:
@@ -176,7 +182,7 @@ class Bus:
     def _require_connection(self) -> None:
         self._require_life()
         if not self.connected:
-            raise BusUnavailable("not connected to NATS")
+            raise BusUnavailable(self._trouble)
 
     # Everything below runs on the loop's thread.
 
@@ -200,7 +206,7 @@ class Bus:
             log.exception("bus_gave_up")
             await self._on_closed()
             return
-        self._told = ""
+        self._told, self._trouble = "", NOT_CONNECTED
         log.info("bus_connected")
         while True:
             try:
@@ -285,6 +291,10 @@ class Bus:
         """Tell a trouble once, not at every attempt to reconnect."""
         self._alive_at_seconds = monotonic_seconds()
         count_refusal(error)
+        if is_wrong_password(error):
+            self._trouble = NOT_LET_IN
+        elif isinstance(error, OSError):  # nats-py reports other errors after a refusal
+            self._trouble = NOT_CONNECTED
         trouble = error_text(error)
         if trouble != self._told:
             self._told = trouble
@@ -298,7 +308,7 @@ class Bus:
 
     async def _on_reconnected(self) -> None:
         self._alive_at_seconds = monotonic_seconds()
-        self._told = ""
+        self._told, self._trouble = "", NOT_CONNECTED
         log.info("bus_reconnected")
         self._loop.spawn(self._resume())  # the client is not done reconnecting before this returns
 

@@ -107,10 +107,14 @@ def _spans_of(operation: str, kind: Kind, message: Outgoing | Incoming) -> Span:
     return tracing.continued(f"{operation} {message.subject}", kind, message.traceparent, attributes)
 
 
+def is_wrong_password(error: BaseException) -> bool:
+    return "authorization violation" in str(error).lower()
+
+
 def count_refusal(error: BaseException) -> None:
     """Counts an error of the connection when it is NATS that refuses something; an outage is none."""
     text = str(error).lower()
-    if "authorization violation" in text:
+    if is_wrong_password(error):
         REFUSED.labels("password").inc()
     elif "permissions violation" in text:
         REFUSED.labels("right").inc()

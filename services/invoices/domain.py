@@ -249,6 +249,48 @@ class Wanted:
     amount_fiat: Decimal | None
 
 
+def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
+    """Whether a merchant with `own` of the places that no other merchant holds may have one of the `free` ones."""
+    others_percent = 100 - share_percent
+    return free > 0 and (own + 1) * others_percent <= max((free - 1) * share_percent, others_percent)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a method's accounts in use have left for one merchant and amount.
+
+    taken, free        places of all accounts
+    own                of the taken ones, the merchant's
+    accounts           the accounts
+    free_accounts      those with a free place and no open deal of the amount
+    own_accounts       those where the merchant has the open deal of the amount
+    """
+
+    method_code: str
+    taken: int
+    free: int
+    own: int
+    accounts: int
+    free_accounts: int
+    own_accounts: int
+
+    def refusal(self, share_percent: int) -> str:
+        """Why the merchant gets no place, for operators; "a place is free" when it would get one now."""
+        at_share = f"FIATGATE_METHOD_SHARE_PERCENT={share_percent}"
+        if not self.accounts:
+            return "no account is in use"
+        if not self.free:
+            return f"all {self.taken} places are taken"
+        if not self.free_accounts:
+            return "every account with a free place has an open deal of this amount"
+        if not may_hold_one_more(self.own_accounts, self.free_accounts, share_percent=share_percent):
+            held = f"{self.own_accounts} of {self.own_accounts + self.free_accounts}"
+            return f"the merchant holds its share of the accounts for this amount: {held}, {at_share}"
+        if not may_hold_one_more(self.own, self.free, share_percent=share_percent):
+            return f"the merchant holds its share of the places: {self.own} of {self.own + self.free}, {at_share}"
+        return "a place is free"
+
+
 @dataclass(frozen=True, slots=True)
 class NewDeal:
     """What the choice of a method makes of an invoice; the requisite it takes is found when it is stored."""

@@ -1,5 +1,6 @@
 """Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -84,8 +85,11 @@ def merchant_blocked() -> Refused:
     return denied("MERCHANT_BLOCKED", "Merchant account is banned")
 
 
-def no_available_requisites() -> Refused:
-    return unavailable("NO_AVAILABLE_REQUISITES", "No account is free to take this payment now, retry later")
+def no_available_requisites(causes: Mapping[str, str] | None = None) -> Refused:
+    """`causes`, by method, are for operators: the gateway does not pass them on."""
+    message = "No account is free to take this payment now, retry later"
+    told = "; ".join(f"{method_code}: {cause}" for method_code, cause in (causes or {}).items())
+    return unavailable("NO_AVAILABLE_REQUISITES", message, **({"causes": told} if told else {}))
 
 
 def invoice_not_found() -> Refused:

@@ -46,7 +46,7 @@ def companions(deps: Deps) -> Sequence[Worker]:
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
     """What waits, and for whom."""
-    now = deps.clock.now()
+    now, share_percent = deps.clock.now(), deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
         waiting, oldest_seconds = store.outbox_lag(connection, now)
         deals = store.open_deals(connection, now)
@@ -80,8 +80,8 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge("cases_open", open_cases, "Cases of money that came for an invoice that was over"),
         Gauge(
             "methods_crowded",
-            sum(load.is_crowded(CROWDED_PERCENT) for load in loads),
-            "Payment methods of more than one place that have at least four fifths of them taken",
+            sum(load.is_crowded(CROWDED_PERCENT, share_percent=share_percent) for load in loads),
+            "Payment methods of more than one place where four fifths are taken or one merchant holds its share",
         ),
         *(gauge for load in loads for gauge in _gauges_of_method(load)),
     ]

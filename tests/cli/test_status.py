@@ -18,8 +18,10 @@ import pytest
 from rich.console import Console
 
 from cli import output
+from cli.commands import status
 from deploy.local import child
 from deploy.local.waiting import wait_until
+from fiatgate.status.v1 import status_pb2
 from kit.clock import monotonic_seconds
 from tests.cli.command_line import Fiatgate, run
 
@@ -112,3 +114,21 @@ def test_where_there_is_no_screen_the_looks_follow_each_other(fiatgate: Fiatgate
         watching.send_signal(signal.SIGINT)
         assert watching.wait(SETTLE_SECONDS) == 0
         given_up.cancel()
+
+
+@pytest.mark.parametrize(
+    ("detail", "shown"),
+    [
+        ("NATS refuses the password of this process", "nats away: NATS refuses the password of this process"),
+        ("", "nats away"),
+    ],
+)
+def test_a_refused_password_is_no_outage_of_nats(detail: str, shown: str) -> None:
+    answer = status_pb2.GetStatusResponse(
+        service="webhooks",
+        database_ok=True,
+        workers=[status_pb2.WorkerStatus(name="bus", healthy=True, detail=detail)],
+    )
+    service = output.plain(answer) | {"healthy": False}
+    first = next(status.details(service))
+    assert first == f"[bold red]{shown}[/bold red]"

@@ -61,6 +61,7 @@ def test_a_bus_with_a_wrong_password_says_so_and_goes_on_trying(nats_server: Nat
         bus.start()
         wait_until(lambda: bool(lines), "the log line", timeout_seconds=10)
         assert not bus.connected and bus.healthy
+        assert bus.health().detail == "NATS refuses the password of this process"
         bus.close()
     assert "Authorization Violation" in lines[0]["error"]
     assert "wrong" not in str(lines)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from kit.errors import Refused
@@ -195,6 +196,50 @@ def test_the_load_of_each_method_is_measured_with_the_largest_merchants_part(wor
     only_account(world, max_deals=5)
     assert loads(world)["method_places", "card_eur"] == 5
     assert loads(world)["methods_crowded", ""] == 0
+
+
+@pytest.mark.parametrize(("share_percent", "got", "crowded"), [(80, 2, 1), (100, 3, 1), (50, 1, 1)])
+def test_a_method_is_crowded_where_one_merchant_holds_its_share(
+    world: World, share_percent: int, got: int, crowded: int
+) -> None:
+    world = with_settings(world, method_share_percent=share_percent)
+    only_account(world, max_deals=3)
+    assert loads(world)["methods_crowded", ""] == 0
+    assert take_until_refused(world) == got
+    assert loads(world)["methods_crowded", ""] == crowded
+
+
+def test_a_method_with_room_for_its_merchant_is_not_crowded(world: World) -> None:
+    only_account(world, max_deals=10)
+    assert take(world) == "taken"
+    assert loads(world)["methods_crowded", ""] == 0
+
+
+def test_an_operator_reads_why_no_account_was_free(world: World) -> None:
+    def why(each: World, **changes: Any) -> str:
+        with capture_logs() as lines:
+            refused = refusal(choose, each, each.create(**changes).id)
+        (line,) = (line for line in lines if line["event"] == "no account free")
+        cause = line["causes"]["card_eur"]
+        assert refused.metadata == {"causes": f"card_eur: {cause}"}
+        return str(cause)
+
+    setting = "FIATGATE_METHOD_SHARE_PERCENT=80"
+    assert [take(world, amount="499.00") for _ in range(ACCOUNTS - 1)] == ["taken"] * (ACCOUNTS - 1)
+    assert why(world, amount="499.00") == (
+        f"the merchant holds its share of the accounts for this amount: {ACCOUNTS - 1} of {ACCOUNTS}, {setting}"
+    )
+    other = of_another(world)
+    assert take(other, amount="499.00") == "taken"
+    assert why(other, amount="499.00") == "every account with a free place has an open deal of this amount"
+    only_account(world, max_deals=2)
+    assert take(world) == "taken"
+    assert why(world) == f"the merchant holds its share of the places: 1 of 2, {setting}"
+    assert take(other) == "taken"
+    assert why(other) == "all 2 places are taken"
+    for row in desk.list_requisites(world.deps, method_code="card_eur"):
+        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+    assert why(world) == "no account is in use"
 
 
 def test_a_method_of_one_place_is_not_reported_because_somebody_pays(world: World) -> None:

@@ -26,9 +26,10 @@ from services.invoices.domain import (
     NewDeal,
     ProofKind,
     Trigger,
+    Wanted,
 )
 from services.invoices.models import Deal, Invoice
-from services.invoices.operations import cases, fields, lifecycle, timers
+from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
 from services.invoices.store import InvoiceView
 from services.invoices.wiring import Deps
 
@@ -100,7 +101,14 @@ def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> t
     quote = deps.catalog.quote(merchant, method_code)
     if quote.currency_code != view.currency_code or not quote.minimum <= view.amount <= quote.maximum:
         raise errors.method_not_for_invoice(method_code)
-    _open_deal(deps, id, quote, now)
+    try:
+        _open_deal(deps, id, quote, now)
+    except Refused as refused:
+        if refused.reason != "NO_AVAILABLE_REQUISITES":
+            raise
+        amount_fiat = domain.customer_amount(view.amount, quote.client_percent, quote.decimals)
+        wanted = [Wanted(quote.method_code, amount_fiat)]
+        raise scarcity.no_available_requisites(deps, view.merchant_id, wanted) from None
     return _with_requisite(deps, id)
 
 

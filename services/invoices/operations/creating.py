@@ -10,7 +10,7 @@ from kit.money import parse_decimal
 from services.invoices import domain, errors, store
 from services.invoices.clients import Catalog, CurrencyTerms, MethodTerms
 from services.invoices.domain import CreationFacts, NewInvoice, Wanted
-from services.invoices.operations import fields, timers
+from services.invoices.operations import fields, scarcity, timers
 from services.invoices.wiring import Deps
 
 # Another create won the race for the external id or the customer: the next look sees its row.
@@ -113,7 +113,7 @@ def _refusal(
             next_allowed_at=limit.next_allowed_at(facts.oldest_unpaid_at),
         )
     if not facts.requisite_free:
-        return errors.no_available_requisites()
+        return scarcity.no_available_requisites(deps, new.merchant_id, wanted)
     return None
 
 

@@ -54,6 +54,7 @@ from services.invoices.store.invoices import (
     outbox_lag,
     waiting_invoices_due,
 )
+from services.invoices.store.shares import rooms
 
 __all__ = [
     "DealFilter",
@@ -94,6 +95,7 @@ __all__ = [
     "requisite_to_show",
     "requisites",
     "resolve_case_if_open",
+    "rooms",
     "set_deals_enabled",
     "set_requisite_enabled",
     "waiting_invoices_due",

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from kit.db import Database, table_of
 from kit.prepared import Prepared
-from services.invoices.domain import DealStatus, NewDeal
+from services.invoices.domain import DealStatus, NewDeal, may_hold_one_more
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
 
@@ -124,9 +124,16 @@ class MethodLoad:
     taken: int
     of_one_merchant: int
 
-    def is_crowded(self, percent: int) -> bool:
-        """Whether that part of its places is taken. Every deal takes all of a single place: that is not crowded."""
-        return self.places > 1 and self.taken * 100 >= self.places * percent
+    def is_crowded(self, percent: int, *, share_percent: int) -> bool:
+        """Whether that part of its places is taken, or one merchant holds its share of them. Every deal takes all of a
+        single place: that is not crowded.
+        """
+        if self.places <= 1 or not self.taken:
+            return False
+        at_share = not may_hold_one_more(
+            self.of_one_merchant, self.places - self.taken, share_percent=share_percent
+        )
+        return at_share or self.taken * 100 >= self.places * percent
 
 
 _METHOD_LOADS = text(f"""

@@ -7,6 +7,12 @@ rule counts the accounts that can take one amount, because two open deals of one
 (docs/decisions/0040-shares-of-scarce-accounts.md).
 """
 
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from services.invoices.domain import Room, Wanted
 from services.invoices.models import DEAL_IS_OPEN
 
 
@@ -53,3 +59,28 @@ def _within_share(own: str, free: str) -> str:
     """
     most = f"greatest(({free} - 1) * :share_percent, 100 - :share_percent)"
     return f"({free} > 0 AND ({own} + 1) * (100 - :share_percent) <= {most})"
+
+
+_ROOMS = text(f"""
+SELECT wanted.method_code, room.*, (
+    SELECT count(*) FROM deals JOIN requisites ON requisites.id = deals.requisite_id
+    WHERE merchant_id = :merchant_id AND deals.method_code = wanted.method_code AND {DEAL_IS_OPEN} AND enabled
+) AS own
+FROM unnest(CAST(:method_codes AS text[]), CAST(:amounts_fiat AS numeric[])) AS wanted (method_code, amount_fiat)
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(open_deals), 0) AS taken, coalesce(sum(free), 0) AS free, count(*) AS accounts,
+           count(*) FILTER (WHERE holder IS NULL AND free > 0) AS free_accounts,
+           count(*) FILTER (WHERE holder = :merchant_id) AS own_accounts
+    FROM ({accounts_of("wanted.method_code", "wanted.amount_fiat")}) AS accounts
+) AS room
+""")  # noqa: S608  made of constants
+
+
+def rooms(connection: Connection, merchant_id: UUID, wanted: Sequence[Wanted]) -> Sequence[Room]:
+    """What each method has left, counted without the lock."""
+    values = {
+        "merchant_id": merchant_id,
+        "method_codes": [each.method_code for each in wanted],
+        "amounts_fiat": [each.amount_fiat for each in wanted],
+    }
+    return [Room(**row._mapping) for row in connection.execute(_ROOMS, values)]

@@ -1,0 +1,25 @@
+"""Why no account was free: for operators, in the log and at the desk. Merchants get the reason alone."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from kit import log
+from kit.errors import Refused
+from services.invoices import errors, store
+from services.invoices.domain import Wanted
+from services.invoices.wiring import Deps
+
+EXPLAINED_MAX = 10
+"""So many methods are explained: a merchant's refused calls cost one statement more, not one per method."""
+
+_log = log.get_logger()
+
+
+def no_available_requisites(deps: Deps, merchant_id: UUID, wanted: Sequence[Wanted]) -> Refused:
+    """NO_AVAILABLE_REQUISITES, with the cause of each wanted method."""
+    share_percent = deps.settings.method_share_percent
+    with deps.db.autocommit() as connection:
+        rooms = store.rooms(connection, merchant_id, wanted[:EXPLAINED_MAX])
+    causes = {room.method_code: room.refusal(share_percent) for room in rooms}
+    _log.info("no account free", merchant_id=str(merchant_id), causes=causes)
+    return errors.no_available_requisites(causes)
