@@ -27,16 +27,21 @@ def normal_form(network: str, text: str) -> str:
 
 
 def writings(network: str, text: str) -> list[str]:
-    """All that may stand for the transaction in a row, in small letters: of two marks that differ in case only one is a
-    mistake, and the version before stored hashes as they were typed.
+    """All that may stand for the transaction in a row, in small letters; the same list for each of them.
+
+    Marks that differ in case or in 0x only are one: a second one is a mistake. The version before stored hashes as they
+    were typed.
     """
     digits = _digits(network, text)
-    return [text.lower()] if digits is None else sorted(set(_writings(network, digits)))
+    if digits is None:
+        mark = text.lower().removeprefix("0x")
+        return [mark, f"0x{mark}"]
+    return sorted(set(_writings(network, digits)))
 
 
 def is_same(network: str, one: str, other: str) -> bool:
     """Whether both stand for one transaction."""
-    return normal_form(network, one).lower() == normal_form(network, other).lower()
+    return writings(network, one) == writings(network, other)
 
 
 def _writings(network: str, digits: str) -> Iterator[str]:

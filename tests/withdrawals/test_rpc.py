@@ -318,16 +318,17 @@ def test_a_transaction_is_the_same_in_every_form(house: House, method_id: int, o
     assert house.balance(first.merchant_id)[1] == "10.000000"
 
 
-def test_marks_that_differ_in_case_only_are_one(house: House) -> None:
+@pytest.mark.parametrize(("one", "other"), [("Order-SAME", "order-same"), ("9F2c61a4", "0x9f2C61A4")])
+def test_marks_that_differ_in_case_or_0x_only_are_one(house: House, one: str, other: str) -> None:
     first, second = two_for(house, TRC20)
-    assert house.complete(first, "Order-SAME").external_tx_id == "Order-SAME"
-    assert house.complete(first, "order-same").external_tx_id == "Order-SAME"
-    assert refusal(house.complete, second, "order-same") == ("VALIDATION_ERROR", {"field": "external_tx_id"})
+    assert house.complete(first, one).external_tx_id == one
+    assert house.complete(first, other).external_tx_id == one
+    assert refusal(house.complete, second, other) == ("VALIDATION_ERROR", {"field": "external_tx_id"})
 
 
-def test_of_completions_at_one_time_by_marks_that_differ_in_case_one_wins(house: House) -> None:
+def test_of_completions_at_one_time_by_writings_of_one_mark_one_wins(house: House) -> None:
     merchant = house.credit("100")
-    marks = ["pay", "Pay", "pAy", "paY", "PAy", "PaY", "pAY", "PAY"]
+    marks = ["pay", "Pay", "pAy", "paY", "0xpay", "0xPay", "0xpAy", "0XPAY"]
     made = [house.withdraw(merchant) for _ in marks]
     done = all_at_once([partial(house.complete, *each) for each in zip(made, marks, strict=True)])
     refusals = [each.reason for each in done if isinstance(each, Refused)]

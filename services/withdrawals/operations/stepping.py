@@ -81,10 +81,11 @@ def _has_paid(tx: Session, network: str, transaction: str) -> bool:
     """Whether the transaction has completed a withdrawal, in whatever writing.
 
     Completions by the same transaction wait for each other. Without that, two that come at the same time in different
-    letters would both find none.
+    writings would both find none.
     """
-    withdrawals.wait_for_transaction(tx, network, transaction)
-    return withdrawals.paid_by(tx, network, writings(network, transaction)) is not None
+    known_as = writings(network, transaction)
+    withdrawals.wait_for_transaction(tx, network, known_as[0])
+    return withdrawals.paid_by(tx, network, known_as) is not None
 
 
 def _repeated(withdrawal: Withdrawal, transaction: str | None) -> Withdrawal:
