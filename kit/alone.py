@@ -1,4 +1,4 @@
-"""One process at a time, over all that share a database."""
+"""A block that one process at a time may run, among all processes that share a database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _ENTER = text(
     "SELECT set_config('idle_session_timeout', :milliseconds, false),"
     " pg_try_advisory_lock(hashtextextended(:what, 0)) AS entered"
 )
-# Only who came in has something to unlock: of anybody else PostgreSQL's log would get a warning each time.
+# Only the process that has the lock unlocks: for any other, PostgreSQL would log a warning each time.
 _LEAVE = text(
     "SELECT CASE WHEN :entered THEN pg_advisory_unlock(hashtextextended(:what, 0)) END,"
     " set_config('idle_session_timeout', '0', false)"
@@ -23,9 +23,10 @@ _LEAVE = text(
 
 @contextmanager
 def alone(db: Database, what: str, *, at_most_seconds: int) -> Iterator[bool]:
-    """False when somebody else is inside a block of this name, and true for the one who is: nobody comes in meanwhile.
+    """Yields true when this process has the lock `what`, false when another process has it.
 
-    After `at_most_seconds` without its end somebody may; the block raises `DatabaseUnavailable` at its end then.
+    The lock lasts until the end of the block, at most `at_most_seconds`. After that another process may take it, and
+    the block raises `DatabaseUnavailable` at its end.
     """
     with db.autocommit() as connection:
         asked = {"what": what, "milliseconds": str(at_most_seconds * 1000)}

@@ -1,5 +1,5 @@
-"""The proof of a service's own books, page by page: each row against the record of what was written (kit.migrations.
-guards), and against what the service says must follow from it.
+"""The verification of a service's own books, page by page. Each row is compared with its records
+(kit.migrations.guards) and with the values that the service says must follow from it.
 
 A service declares a `Part` per table. Its statements are written apart from the code that writes the rows, so that a
 mistake there is not repeated here.
@@ -21,7 +21,7 @@ MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 """Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""
 
-# Before the first and at the last of the keys of a type.
+# Below the first and at the last possible key of a type.
 _ENDS: Final = {
     "uuid": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
     "bigint": ("-1", str(2**63 - 1)),
@@ -30,18 +30,17 @@ _ENDS: Final = {
 
 @dataclass(frozen=True)
 class Part:
-    """One table, or what belongs to its rows, in the order of a uuid or a number.
+    """One table, or the rows that belong to its rows, in the order of a uuid or a number.
 
-    name        what operators call it: "deals"
-    one         what one of them is called in a problem, before its id: "deal"
-    table       with the column `key` of type `key_type`, uuid or bigint, which orders the pages
-    kind        of its records; empty: it has none
-    subject     the column that its records name it by; empty: `key`
-    row         for a subject with several rows, the column that tells them apart
-    made_at     when a row was made
-    kept        columns that must not change after the row was made, whatever the records say
-    follows     statements for what must hold besides; each returns rows (id, field, found, due) for keys above :first,
-                up to :last
+    name        the name for operators: "deals"
+    one         the name of one row in a problem, before its id: "deal"
+    table       has the column `key` of type `key_type`, uuid or bigint, which orders the pages
+    kind        the kind of its records; empty: it has none
+    subject     the column that its records refer to; empty: `key`
+    row         the column that distinguishes the rows of one subject, if there are several
+    made_at     the column with the time when the row was made
+    kept        columns that must not change after the row was made, whatever the records hold
+    follows     statements for other rules; each returns rows (id, field, found, due) for keys above :first up to :last
     """
 
     name: str
@@ -59,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is not what it should be."""
+    """One value that is wrong: the value found, and the value due."""
 
     subject: str
     field: str
@@ -69,7 +68,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Page:
-    """What was checked; `last` is where the next page begins, if there is `more`."""
+    """The result of one page. If `more`, the next page begins after the key `last`."""
 
     checked: int
     unrecorded: int
@@ -79,12 +78,12 @@ class Page:
 
 
 def is_key(part: Part, text: str) -> bool:
-    """Whether it may be the key of one of its rows."""
+    """Returns whether the text can be a key of this part."""
     return parse_id(text) is not None if part.key_type == "uuid" else text.isdecimal() and len(text) < 19
 
 
 def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
-    """The next rows of a part behind the key `after` (empty: the first), all of one moment."""
+    """Checks the next rows of a part after the key `after` (empty: from the first), all read at one moment."""
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
@@ -103,7 +102,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         if part.kind and _has_records(tx):
             recorded, unrecorded = _against_records(tx, part, span)
             problems = recorded + problems
-    # A statement may find what a record has shown already.
+    # A statement may find the same problem as a record.
     return Page(len(keys), unrecorded, list(dict.fromkeys(problems))[:MAX_PROBLEMS], last, more)
 
 
@@ -115,12 +114,12 @@ def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
 
 
 def _has_records(tx: Session) -> bool:
-    """False on the schema of the version before."""
+    """Returns false on the schema of the version before."""
     return tx.scalar(text("SELECT to_regclass('public.records') IS NOT NULL")) or False
 
 
-# `said` are the records, `told` what they come to: the first has the whole row, the later ones what changed. A row that
-# keeps what it was made as has that before its records.
+# `said` are the records, `told` the values that they add up to: the first record has the whole row, each later one the
+# columns that changed. A row with `made_as` has its first values there instead of in a first record.
 _RECORDS = """
 WITH since AS (
   SELECT at FROM records WHERE kind = 'recorded' AND subject = :kind
@@ -175,11 +174,11 @@ LIMIT :limit
 
 _WITHIN = {
     "uuid": "subject > :first AND subject <= :last",
-    # Other kinds have other subjects.
+    # Other kinds may have subjects that are no numbers.
     "bigint": "CASE WHEN kind = :kind THEN CAST(subject AS bigint) > CAST(:first AS bigint)"
     " AND CAST(subject AS bigint) <= CAST(:last AS bigint) END",
 }
-# By what the first record says, where the subject is not the key. No index helps: for small tables.
+# For tables whose subject is not the key: selects by the key in the first record. No index helps: for small tables.
 _FIRST_WITHIN = """
 subject IN (SELECT subject FROM records WHERE kind = :kind AND number = 1
             AND facts ->> '{key}' > :first AND facts ->> '{key}' <= :last)

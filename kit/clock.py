@@ -1,7 +1,7 @@
 """The only module that reads the time.
 
-Everything that needs "now" takes a `Clock` (or a `datetime`) as an argument, so that a test can put thirty
-minutes between two lines. `tests/support/clock.py` holds the clock that stands still.
+Code that needs the time takes a `Clock` (or a `datetime`) as an argument, so that a test can move it. The test's clock
+is in `tests/support/clock.py`.
 """
 
 import time
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Answers what time it is: an aware datetime in UTC."""
+    """A source of the time: returns an aware datetime in UTC."""
 
     def now(self) -> datetime: ...
 
@@ -23,5 +23,5 @@ class SystemClock:
 
 
 def monotonic_seconds() -> float:
-    """Seconds that only grow: for durations and deadlines, never for dates."""
+    """Returns seconds of a clock that never goes back: for durations and deadlines, never for dates."""
     return time.monotonic()

@@ -1,12 +1,11 @@
 """Settings from the environment: typed, frozen, checked at start. One error lists all problems.
 
-A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. What every service has for itself
-(`ServiceSettings`) carries the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and
-`FIATGATE_INVOICES_THREADS` before `FIATGATE_THREADS`; so it is with `METRICS_BIND`, `NATS_URL` and `TLS_*` of every
-process.
-An empty variable counts as unset. What has a name of its own everywhere is read from that too, after ours
-(`OTEL_EXPORTER_OTLP_ENDPOINT`). Each field has a `description`, from which `describe` makes the table that
-docs/settings.md must agree with; a secret one is a `SecretStr` or has `repr=False`.
+A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. The settings of each service
+(`ServiceSettings`) carry the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and `FIATGATE_INVOICES_THREADS` before
+`FIATGATE_THREADS`. The same holds for `METRICS_BIND`, `NATS_URL` and `TLS_*` of every process.
+An empty variable counts as unset. A setting with a standard name (`OTEL_EXPORTER_OTLP_ENDPOINT`) is read from that too,
+after ours. Each field has a `description`; `describe` makes the table of docs/settings.md from it. A secret field is a
+`SecretStr` or has `repr=False`.
 """
 
 import base64
@@ -80,7 +79,7 @@ def _readable_file(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    """32 bytes in base64, either alphabet, with or without the padding; written one way."""
+    """Reads 32 bytes in base64, in either alphabet, with or without padding; returns one form."""
     try:
         key = keys.decoded(text)
     except ValueError:
@@ -91,7 +90,7 @@ def _key(text: str) -> str:
 
 
 def _time(value: object) -> object:
-    """In one form: seconds since 1970 and times without a zone are not taken."""
+    """Accepts one form only: no seconds since 1970, no time without a zone."""
     if isinstance(value, str) and not _TIME(value):
         raise ValueError(f"expected a time with its zone, as {TIME_EXAMPLE}")
     return value
@@ -132,11 +131,11 @@ class _Environment(PydanticBaseSettingsSource):
 
 
 class CallerSettings(BaseSettings):
-    """What it takes to call a service: whoever does nothing else has only these."""
+    """The settings of a process that calls services. A process that only calls has no others."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    service: ClassVar[str] = ""  # the name in the log; a service's also in its variables
+    service: ClassVar[str] = ""  # the name in the log; in a service also part of its variables
 
     tls_ca: str = Field(
         default="", description="file with the CA that signs the certificates of all processes; empty: no TLS"
@@ -159,7 +158,7 @@ class CallerSettings(BaseSettings):
 
     @cached_property
     def identity(self) -> tls.Identity | None:
-        """Who this process is to others; one for all its connections. None without TLS."""
+        """The certificate that this process shows to others; one for all its connections. None without TLS."""
         files = tls.Files(Path(self.tls_ca), Path(self.tls_cert), Path(self.tls_key))
         return tls.Identity(files) if self.tls_key else None
 
@@ -176,13 +175,13 @@ class CallerSettings(BaseSettings):
 
 
 class CliSettings(CallerSettings):
-    """Of the operator's command, and of what does an operator's work by itself."""
+    """The settings of the operator's command, and of processes that do an operator's work."""
 
     service: ClassVar[str] = "cli"
 
 
 class Settings(CallerSettings):
-    """What every process that runs has."""
+    """The settings of every process that runs."""
 
     nats_url: str = Field(
         default="nats://127.0.0.1:4222",
@@ -214,7 +213,7 @@ class Settings(CallerSettings):
 
 
 class DatabaseSettings(Settings):
-    """What `migrate` reads: the owner of the tables needs no key of the service."""
+    """The settings of `migrate`: the owner of the tables needs no key of the service."""
 
     database_url: PostgresUrl = Field(
         repr=False, description="the service's own database, postgresql://role:password@host:port/database"
@@ -234,11 +233,11 @@ class DatabaseSettings(Settings):
 
 
 class ServiceSettings(DatabaseSettings):
-    """What every gRPC service has besides; a subclass names itself: `service = "invoices"`."""
+    """The settings of every gRPC service; a subclass gives its name: `service = "invoices"`."""
 
-    # Connections that calls use which do not run on THREADS; tests hold it to the SLOTS of the service's rpc.py.
+    # Connections of the calls that do not run on THREADS; tests compare it with the SLOTS in the service's rpc.py.
     slot_connections: ClassVar[int] = 0
-    # Threads of THREADS that can share one connection: more than one where they mostly wait for something else.
+    # Threads of THREADS that can share one connection: more than one where they mostly wait for other things.
     threads_per_connection: ClassVar[int] = 1
 
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
@@ -272,7 +271,7 @@ class ServiceSettings(DatabaseSettings):
         default=20, ge=1, le=300, description="how long calls and workers may take to finish at stop"
     )
 
-    # `mode="after"` on the field, not on the model, so that this is told together with everything else.
+    # A validator of the field, not of the model: so its error is in the same list as all others.
     @field_validator("pool_size")
     @classmethod
     def _threads_find_a_connection(cls, pool_size: int, info: ValidationInfo) -> int:
@@ -290,7 +289,7 @@ class ServiceSettings(DatabaseSettings):
 
 
 class FactSettings(ServiceSettings):
-    """What a service has besides that consumes signed facts (kit.signing)."""
+    """The further settings of a service that consumes signed facts (kit.signing)."""
 
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
@@ -313,11 +312,11 @@ class FactSettings(ServiceSettings):
         return until
 
 
-# What every process reads from a variable with its own name first.
+# Every process reads these from a variable with its own name first.
 _OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert", "tls_key"})
-# Never shared between services, so never read from a variable without the service's name.
+# These are never shared between services, so they are only read from a variable with the service's name.
 _OWN_ONLY: Final = frozenset({"database_url", "migration_database_url", "bind"})
-# The names that everybody else knows them by.
+# Names that other programs use for these settings.
 _STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 
 
@@ -333,7 +332,7 @@ def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
 
 
 def is_of_each_process(cls: type[BaseSettings], field: str) -> bool:
-    """Whether a process may have a value of its own for what others have too."""
+    """Whether each process may have its own value of a setting that others have too."""
     if field in _OWN_FIRST:
         return issubclass(cls, CallerSettings) and bool(cls.service)
     of_services = ServiceSettings.model_fields.keys() - Settings.model_fields
@@ -372,7 +371,7 @@ S = TypeVar("S", bound=CallerSettings)
 
 
 def load(cls: type[S]) -> S:
-    """The settings of this process, or all that is wrong with them on stderr and exit code 2.
+    """Returns the settings of this process. If some are wrong, writes all problems to stderr and exits with code 2.
 
     Values are never shown: a mistyped secret is still a secret.
     """

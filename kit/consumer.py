@@ -1,15 +1,15 @@
-"""Lets each event of one subject take effect once, in one transaction, however often it is delivered.
+"""A consumer of one subject. Each event takes effect once, in one transaction, however often it is delivered.
 
-Deliver, verify the signature, begin, note it in the inbox, do the effect, commit, acknowledge: a crash anywhere repeats
-the delivery and the inbox makes the repetition harmless.
+The steps: deliver, verify the signature, begin, note the event in the inbox, do the effect, commit, acknowledge. A
+crash at any step repeats the delivery, and the inbox makes the repetition harmless.
 
-Three things can go wrong, and each has its own way out:
+Three failures are handled differently:
 
 - The event is not proven (kit.signing): it is parked at once and has no effect.
-- The handler refuses it: it comes again, and after 20 failures it is parked. Parked events are counted and shown, never
-  dropped.
-- The database is busy or away: that is not the event's failure. The event comes again for as long as it takes, with
-  growing pauses, and is never parked for it.
+- The handler raises: the event comes again, and after 20 failures it is parked. Parked events are counted and shown,
+  never dropped.
+- The database is busy or away: the event comes again for as long as that lasts, with growing pauses. It is never parked
+  for that.
 """
 
 import uuid
@@ -57,37 +57,36 @@ PARK_AFTER_FAILURES = 20
 LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
 BUSY_IN_A_ROW = 2
-"""So many events in a row that the database is too busy for: it is busy for all, and the others come again later."""
+"""After this many events in a row for which the database was too busy, the rest of the batch is handed back."""
 
 FORGET_PUT_OFF = timedelta(seconds=3 * LAST_RETRY_SECONDS)
 
 STALE_AFTER_SECONDS = 4.0
-"""An idle consumer fetches once a second. One that has not for so long has stopped; readiness tells within 5 s."""
+"""An idle consumer fetches once a second. One that has not for this long has stopped; readiness shows it within 5 s."""
 
 RETRY_ROWS = 100
 RETRY_SECONDS = 2.0
 SWEEP_ROWS = 5000
 SWEEP_EVERY = timedelta(hours=1)
 KEEP_INBOX = timedelta(days=90)
-"""Longer than the stream (30 days) and every outbox (7 days) can bring an event back."""
+"""Longer than the stream (30 days) and every outbox (7 days) can deliver an event again."""
 
 
 class Consumer:
-    """A worker around `handler(tx, event)`: it does the effect in `tx` and raises when it can't.
+    """A worker around `handler(tx, event)`, which does the effect in `tx` and raises when it can't.
 
     The handler works on `tx` and nothing else: it may run again for the same event, and `tx` may hold the
     effects of the events before it.
 
-    `name` is the durable consumer's name on the stream: replicas with the same name share the events, so it
-    must not change. One consumer per event and database, since they share the inbox. Several processes may
-    run it.
+    `name` is the durable consumer's name on the stream. Replicas with the same name share the events, so the name must
+    not change. Use one consumer per subject and database, since consumers share the inbox. Several processes may run
+    it.
 
-    `lock_order(event)` sorts the events that take effect together. Name by it the row that the handler locks,
-    where different events lock the same ones: processes that lock them in different orders deadlock at every
-    other batch.
+    `lock_order(event)` is the key that sorts the events of one transaction. When different events lock the same row,
+    return the name of that row: otherwise two processes lock the rows in different orders and often deadlock.
 
-    `ids_in(payload)` finds the ids of the business in a payload, for logs and lists. It raises nothing: payloads of
-    unproven events are anyone's.
+    `ids_in(payload)` returns the ids of the business in a payload, for logs and lists. It raises nothing: the payload
+    of an unproven event may be anything.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class Consumer:
         self._swept_at = clock.now()
 
     def run(self, stop: Stop) -> None:
-        """Pull and handle until `stop`; a subscription that ended or fell silent is made anew."""
+        """Pulls and handles until `stop`; replaces a subscription that ended or fell silent."""
         stop.on_set(self._interrupt)
         self._warn_of_unsigned()
         if since := self._verifier.unsigned_counted_until:
@@ -140,7 +139,7 @@ class Consumer:
                 self._round(stop)
             except Fatal:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever broke the subscription, a new one is the remedy
+            except Exception as error:  # noqa: BLE001 - whatever the cause, a new subscription is the remedy
                 self._pulse.trouble(error)
                 log_failure(self.name, error)
                 self._close()
@@ -151,7 +150,7 @@ class Consumer:
         self._close()
 
     def health(self) -> WorkerHealth:
-        """`detail` says how long events have waited for the database, unless something worse does."""
+        """`detail` reports how long events have waited for the database, unless there is a worse trouble to report."""
         health = self._pulse.health()
         seconds = self._put_off.longest_seconds(self._clock.now())
         count = len(self._put_off)
@@ -162,7 +161,7 @@ class Consumer:
         )
 
     def handle(self, event: Incoming) -> None:
-        """One delivery, from its signature to its settlement.
+        """Handles one delivery, from its signature to its settlement.
 
         Raises `DatabaseUnavailable` when the database is away: the delivery is not settled then.
         """
@@ -172,14 +171,15 @@ class Consumer:
         self._park(unproven)
 
     def list_parked(self, *, limit: int) -> tuple[Sequence[Listed], int]:
-        """Those parked longest ago, at most `limit`; and how many are parked in all."""
+        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
         return self._parking.oldest(limit=limit)
 
     def retry_parked(self, *, only: uuid.UUID | None = None, after: uuid.UUID | None = None) -> Retried:
-        """Handle parked events again, once each, by their ids: `only` this one, or some of those behind `after`.
+        """Handles parked events again, once each, in the order of their ids: `only` this one, or some of those after
+        `after`.
 
-        For an operator who has mended the cause: a bug, or a public key that was missing. Those that fail again stay
-        parked. Takes no longer than a call may.
+        For an operator who has removed the cause: a bug, or a public key that was missing. Events that fail again stay
+        parked. It takes no longer than a call may.
         """
         events, more = self._parking.after(only=only, after=after, limit=RETRY_ROWS)
         give_up_at = monotonic_seconds() + RETRY_SECONDS
@@ -197,7 +197,7 @@ class Consumer:
         return Retried(len(ids), len(ids) - self._parking.count(ids), ids[-1] if ids else None, more)
 
     def discard_parked(self, row_id: uuid.UUID, *, even_if_true: bool = False) -> bool:
-        """Delete a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
+        """Deletes a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
         discarded = self._parking.discard(row_id, self._verifier, even_if_true=even_if_true)
         if discarded is not None:
             log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
@@ -221,7 +221,7 @@ class Consumer:
         self._sweep()
 
     def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
-        """The events that may take effect, and those that may not."""
+        """Returns the proven events, and the others with the reason."""
         proven: list[Proven] = []
         unproven: list[tuple[Incoming, Unproven]] = []
         for event in events:
@@ -236,7 +236,7 @@ class Consumer:
         return proven, unproven
 
     def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
-        """Handle and remove each; those left when the database is busy for all, or at the stop, are handed back."""
+        """Handles and removes each event. At the stop, or when the database is busy for all, hands the rest back."""
         busy = 0
         while events and not stop.is_set() and busy < BUSY_IN_A_ROW:
             busy = 0 if self._handle(events[0]) else busy + 1
@@ -246,9 +246,10 @@ class Consumer:
         events.clear()
 
     def _handle(self, event: Proven, *, row_id: uuid.UUID | None = None) -> bool:
-        """False when the event was put off for the database. Raises `DatabaseUnavailable` when that is away.
+        """Returns false when the event was put off for the database. Raises `DatabaseUnavailable` when that is away.
 
-        `row_id`: of an event that is parked already, under another id if it was not proven then.
+        `row_id`: the id of its parked row, if it is parked already. An event that was not proven is parked under
+        another id.
         """
         try:
             self._take_effect([event])
@@ -264,9 +265,9 @@ class Consumer:
         return True
 
     def _handle_together(self, events: Sequence[Proven]) -> bool:
-        """One transaction for all that came: several times quicker when there are many.
+        """Handles all events in one transaction, which is several times quicker when there are many.
 
-        False when one of them fails, whichever it is; nothing has happened then and each gets its own.
+        Returns false when any of them fails. Nothing has happened then, and each is handled in its own transaction.
         """
         try:
             self._take_effect(events if self._lock_order is None else sorted(events, key=self._lock_order))
@@ -274,13 +275,13 @@ class Consumer:
             if not isinstance(error, DatabaseBusy):
                 raise
             return False
-        except Exception:  # noqa: BLE001 - told about when the event that caused it fails on its own
+        except Exception:  # noqa: BLE001 - logged when the event that caused it fails on its own
             return False
         self._acknowledge(events)
         return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
-        """Ask for them again: left alone they would come after ten seconds only."""
+        """Asks NATS to deliver the events again: without this they would come after ten seconds only."""
         for event in events:
             event.retry_after(seconds)
 
@@ -302,7 +303,7 @@ class Consumer:
             log.info("event_handled", **self._fields_of(event))
 
     def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
-        """Note the failure by itself, and either ask for the event again or park it."""
+        """Records the failure in its own transaction, then asks for the event again or parks it."""
         self._put_off.remove(event.event_id)
         if row_id == event.event_id:
             attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
@@ -322,10 +323,10 @@ class Consumer:
             event.retry_after(self._pause_seconds(attempts))
 
     def _park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
-        """Park and remove each. Raises `DatabaseUnavailable` with the rest left in the list.
+        """Parks and removes each event. Raises `DatabaseUnavailable` with the rest left in the list.
 
-        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and a stream
-        that was lost brought it back.
+        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and it came
+        back because the stream was lost.
         """
         unsigned = [event.event_id for event, failure in unproven if failure.reason == UNSIGNED_REASON]
         taken = taken_before(self._db, self._inbox, unsigned) if unsigned else set()
@@ -346,7 +347,7 @@ class Consumer:
             del unproven[0]
 
     def _wait_for_database(self, event: Incoming, reason: Exception) -> None:
-        """Ask for it again later and later: one that is slow by itself must not keep the others waiting."""
+        """Asks for the event again with growing pauses: an event that is slow by itself must not delay the others."""
         self._put_off.add(event.event_id, self._clock.now())
         pause_seconds = self._pause_seconds(event.deliveries)
         EVENTS.labels(self.name, "put_off").inc()
@@ -364,7 +365,7 @@ class Consumer:
         return min(self._first_retry_seconds * doubled, LAST_RETRY_SECONDS)
 
     def _fields_of(self, event: Incoming) -> dict[str, str]:
-        """What the log says of an event."""
+        """Returns the fields that describe an event in the log."""
         return {
             "consumer": self.name,
             "subject": event.subject,

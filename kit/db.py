@@ -1,9 +1,9 @@
-"""PostgreSQL: the pool, the two ways to use it, and what its errors mean.
+"""PostgreSQL: the pool, the ways to use it, and the meaning of its errors.
 
-`transaction()` is for operations of several statements (an ORM session, one commit at the end);
-`autocommit()` is for a single statement, which needs no BEGIN and COMMIT round trips; `one_or_none()` is for
-the few that every request waits for (see `kit.prepared`). Nobody else commits. Each connection carries its
-limits (statement, lock and idle timeouts) to the server, so that a lost client can't hold locks.
+`transaction()` is for operations of several statements (an ORM session, one commit at the end). `autocommit()` is for a
+single statement, which needs no BEGIN and COMMIT round trips. `one_or_none()` is for the few statements that every
+request waits for (see `kit.prepared`). No other code commits. Each connection carries its limits (statement, lock and
+idle timeouts) to the server, so that a lost client can't hold locks.
 """
 
 import functools
@@ -55,11 +55,11 @@ POOL_TIMEOUTS = metrics.counter(
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
 CONFLICT_ATTEMPTS = 3
-# Left to itself PostgreSQL plans a statement with an array anew at each call, for it expects ten elements of one that
-# it doesn't know: create-invoice took 1,050 us so, and 400 with this.
+# By default PostgreSQL plans a statement with an array anew at each call, because it expects an unknown array to have
+# ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
 PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
 
-# A role may set these for itself (ALTER ROLE), for all connections to come. SQL under the service's role must not keep
+# A role may set these for itself (ALTER ROLE), for all later connections. SQL under the service's role must not block
 # the service from its tables that way, nor make it lose commits in a crash.
 _AGAINST_THE_ROLE = {
     "search_path": "public",
@@ -92,14 +92,14 @@ def metadata() -> MetaData:
 
 
 def table_of(entity: type[Any]) -> Table:
-    """The table behind a class, for statements that shall do without the ORM's work on entities."""
+    """Returns the table behind a class, for statements without the ORM's work on entities."""
     return cast(Table, inspect(entity).local_table)
 
 
 def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextClause:
-    """Insert a row; values for columns that the table does not have yet are left out. `then` ends the statement.
+    """Inserts a row and leaves out values for columns that the table does not have yet. `then` ends the statement.
 
-    For a column that the newest migration brings: the code of the same version runs without it (docs/decisions/0025).
+    For a column that the newest migration adds: the code of the same version runs without it (docs/decisions/0025).
     """
     # jsonb_populate_record ignores members that are no column.
     statement = text(
@@ -109,7 +109,7 @@ def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextC
 
 
 def if_known(table: str, column: str) -> ColumnElement[str | None]:
-    """The text of a column that the newest migration brings; null as long as the table does not have it."""
+    """Returns the text of a column that the newest migration adds; null as long as the table does not have it."""
     return literal_column(f"to_jsonb({table}) ->> '{column}'").label(column)
 
 
@@ -118,15 +118,15 @@ def _for_json(value: object) -> str:
 
 
 class DatabaseUnavailable(Outage):
-    """The database can't be reached or takes no more work: outside it is `DB_UNAVAILABLE`, try again soon."""
+    """The database can't be reached or takes no more work. Callers receive `DB_UNAVAILABLE` and may try again soon."""
 
 
 class DatabaseBusy(DatabaseUnavailable):
-    """It was reached, but a statement or a lock took longer than its limit."""
+    """The database was reached, but a statement or a lock took longer than its limit."""
 
 
 class TransactionConflict(DatabaseBusy):
-    """It let this transaction lose (deadlock, serialization failure): `retry_conflicts` runs it again."""
+    """The database aborted this transaction (deadlock, serialization failure): `retry_conflicts` runs it again."""
 
 
 class Database:
@@ -160,7 +160,7 @@ class Database:
             "application_name": name,
             "connect_timeout": CONNECT_TIMEOUT_SECONDS,
             "options": " ".join(f"-c {key}={value}" for key, value in options.items()),
-            # A server that vanished without a word is noticed soon after the statement should have ended.
+            # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
             "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
         }
         self._engine = create_engine(
@@ -169,7 +169,7 @@ class Database:
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
             hide_parameters=True,  # a failed statement's text goes to the log, its values must not
-            use_native_hstore=False,  # spares each new connection a query
+            use_native_hstore=False,  # saves a query on each new connection
             connect_args=connect_args,
         )
         event.listen(self._engine, "checkout", _refuse_closed_connection)
@@ -181,7 +181,7 @@ class Database:
     def transaction(self) -> Iterator[Session]:
         """A session that commits when the block ends cleanly and rolls back otherwise.
 
-        Signals given to `wake_after_commit` ring after the commit. Loaded objects stay readable afterwards.
+        Signals given to `wake_after_commit` are set after the commit. Loaded objects stay readable afterwards.
         Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
         """
         with (
@@ -198,8 +198,8 @@ class Database:
     def autocommit(self) -> Iterator[Connection]:
         """A Core connection where each statement is its own transaction: for single statements."""
         with self._span("statement"), _translated(), self._engine.connect() as connection:
-            # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but pays a round
-            # trip (SET default_transaction_isolation) to undo it: as long as the statement itself.
+            # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but undoing it costs a
+            # round trip (SET default_transaction_isolation), as long as the statement itself.
             driver = connection.connection.driver_connection
             assert driver is not None
             driver.autocommit = True
@@ -210,22 +210,22 @@ class Database:
                     driver.autocommit = False
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
-        """The row of a hot statement, which is its own transaction, on a connection of the calling thread."""
+        """Returns the row of a hot statement, run in its own transaction on a connection of the calling thread."""
         with self._span(statement.name), _translated():
             return self._prepared.one_or_none(statement, values)
 
     def _span(self, name: str) -> tracing.Span:
-        """From the wait for a connection to the commit."""
+        """Returns a span that lasts from the wait for a connection to the commit."""
         return tracing.span(name, "client", self._span_attributes)
 
     def ping(self) -> None:
-        """One round trip; raises `DatabaseUnavailable` when the database does not answer."""
+        """Makes one round trip; raises `DatabaseUnavailable` when the database does not answer."""
         with self.autocommit() as connection:
             connection.execute(text("SELECT 1"))
 
     def pool_use(self) -> dict[str, int]:
-        """Connections now. Of the pool: `in_use`, `idle` ones that are open, and the `limit` of both together. Besides
-        them `prepared`: those of the threads that have run hot statements.
+        """Returns the numbers of connections now. Of the pool: `in_use`, open `idle` ones, and the `limit` of both
+        together. Besides them `prepared`: the connections of the threads that have run hot statements.
         """
         pool = self._engine.pool
         assert isinstance(pool, QueuePool)
@@ -243,24 +243,23 @@ class Database:
 
 
 class Bell(Protocol):
-    """What can be rung: `kit.worker.Signal`, or anything of a service's own. Equal ones ring once per commit."""
+    """An object with `set()`: `kit.worker.Signal`, or a class of a service. Equal ones are set once per commit."""
 
     def set(self) -> None: ...
 
 
 def wake_after_commit(tx: Session, signal: Bell) -> None:
-    """Ring `signal` once the transaction is committed; never if it rolls back."""
+    """Sets `signal` once the transaction is committed; never if it rolls back."""
     signals: list[Bell] = tx.info.setdefault("signals", [])
     if signal not in signals:
         signals.append(signal)
 
 
 def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
-    """Run an operation again, at most three times in all, when its transaction lost a deadlock or a
-    serialization.
+    """Runs an operation again, at most three times in all, when its transaction lost a deadlock or a serialization.
 
     Decorate the function that opens the transaction, and only functions that do nothing but database work:
-    everything in it happens again. After the third time `TransactionConflict` goes to the caller.
+    everything in it happens again. After the third time the caller receives `TransactionConflict`.
     """
 
     @functools.wraps(operation)
@@ -278,7 +277,7 @@ def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def refusing(refusals: Mapping[str, Callable[[], Exception]]) -> Iterator[None]:
-    """Turn the violation of a named constraint into the refusal it means; other violations pass unchanged.
+    """Turns the violation of a named constraint into its refusal; other violations pass unchanged.
 
     The statement has to run inside the block: with the ORM, flush in it (or put the block around the
     transaction).
@@ -315,8 +314,8 @@ def _translated() -> Iterator[None]:
 
 
 def _hide_values(error: exc.DBAPIError) -> None:
-    """Cut PostgreSQL's message after its first line: what follows quotes the failing row or the statement
-    with its values, and the log would keep it.
+    """Cuts PostgreSQL's message after its first line: the rest quotes the failing row or the statement with its values,
+    and the log would keep it.
     """
     if error.orig is not None:
         told = _cut_after_first_line(error.orig)
@@ -342,13 +341,13 @@ _AWAY = (
 
 
 def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable | None:
-    """What the driver's error means to a caller; None when it is a bug, not the weather.
+    """Returns the meaning of the driver's error for a caller; None when it is a bug, not an outage.
 
     lost  whether the connection is known to be gone
     """
     summary = str(error)
     code: str | None = getattr(error, "pgcode", None)
-    if code is None:  # no answer came from the server at all
+    if code is None:  # the server sent no answer
         lost = lost or isinstance(error, psycopg2.OperationalError)
         return DatabaseUnavailable(summary) if lost else None
     if code in _CONFLICTS:
@@ -361,10 +360,10 @@ def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable 
 
 
 def _refuse_closed_connection(connection: Any, _record: object, _proxy: object) -> None:
-    """Replace connections whose server went away while they were pooled, without a ping's round trip.
+    """Replaces pooled connections whose server went away, without the round trip of a ping.
 
-    A healthy idle connection has nothing to read; one whose server shut down has its farewell and an end of
-    file waiting. So one poll of the socket tells them apart, and a restart of PostgreSQL costs no request.
+    A healthy idle connection has nothing to read. One whose server shut down has a last message and an end of file to
+    read. So one poll of the socket shows the difference, and a restart of PostgreSQL costs no request.
     """
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)

@@ -1,4 +1,4 @@
-"""The one error type for an expected "no", and its two translations to and from the gRPC wire
+"""The error type of an expected refusal, and its two translations to and from the gRPC wire
 (docs/ARCHITECTURE.md#errors).
 
 A service raises `Refused` through the small constructors below; the server's interceptor writes it as
@@ -29,7 +29,7 @@ _METADATA_MAX_CHARACTERS = 2048
 _REASONS = frozenset(error_reason_pb2.ErrorReason.keys())
 _STATUS_CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
-# What gRPC itself answers when nothing of ours got the chance: the peer is away, overloaded or too slow.
+# gRPC answers with these itself when the peer is away, overloaded or too slow.
 _AWAY: Final = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED}
 )
@@ -37,12 +37,12 @@ _OVERLOADED_DETAILS: Final = "Concurrent RPC limit exceeded"
 
 
 class Refused(Exception):
-    """An expected "no", with the reason callers decide by.
+    """An expected refusal, with the reason that callers decide by.
 
-    reason    a name in fiatgate.errors.v1.ErrorReason: the public code, to the letter
+    reason    a name in fiatgate.errors.v1.ErrorReason: exactly the public code
     message   one sentence for people
     code      the gRPC status code
-    metadata  strings only; which keys a reason carries is documented beside it in the proto
+    metadata  strings only; the proto documents the keys of each reason
     """
 
     def __init__(
@@ -64,42 +64,42 @@ class Refused(Exception):
 
 
 def invalid(reason: str, message: str, **metadata: str) -> Refused:
-    """INVALID_ARGUMENT: wrong whatever the state of things."""
+    """INVALID_ARGUMENT: wrong in any state."""
     return _declared(grpc.StatusCode.INVALID_ARGUMENT, reason, message, metadata)
 
 
 def not_found(reason: str, message: str, **metadata: str) -> Refused:
-    """NOT_FOUND: no such thing, or none the caller may see."""
+    """NOT_FOUND: it does not exist, or the caller may not see it."""
     return _declared(grpc.StatusCode.NOT_FOUND, reason, message, metadata)
 
 
 def already_exists(reason: str, message: str, **metadata: str) -> Refused:
-    """ALREADY_EXISTS: the caller tried to create what is there."""
+    """ALREADY_EXISTS: the caller tried to create a thing that exists."""
     return _declared(grpc.StatusCode.ALREADY_EXISTS, reason, message, metadata)
 
 
 def precondition(reason: str, message: str, **metadata: str) -> Refused:
-    """FAILED_PRECONDITION: the state of things doesn't allow it."""
+    """FAILED_PRECONDITION: the current state doesn't allow it."""
     return _declared(grpc.StatusCode.FAILED_PRECONDITION, reason, message, metadata)
 
 
 def denied(reason: str, message: str, **metadata: str) -> Refused:
-    """PERMISSION_DENIED: known, but not allowed."""
+    """PERMISSION_DENIED: the caller is known, but not allowed."""
     return _declared(grpc.StatusCode.PERMISSION_DENIED, reason, message, metadata)
 
 
 def unauthenticated(reason: str, message: str, **metadata: str) -> Refused:
-    """UNAUTHENTICATED: it isn't known who calls."""
+    """UNAUTHENTICATED: the caller is not known."""
     return _declared(grpc.StatusCode.UNAUTHENTICATED, reason, message, metadata)
 
 
 def exhausted(reason: str, message: str, **metadata: str) -> Refused:
-    """RESOURCE_EXHAUSTED: a limit of the caller is used up."""
+    """RESOURCE_EXHAUSTED: the caller has used up a limit."""
     return _declared(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, metadata)
 
 
 def conflict(reason: str, message: str, **metadata: str) -> Refused:
-    """ABORTED: someone else is doing it right now."""
+    """ABORTED: another call does the same right now."""
     return _declared(grpc.StatusCode.ABORTED, reason, message, metadata)
 
 
@@ -116,14 +116,12 @@ def database_unavailable(
 
 
 def too_late() -> Refused:
-    """DB_UNAVAILABLE because too little of the deadline is left to do anything useful."""
+    """Returns DB_UNAVAILABLE because too little of the deadline is left for useful work."""
     return unavailable("DB_UNAVAILABLE", "The service is too slow at the moment, retry in a few seconds")
 
 
 def unexpected() -> Refused:
-    """INTERNAL_ERROR with a fresh `error_id`; whoever makes one writes the full story to the log under that
-    id.
-    """
+    """Returns INTERNAL_ERROR with a fresh `error_id`. The caller logs the details of the failure under that id."""
     UNEXPECTED.inc()
     return Refused(
         "INTERNAL_ERROR",
@@ -134,7 +132,7 @@ def unexpected() -> Refused:
 
 
 def _declared(code: grpc.StatusCode, reason: str, message: str, metadata: Mapping[str, str]) -> Refused:
-    if reason not in _REASONS:  # a typing error here would reach merchants as a code no document knows
+    if reason not in _REASONS:  # a typing error here would reach merchants as an undocumented code
         raise ValueError(f"{reason} is not declared in fiatgate/errors/v1/error_reason.proto")
     return Refused(reason, message, code=code, metadata=metadata)
 
@@ -143,7 +141,7 @@ def _declared(code: grpc.StatusCode, reason: str, message: str, metadata: Mappin
 
 
 def refused_to_status(refused: Refused) -> status_pb2.Status:
-    """google.rpc.Status with one ErrorInfo; over-long texts are cut, for trailing metadata is bounded."""
+    """Returns google.rpc.Status with one ErrorInfo; long texts are cut, because trailing metadata is bounded."""
     info = error_details_pb2.ErrorInfo(
         reason=refused.reason,
         domain=DOMAIN,
@@ -155,7 +153,7 @@ def refused_to_status(refused: Refused) -> status_pb2.Status:
 
 
 def refused_from_status(status: status_pb2.Status) -> Refused | None:
-    """The Refused inside a google.rpc.Status; None when it holds no ErrorInfo of this domain."""
+    """Returns the Refused inside a google.rpc.Status; None when it holds no ErrorInfo of this domain."""
     info = error_details_pb2.ErrorInfo()
     for detail in status.details:
         if detail.Is(info.DESCRIPTOR) and detail.Unpack(info) and info.domain == DOMAIN:
@@ -169,7 +167,7 @@ def refused_from_status(status: status_pb2.Status) -> Refused | None:
 
 
 def refused_by_peer(error: grpc.RpcError) -> Refused | None:
-    """What a service of ours said itself; None when the call failed otherwise."""
+    """Returns the refusal that one of our services sent; None when the call failed in another way."""
     pairs: Any = error.trailing_metadata() or ()
     for key, value in pairs:
         if key == STATUS_DETAILS_KEY:
@@ -180,8 +178,8 @@ def refused_by_peer(error: grpc.RpcError) -> Refused | None:
 
 
 def refused_from_rpc_error(error: grpc.RpcError) -> Refused:
-    """What a failed call means to the caller: the peer's own Refused; DB_UNAVAILABLE when the peer is away,
-    overloaded or past the deadline; INTERNAL_ERROR (with an `error_id` to log) for anything else.
+    """Returns the meaning of a failed call for the caller: the peer's own Refused; DB_UNAVAILABLE when the peer is
+    away, overloaded or past the deadline; INTERNAL_ERROR (with an `error_id` to log) for anything else.
     """
     if (refused := refused_by_peer(error)) is not None:
         return refused

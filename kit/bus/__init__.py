@@ -1,16 +1,15 @@
-"""NATS: one connection per process, used from threads; the stream that holds the facts; hints that may get
-lost.
+"""NATS: one connection per process, used from threads; the stream that holds the facts; hints that may get lost.
 
-PostgreSQL is the truth: everything in NATS may be lost and is announced anew (`kit.relay`);
+PostgreSQL is the truth: everything in NATS may be lost and is published again (`kit.relay`);
 docs/reliability.md#how-the-chain-holds lists the cases.
 
-- `messages`: what goes out and comes in, and what can go wrong
+- `messages`: incoming and outgoing messages, and the errors
 - `connection`: `Bus`, the connection: it starts without NATS and connects when it can
-- `stream`: `OwnStream`, the stream and its consumers, which their owner makes when they are gone
-- `client`: nats-py's, with TLS where it was asked for
+- `stream`: `OwnStream`, the stream and its consumers, which their owner makes when they are missing
+- `client`: nats-py's client, which insists on TLS for an address tls://…
 - `listening`: listeners of hints, and how often a flood of hints calls them
 - `pull`: `Pull`, the deliveries to one durable consumer
-- `loop`: the asyncio loop in a thread that both live on
+- `loop`: the asyncio loop in a thread, on which `connection` and `pull` run
 """
 
 from kit.bus.connection import Bus

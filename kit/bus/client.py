@@ -1,7 +1,7 @@
-"""nats-py's client, except that an address `tls://…` is a promise: without TLS nothing is said to the server.
+"""nats-py's client, but an address `tls://…` requires TLS: without it nothing is sent to the server.
 
-nats-py goes over to TLS when the server asks for it, whatever the address says, and sends its password in plain text to
-one that does not ask.
+nats-py uses TLS only when the server asks for it, whatever the address is, and sends its password in plain text to a
+server that does not ask.
 """
 
 import ssl
@@ -20,11 +20,11 @@ class Client(nats.aio.client.Client):
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
-        """Made anew for each connection: the file may have been replaced."""
+        """Made anew for each connection, because the file may have been replaced."""
         return ssl.create_default_context(cafile=self._ca or None)
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """Of each server that is connected to, before anything is sent; tests/kit/test_bus.py notices a new name."""
+        """Runs for each server, before anything is sent; tests/kit/test_bus.py fails if nats-py renames it."""
         asked_for = self._current_server is not None and self._current_server.uri.scheme == "tls"
         if initial_connection and asked_for and not info.get("tls_required"):
             raise nats.errors.Error("the server at tls:// does without TLS")

@@ -39,8 +39,8 @@ PUBLISH_IN_FLIGHT = 64
 RECONNECT_WAIT_SECONDS = 1
 CHECK_SECONDS = 5.0
 SILENT_SECONDS = 120
-"""nats-py notices a silent server within 40 s and reports every attempt to reconnect. When neither an answer nor such a
-report came for this long, a task of nats-py or of ours has ended: the process has to start again.
+"""nats-py notices a silent server within 40 s and reports every attempt to reconnect. Without an answer or a report for
+this long, a task of nats-py or of ours has ended: the process must be restarted.
 """
 
 CLOSE_SECONDS = 5.0
@@ -51,18 +51,17 @@ NOT_LET_IN = "NATS refuses the password of this process"
 
 
 class Bus:
-    """Usable from any thread. `start()` it in the process that uses it (after forking), `close()` it at the
-    end.
+    """The connection, usable from any thread. Call `start()` in the process that uses it (after forking), `close()` at
+    the end.
 
-    It is a `Worker` too: among a process's workers it ends the process once the connection is given up for
-    good, or when the bus shows no sign of life any more.
+    It is also a `Worker`: it ends the process when the connection is closed for good, or shows no sign of life.
     """
 
     def __init__(self, url: str, *, name: str, ca: str = "", stream: OwnStream | None = None) -> None:
-        """`name` is the user's on the server: replies go to inboxes below `_INBOX.<name>`, which no other user reads.
+        """`name` is the user's name on the server: replies go to `_INBOX.<name>`, which no other user may read.
 
-        `ca`: see `kit.bus.client`. `stream`: the stream of the facts, which this process keeps there; None: it belongs
-        to another service and is waited for.
+        `ca`: see `kit.bus.client`. `stream`: the stream of the facts, if this process owns it; None: another service
+        owns it, and this process waits until it is there.
         """
         self.name = "bus"
         self._url = url
@@ -83,20 +82,18 @@ class Bus:
         self._alive_at_seconds = monotonic_seconds()
 
     def start(self) -> None:
-        """Begin to connect, in the background: NATS may be away now and come later. A second call does
-        nothing.
-        """
+        """Starts to connect in the background; NATS need not be up yet. A second call does nothing."""
         if not self._loop.running:
             self._alive_at_seconds = monotonic_seconds()
             self._loop.start()
             self._loop.post(self._connect)
 
     def wait_ready(self, timeout_seconds: float) -> bool:
-        """Whether the bus is connected and its own stream is there, waiting for it at most so long."""
+        """Waits until the bus is connected and its own stream is there; false after `timeout_seconds`."""
         return self._ready.wait(timeout_seconds)
 
     def close(self) -> None:
-        """Send what is on its way, then disconnect. The bus can't be used again."""
+        """Sends the messages on their way, then disconnects. The bus cannot be used again."""
         self._closing = True
         with suppress(BusUnavailable):
             self._loop.call(self._disconnect, timeout_seconds=CLOSE_SECONDS)
@@ -104,23 +101,23 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection right now."""
+        """Whether the bus is connected now."""
         return bool(self._client.is_connected)
 
     @property
     def healthy(self) -> bool:
-        """False once the connection is given up for good; to be away for a while is not an illness."""
+        """False once the connection is closed for good. A temporary outage counts as healthy."""
         return not self._closed.is_set()
 
     @property
     def stream_seen(self) -> StreamSeen | None:
-        """The stream at the last check; None until known, and always for a process that does not own the stream."""
+        """The stream at the last check; None before the first check and in a process that does not own the stream."""
         return None if self._stream is None else self._stream.seen
 
     def publish(self, messages: Sequence[Outgoing]) -> list[uuid.UUID]:
-        """Publish all to the stream, many in flight; returns the ids of those that it has stored.
+        """Publishes all messages, many in flight; returns the ids of those that the stream has stored.
 
-        One that isn't among them may be stored all the same: publish it again with the same id. Raises
+        A message whose id is missing may be stored all the same: publish it again with the same id. Raises
         `BusUnavailable` when there is no connection.
         """
         self._require_connection()
@@ -140,26 +137,26 @@ class Bus:
         return pull
 
     def close_pull(self, pull: Pull) -> None:
-        """End the deliveries; what was not acknowledged comes again, to whoever pulls next."""
+        """Ends the deliveries. Messages without an acknowledgement are delivered again to the next pull."""
         if pull in self._pulls:
             self._pulls.remove(pull)
         pull.close()
 
     def hint(self, subject: str, data: bytes = b"") -> None:
-        """Tell whoever listens just now; lost when nobody does or NATS is away. Never waits, never raises."""
+        """Sends a hint to the current listeners; it is lost without listeners or NATS. Never waits or raises."""
         self._loop.post(self._send, subject, data)
 
     def on_hint(self, subject: str, listener: Listener, *, every_seconds: float = 0.0) -> None:
-        """Call `listener(subject, data)` for every hint on `subject` (NATS wildcards work), from now on.
+        """Calls `listener(subject, data)` for every hint on `subject` (NATS wildcards work), from now on.
 
-        It runs on the bus's own thread: ring a signal there, do no work. With `every_seconds` it is called so often
-        at most: of the hints that come sooner the last one counts, at the end of the pause.
+        It runs on the bus's own thread: ring a signal there, do no work. `every_seconds` is the shortest time between
+        two calls: of the hints that come sooner only the last one counts, at the end of the pause.
         """
         self._listeners.append((subject, Spaced(listener, every_seconds) if every_seconds else listener))
         self._loop.post(self._listen)
 
     def run(self, stop: Stop) -> None:
-        """Wait for the end; raises `BusClosed` when the connection was closed for good or nothing works on it."""
+        """Waits for the stop. Raises `BusClosed` when the connection is closed for good or shows no sign of life."""
         over = threading.Event()
         stop.on_set(over.set)
         while not over.wait(1):
@@ -169,7 +166,7 @@ class Bus:
                 raise BusClosed(f"no sign of life from the connection to NATS for {silent_seconds:.0f} s")
 
     def health(self) -> WorkerHealth:
-        """Ill only when given up for good; `detail` tells of an absence, which is waited out."""
+        """Not healthy only when the connection is closed for good; `detail` reports a temporary outage."""
         if self.connected:
             self._connected_at = self._clock.now()
         detail = "" if self.connected else self._trouble
@@ -216,7 +213,7 @@ class Bus:
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _check(self) -> None:
-        """Does what a connection needs again and again; what fails is done at the next check."""
+        """Does the recurring work of a connection; what fails is tried again at the next check."""
         if not self._client.is_connected:
             return
         self._loop.spawn(self._ping())
@@ -224,9 +221,9 @@ class Bus:
         await self._check_stream()
 
     async def _ping(self) -> None:
-        """Notes the server's answer, however late it is.
+        """Records the time of the server's answer, however late it is.
 
-        nats-py stops reading when the answer to a ping comes that was given up (2.16), so none is given up early.
+        nats-py 2.16 stops reading when the answer to an abandoned ping comes, so the timeout is long.
         """
         with suppress(*NATS_ERRORS):
             await self._client.rtt(SILENT_SECONDS)
@@ -238,7 +235,7 @@ class Bus:
         await self._client.close()
 
     async def _check_stream(self) -> None:
-        """As its owner: keep the stream and learn what it holds."""
+        """Lets the owner of the stream keep it and read its state."""
         if not self._client.is_connected:
             return
         if self._stream is not None and not await self._stream.check(self._client):
@@ -277,7 +274,7 @@ class Bus:
                 await self._client.publish(subject, data)
 
     async def _listen(self) -> None:
-        """Subscribe for the listeners that have no subscription yet; nats-py keeps them over reconnects."""
+        """Subscribes the listeners that have no subscription yet; nats-py keeps subscriptions over reconnects."""
         while self._client.is_connected and self._listening < len(self._listeners):
             subject, listener = self._listeners[self._listening]
             self._listening += 1
@@ -288,7 +285,7 @@ class Bus:
                 raise
 
     async def _on_error(self, error: Exception) -> None:
-        """Tell a trouble once, not at every attempt to reconnect."""
+        """Logs an error once, not at every attempt to reconnect."""
         self._alive_at_seconds = monotonic_seconds()
         count_refusal(error)
         if is_wrong_password(error):
@@ -310,7 +307,7 @@ class Bus:
         self._alive_at_seconds = monotonic_seconds()
         self._told, self._trouble = "", NOT_CONNECTED
         log.info("bus_reconnected")
-        self._loop.spawn(self._resume())  # the client is not done reconnecting before this returns
+        self._loop.spawn(self._resume())  # the client finishes reconnecting only after this returns
 
     async def _resume(self) -> None:
         await self._listen()
@@ -324,9 +321,9 @@ class Bus:
 
 
 async def _store(jetstream: JetStreamContext, message: Outgoing, headers: dict[str, str]) -> None:
-    """Publish it, and once more if JetStream drops it for its id and it is signed.
+    """Publishes the message. Publishes a signed one once more if JetStream drops it as a duplicate.
 
-    What the stream has under that id may be forged: the true fact must be there too. Inboxes drop a second copy.
+    The message in the stream under that id may be forged: the true fact must be there too. Inboxes drop a second copy.
     """
     stored = await jetstream.publish(message.subject, message.payload, stream=STREAM, headers=headers)
     if stored.duplicate and message.signature:

@@ -1,4 +1,4 @@
-"""Listeners of hints, on the loop's thread."""
+"""Listeners of hints. They run on the loop's thread."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ Listener = Callable[[str, bytes], None]
 
 
 class Spaced:
-    """A listener that a flood of hints calls only now and then; on the loop's thread."""
+    """A listener that is called at most once per `every_seconds`, on the loop's thread."""
 
     def __init__(self, listener: Listener, every_seconds: float) -> None:
         self._listener = listener
@@ -42,7 +42,7 @@ class Spaced:
 
 
 def heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
-    """What nats-py calls: a listener that raises hears the next hint all the same."""
+    """Returns the callback for nats-py. A listener that raises still receives the next hint."""
 
     async def heard(message: Msg) -> None:
         try:

@@ -1,4 +1,4 @@
-"""An asyncio loop in a thread of its own: the bridge between nats-py and services made of threads."""
+"""An asyncio loop in its own thread: it connects nats-py with services that use threads."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ JOIN_SECONDS = 5.0
 
 
 class LoopThread:
-    """Start it after forking: threads and loops do not survive a fork."""
+    """An asyncio loop in its own thread. Start it after forking: threads and loops do not survive a fork."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,7 +36,7 @@ class LoopThread:
         self._thread.start()
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any, timeout_seconds: float) -> T:
-        """Run `function(*args)` on the loop and wait for it. NATS' errors and a timeout: `BusUnavailable`."""
+        """Runs `function(*args)` on the loop and waits for it. NATS' errors and a timeout become `BusUnavailable`."""
         if self._loop is None:
             raise BusUnavailable("the bus is not running")
         future = asyncio.run_coroutine_threadsafe(function(*args), self._loop)
@@ -47,15 +47,13 @@ class LoopThread:
             raise BusUnavailable(error_text(error)) from error
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
-        """Call `function(*args)` on the loop soon, without waiting; nothing when it has ended. A coroutine
-        runs on.
-        """
+        """Calls `function(*args)` on the loop soon, without waiting. A coroutine runs on. After `stop`: nothing."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # closed in this very moment
+            with suppress(RuntimeError):  # the loop was closed at this moment
                 self._loop.call_soon_threadsafe(self._begin, function, *args)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """From the loop's own thread: let `coroutine` run on. Its failure is logged."""
+        """Runs `coroutine` in the background; call it on the loop's thread. A failure is logged."""
         task = asyncio.get_running_loop().create_task(
             coroutine, name=getattr(coroutine, "__qualname__", None)
         )
@@ -63,7 +61,7 @@ class LoopThread:
         task.add_done_callback(self._end)
 
     def stop(self) -> None:
-        """Cancel what runs, end the thread. The loop can't be used again."""
+        """Cancels running tasks and ends the thread. The loop cannot be used again."""
         loop, self._loop = self._loop, None
         if loop is None or self._thread is None:
             return

@@ -1,4 +1,4 @@
-"""What goes out and comes in over NATS, and what can go wrong."""
+"""The messages sent and received over NATS, and the errors of NATS."""
 
 import uuid
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from kit.worker import Fatal, Outage
 
 STREAM = "FIATGATE"
 SUBJECTS = ("fiatgate.>",)
-EVENT_ID_HEADER = "Nats-Msg-Id"  # JetStream drops a second message with the same one within two minutes
+EVENT_ID_HEADER = "Nats-Msg-Id"  # JetStream drops a second message with the same value within two minutes
 REQUEST_ID_HEADER = "Fiatgate-Request-Id"
 SIGNATURE_HEADER = "Fiatgate-Signature"  # see kit.signing
 SAME_EVENT_HEADER = "Fiatgate-Event-Id"
-"""The event's id where `EVENT_ID_HEADER` has another one, so that JetStream takes a second copy."""
+"""Holds the event's id where `EVENT_ID_HEADER` has another value, which makes JetStream accept a second copy."""
 
 NATS_ERRORS = (nats.errors.Error, TimeoutError, OSError)
-"""What nats-py raises when the server is away, silent, or says no."""
+"""The errors that nats-py raises when the server is away, silent or refuses."""
 
 
 REFUSED = metrics.counter(
@@ -35,11 +35,11 @@ DROPPED = metrics.counter(
 
 
 class BusUnavailable(Outage):
-    """NATS can't be reached, or doesn't do what it was asked, just now; the facts wait in PostgreSQL."""
+    """NATS cannot be reached or does not serve the request now; the facts wait in PostgreSQL."""
 
 
 class BusClosed(Fatal):
-    """nats-py has given the connection up for good: the process has to start again."""
+    """nats-py has closed the connection for good: the process must be restarted."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Outgoing:
     signature: str = ""
 
     def headers(self, traceparent: str) -> dict[str, str]:
-        """Of the message; `traceparent` is its publication's, where that is a span."""
+        """Returns the message's headers; `traceparent` is that of the publication, or empty without a span."""
         named = {
             EVENT_ID_HEADER: str(self.event_id),
             REQUEST_ID_HEADER: self.request_id,
@@ -66,9 +66,7 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Incoming:
-    """A fact delivered. Settle it with `acknowledge()` or `retry_after(seconds)`; neither waits for the
-    network.
-    """
+    """A delivered fact. Settle it with `acknowledge()` or `retry_after(seconds)`; neither waits for the network."""
 
     event_id: uuid.UUID
     subject: str
@@ -78,16 +76,16 @@ class Incoming:
     retry_after: Callable[[float], None]
     traceparent: str = ""
     signature: str = ""
-    deliveries: int = 1  # of this message so far, to whichever process
+    deliveries: int = 1  # of this message so far, to any process
 
 
 def publishing(message: Outgoing) -> Span:
-    """The span of a publication, in the trace of what made the fact true."""
+    """Returns the span of a publication, in the trace of the change that made the fact true."""
     return _spans_of("send", "producer", message)
 
 
 def processing(event: Incoming, consumer: str) -> Span:
-    """The span of an event's effect."""
+    """Returns the span of an event's effect."""
     span = _spans_of("process", "consumer", event)
     span.tell("messaging.consumer.group.name", consumer)
     return span
@@ -112,7 +110,7 @@ def is_wrong_password(error: BaseException) -> bool:
 
 
 def count_refusal(error: BaseException) -> None:
-    """Counts an error of the connection when it is NATS that refuses something; an outage is none."""
+    """Counts an error of the connection when NATS refuses a password or a right; an outage is not counted."""
     text = str(error).lower()
     if is_wrong_password(error):
         REFUSED.labels("password").inc()
@@ -121,5 +119,5 @@ def count_refusal(error: BaseException) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """One line, never empty: nats-py's timeouts have no text of their own."""
+    """Returns one line, never empty: nats-py's timeouts have no text of their own."""
     return str(error) or type(error).__name__

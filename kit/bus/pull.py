@@ -1,9 +1,8 @@
 """Deliveries to one durable consumer, a batch at a time.
 
-nats-py's own `fetch` of several messages waits for the batch to fill after the first one came, which costs
-idle events their latency. Here one request for many messages stays open on the server and each message is
-handed on as it comes. The server answers every request in the end; silence beyond its time means that the
-subscription is dead.
+nats-py's own `fetch` waits for the batch to fill after the first message, which delays events at quiet times. Here one
+request for many messages stays open on the server, and each message is returned when it comes. The server answers every
+request in the end; without an answer after that time the subscription is dead.
 """
 
 import asyncio
@@ -40,12 +39,12 @@ CALL_TIMEOUT_SECONDS = 10.0
 
 HEADER_MOST_CHARACTERS = 200
 
-NOTHING_CAME = ("404", "408")  # statuses that end a request in good order
-NOT_THERE = "503"  # there is no such consumer
+NOTHING_CAME = ("404", "408")  # statuses that end a request normally
+NOT_THERE = "503"  # the consumer does not exist
 
 
 class Pull:
-    """Made by `Bus.open_pull`; used by one thread."""
+    """The deliveries to one durable consumer. Made by `Bus.open_pull`; used by one thread."""
 
     def __init__(self, loop: LoopThread, client: Client, durable: str, subject: str) -> None:
         self._loop = loop
@@ -67,20 +66,20 @@ class Pull:
             self._loop.call(self._close, timeout_seconds=CALL_TIMEOUT_SECONDS)
 
     def take(self, limit: int) -> list[Incoming]:
-        """Up to `limit` deliveries as soon as there is one; none after about 1 s, or when interrupted.
+        """Returns up to `limit` deliveries as soon as there is one; none after about 1 s, or when interrupted.
 
-        Raises `BusUnavailable` when the consumer is gone or the server fell silent: close this, open another.
+        Raises `BusUnavailable` when the consumer is gone or the server fell silent: close this pull and open another.
         """
         return self._loop.call(
             self._take, limit, timeout_seconds=REQUEST_SECONDS + SILENCE_SECONDS + CALL_TIMEOUT_SECONDS
         )
 
     def interrupt(self) -> None:
-        """Let a waiting `take` return."""
+        """Makes a waiting `take` return."""
         self._loop.post(self._arrived.put_nowait, None)
 
     def forget_request(self) -> None:
-        """On the loop's thread: the server has lost the open request (it restarted), so ask again."""
+        """Forgets the open request, which a restarted server has lost; on the loop's thread."""
         self._owed = 0
         self._arrived.put_nowait(None)
 
@@ -141,9 +140,7 @@ class Pull:
         self._owed -= 1
         headers = message.headers or {}
         event_id = parse_id(headers.get(SAME_EVENT_HEADER) or headers.get(EVENT_ID_HEADER, ""))
-        if (
-            event_id is None
-        ):  # nothing of ours publishes such a message, so nothing of ours knows what it means
+        if event_id is None:  # no process of ours publishes such a message, so its meaning is unknown
             DROPPED.inc()
             log.error("message_without_event_id", subject=message.subject)
             self._loop.post(message.term)
@@ -164,7 +161,9 @@ class Pull:
 
 
 def _text(header: str) -> str:
-    """Without what no header of ours has and a table would not take: a forger's must not stop the consumer."""
+    """Removes characters that our headers never have and PostgreSQL refuses: a forged header must not stop the
+    consumer.
+    """
     return "".join(each for each in header[:HEADER_MOST_CHARACTERS] if each.isascii() and each.isprintable())
 
 

@@ -1,7 +1,6 @@
-"""The stream of the facts and its consumers, as their owner keeps them on the server.
+"""The stream of the facts and its consumers. Their owner makes and keeps them on the server.
 
-Only the owner makes consumers: a process that may make one may have it delivered to any subject, to JetStream's API
-too.
+Only the owner may make consumers: a consumer can deliver to any subject, also to JetStream's API.
 """
 
 import json
@@ -22,17 +21,17 @@ from kit.clock import Clock, SystemClock
 log = structlog.get_logger(__name__)
 
 KEEP_SECONDS = 30 * 86_400
-"""How long the stream keeps a fact, so how long a consumer may be away; `fiatgate verify` finds what is
-missed.
+"""How long the stream keeps a fact, so how long a consumer may be away; `fiatgate verify` finds a fact that was missed.
 """
 
 ACK_WAIT_SECONDS = 10.0
-"""After so long what a killed process held is delivered again; what a slow one holds too, and the inbox drops it."""
+"""After this time an unacknowledged fact is delivered again. If its consumer was only slow, the inbox drops the copy.
+"""
 
 STREAM_TIMEOUT_SECONDS = 5.0
 
 TOO_FEW_SERVERS = (10005, 10074)
-"""NATS' error codes for a stream of more replicas: no suitable peers, and no cluster at all."""
+"""NATS' error codes when a stream needs more servers: no suitable peers, and no cluster at all."""
 
 MEND = "FIATGATE_NATS_REPLICAS must not be more than the servers of the NATS cluster that are up"
 
@@ -41,10 +40,10 @@ MEND = "FIATGATE_NATS_REPLICAS must not be more than the servers of the NATS clu
 class StreamSeen:
     """The stream at one moment.
 
-    created_at  when it was made, by NATS' clock: if it changes, all it held is gone
+    created_at  when it was made, by NATS' clock: if it changes, everything in the old stream is gone
     first_seq   the number of the oldest message: it grows when messages are removed
-    first_at    when the oldest message was stored, by NATS' clock; null for an empty stream
-    at          the moment, by our clock
+    first_at    when the oldest message was stored, by NATS' clock; None for an empty stream
+    at          the time of this reading, by our clock
     """
 
     created_at: datetime
@@ -54,7 +53,7 @@ class StreamSeen:
 
 
 class OwnStream:
-    """Made by the stream's owner for its `Bus`, which calls `check` again and again.
+    """The stream and its consumers, made by their owner for its `Bus`, which calls `check` again and again.
 
     `replicas`   how many servers keep the stream
     `consumers`  the durable consumers of its facts, each with its subject
@@ -69,7 +68,7 @@ class OwnStream:
         self._clock = clock or SystemClock()
 
     async def check(self, client: Client) -> bool:
-        """Make the stream and the consumers that aren't there; whether all are there now."""
+        """Makes the stream and the consumers that are missing; returns whether all of them are there now."""
         manager = client.jsm(timeout=STREAM_TIMEOUT_SECONDS)
         try:
             try:
@@ -84,11 +83,13 @@ class OwnStream:
         except NATS_ERRORS as error:
             self._warn(error)
             return False
-        if info["config"]["num_replicas"] < self._replicas:  # never fewer: that is a person's decision
+        if (
+            info["config"]["num_replicas"] < self._replicas
+        ):  # an operator may reduce the number, this code does not
             try:
                 await manager.update_stream(self._config)
                 log.info("stream_made_larger", stream=STREAM, replicas=self._replicas)
-            except NATS_ERRORS as error:  # it is as good as it was
+            except NATS_ERRORS as error:  # the stream still works with fewer replicas
                 self._warn(error)
         return True
 
@@ -119,7 +120,7 @@ class OwnStream:
 
 
 async def _info(client: Client) -> dict[str, Any]:
-    """JetStream's own answer: nats-py's has no time of the oldest message."""
+    """Returns JetStream's own answer: nats-py's does not have the time of the oldest message."""
     answer = await client.request(f"$JS.API.STREAM.INFO.{STREAM}", b"", timeout=STREAM_TIMEOUT_SECONDS)
     info: dict[str, Any] = json.loads(answer.data)
     if "error" in info:
@@ -128,7 +129,7 @@ async def _info(client: Client) -> dict[str, Any]:
 
 
 async def keep_consumer(manager: JetStreamManager, durable: str, subject: str) -> None:
-    """Make a durable consumer if it isn't there."""
+    """Makes a durable consumer if it is missing."""
     try:
         await manager.consumer_info(STREAM, durable)
     except nats.js.errors.NotFoundError:
@@ -140,7 +141,7 @@ async def keep_consumer(manager: JetStreamManager, durable: str, subject: str) -
                 deliver_policy=DeliverPolicy.ALL,
                 ack_policy=AckPolicy.EXPLICIT,
                 ack_wait=ACK_WAIT_SECONDS,
-                max_deliver=-1,  # past a limit messages vanish from the counts: `kit.consumer` parks them
+                max_deliver=-1,  # past a limit NATS stops counting a message: `kit.consumer` parks it instead
             ),
         )
         log.info("consumer_made", stream=STREAM, consumer=durable)

@@ -2,8 +2,8 @@
 (docs/security.md#a-merchants-server-and-what-it-names).
 
 `check_url` decides early, without using the network, whether a URL can ever be called. `kit.egress.client.Egress` makes
-the calls and decides again when it connects, by the address itself: a name may resolve to another address by
-then. No other code of Fiatgate opens connections to addresses that come from outside.
+the calls and checks the address again when it connects: a name may resolve to another address by then. No other code of
+Fiatgate opens connections to addresses that come from outside.
 """
 
 from kit.egress.address import NEVER_IN_A_URL, URL_MAX_CHARACTERS, check_url, is_public

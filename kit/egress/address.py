@@ -8,7 +8,7 @@ from yarl import URL
 
 URL_MAX_CHARACTERS: Final = 2048
 
-# IANA's special-purpose registry, and what cloud providers put their hosts' secrets behind.
+# IANA's special-purpose registry, and addresses at which cloud providers serve the secrets of a host.
 _NOT_PUBLIC_V4: Final = [
     ipaddress.IPv4Network(network)
     for network in (
@@ -16,7 +16,7 @@ _NOT_PUBLIC_V4: Final = [
         "10.0.0.0/8",
         "100.64.0.0/10",  # shared address space (CGNAT), Alibaba's metadata
         "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's wire server: public by number, the hypervisor by nature
+        "168.63.129.16/32",  # Azure's wire server: a public address that reaches the hypervisor
         "169.254.0.0/16",  # link local, metadata of AWS, GCP, Azure
         "172.16.0.0/12",
         "192.0.0.0/24",
@@ -48,8 +48,8 @@ _NOT_PUBLIC_V6: Final = [
     )
 ]
 
-# Below 1024 only https has a port; above, these are known to speak another protocol: browsers' list of bad ports, and
-# data stores, buses and control planes, which would take a request for a command or betray that they are there.
+# Below 1024 only https is allowed. Above, these ports are known for other protocols: browsers' list of bad ports, and
+# data stores, buses and control planes, which could take a request for a command or reveal that they are there.
 _HTTPS_PORT: Final = 443
 _FIRST_FREE_PORT: Final = 1024
 # fmt: off
@@ -61,19 +61,17 @@ _OTHERS_PORTS: Final = frozenset([
 # fmt: on
 
 NEVER_IN_A_URL: Final = r"""\s\x00-\x20\x7f-\xa0<>"\\\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"""
-"""The inside of a regular expression's brackets: what programs disagree about, spaces and controls of any script, and
-marks that turn the direction of what is read."""
+"""The inside of a regular expression's brackets: characters that programs read differently, spaces and controls of any
+script, and marks that change the direction of the text."""
 _FORBIDDEN_CHARACTERS: Final = re.compile(rf"[{NEVER_IN_A_URL}\ud800-\udfff]")
-_USERINFO: Final = re.compile(r"[^/?#]*//[^/?#]*@")  # an empty one too, which parsers drop silently
-# The WHATWG rule for what is an IPv4 address, however odd: its last label is a number.
+_USERINFO: Final = re.compile(r"[^/?#]*//[^/?#]*@")  # also an empty one, which parsers drop silently
+# The WHATWG rule for an IPv4 address in any notation: the last label is a number.
 _ENDS_IN_A_NUMBER: Final = re.compile(r"(^|\.)(\d+|0[xX][0-9a-fA-F]*)\.?$")
 _CANONICAL_V4: Final = re.compile(r"(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}")
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, as text, is one of the open internet; False for anything that isn't an
-    address.
-    """
+    """Returns whether an IP address, as text, is public; false for text that isn't an address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -85,7 +83,8 @@ def is_public(address: str) -> bool:
 
 
 def check_url(url: str, *, allow_private: bool = False) -> URL:
-    """The URL, parsed as it will be called; raises ValueError saying, for people, why it can't be.
+    """Returns the URL parsed as it will be called; raises ValueError with the reason, for people, if it can't be
+    called.
 
     https only, at most 2048 characters, no user or password, no odd notation of an address, no port of
     another service, no address or name that can't be public. `allow_private` lifts the last two and admits
@@ -128,6 +127,6 @@ def _check_host(host: str, *, allow_private: bool) -> None:
     name = host.removesuffix(".").lower()
     if len(name) > 253 or not all(0 < len(label) <= 63 for label in name.split(".")):
         raise ValueError("the URL has no usable host")
-    # Single labels resolve through search domains: inside a cluster, that is to its own services.
+    # Single labels resolve through search domains: inside a cluster, to its own services.
     if not allow_private and ("." not in name or name.endswith((".localhost", ".local", ".internal"))):
         raise ValueError("the URL's host is not a public name")

@@ -1,10 +1,10 @@
-"""The HTTP client for addresses that other people chose: vetted, bounded, without any convenience.
+"""The HTTP client for addresses that other people chose: it vets the address, bounds everything and adds nothing.
 
-Every connection goes to an address that was just looked at: a name is resolved once and refused when any of
-its answers isn't public; the socket factory, through which every connection has to pass, looks again. The
-name stays SNI and Host. No redirects, no proxies, cookies or credentials of the environment, no
-decompression; body and headers are captured up to a limit; one wall-clock deadline runs over DNS, connect,
-TLS, write and the answer's status line, which is the answer: what follows is captured as far as it comes.
+Each name is resolved once and refused when any of its addresses isn't public. Each connection goes to a vetted address:
+the socket factory, which every connection passes, checks it again. The name stays SNI and Host. No redirects, no
+proxies, cookies or credentials of the environment, no decompression; body and headers are captured up to a limit. One
+deadline covers DNS, connect, TLS, write and the answer's status line. The status line is the answer: the rest is
+captured as far as it comes.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ from kit.egress.head import Connector, Head
 from kit.egress.names import RESOLVER_THREADS, ForbiddenAddress, Lookup, VettingResolver, getaddrinfo
 
 BODY_MAX_BYTES: Final = 16 * 1024
-HEADERS_SECONDS: Final = 2.0  # what the headers may add to a call whose status is known already ...
-BODY_SECONDS: Final = 2.0  # ... and then the body
+HEADERS_SECONDS: Final = 2.0  # the longest wait for the headers once the status is known
+BODY_SECONDS: Final = 2.0  # the longest wait for the body after that
 HEADERS_MAX_COUNT: Final = 64
 HEADER_VALUE_MAX_CHARACTERS: Final = 1024
 RESOLVED_SECONDS: Final = 10
-KEEP_ALIVE_SECONDS: Final = 2.0  # below what servers use, or a POST goes out on a connection being closed
+KEEP_ALIVE_SECONDS: Final = 2.0  # less than servers use, or a POST is sent on a connection being closed
 
 
 class EgressError(Exception):
-    """The call brought no answer; the text is for people and may be shown to whoever chose the address."""
+    """The call brought no answer; the text is for people and may be shown to those who chose the address."""
 
 
 class Forbidden(EgressError):
-    """The URL, or what it resolves to, may not be called; nothing was sent."""
+    """The URL, or an address that it resolves to, may not be called; nothing was sent."""
 
 
 class TimedOut(EgressError):
@@ -52,13 +52,12 @@ class Unreachable(EgressError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. Headers and body that are slow, oversized or broken are cut, which changes nothing about
-    the status.
+    """An HTTP answer. Headers and body that are slow, oversized or broken are cut; the status stays the same.
 
     duration_ms   from the start to the status line
     headers       at most 64, names as sent, repeated ones joined by ", ", values cut at 1024 characters
-    body          at most the limit that was asked for
-    complete      whether headers and body are all there, and in order
+    body          at most the limit that the caller gave
+    complete      whether headers and body are whole and in order
     """
 
     status: int
@@ -74,10 +73,10 @@ class Answer:
 
 
 class Egress:
-    """`async with Egress() as egress: await egress.call("POST", url, body=…, deadline_seconds=15)`.
+    """The client: `async with Egress() as egress: await egress.call("POST", url, body=…, deadline_seconds=15)`.
 
-    One per event loop; calls may run at the same time, the caller bounds how many. `allow_private` lifts
-    the guard and admits http: for local stacks. `lookup` has the shape of `socket.getaddrinfo(host, port)`.
+    One per event loop. Calls may run at the same time; the caller bounds how many. `allow_private` turns the address
+    checks off and admits http: for local stacks. `lookup` has the shape of `socket.getaddrinfo(host, port)`.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class Egress:
         headers: Mapping[str, str] | None = None,
         body_max_bytes: int = BODY_MAX_BYTES,
     ) -> Answer:
-        """Sends one request and returns whatever status came; raises EgressError when none did."""
+        """Sends one request and returns the answer, whatever its status; raises EgressError when no status came."""
         assert self._session is not None, "use it as a context manager"
         try:
             target = _checked(url, allow_private=self._allow_private)
@@ -166,14 +165,14 @@ class Egress:
         )
 
     def _socket(self, address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-        """The gate: no connection without a socket, no socket for an address that isn't public."""
+        """Makes the socket of every connection; refuses an address that isn't public."""
         family, kind, protocol, _, address = address_info
         if not self._allow_private and not is_public(str(address[0])):
             raise ForbiddenAddress
         return socket.socket(family, kind, protocol)
 
 
-# The same few endpoints come again and again; a refusal is not kept.
+# The same few endpoints are called again and again; a refusal is not cached.
 _checked = functools.lru_cache(maxsize=1024)(check_url)
 
 
@@ -184,12 +183,8 @@ def _shorten(patience: asyncio.Timeout, seconds: float) -> None:
 
 
 async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
-    """The body as far as it came within limit and time, and whether that is all; ends the response either
-    way.
-    """
-    if (
-        response.content.is_eof() and response.content.exception() is None
-    ):  # it came with the head, as most do
+    """Returns the body that came within limit and time, and whether that is all of it; always ends the response."""
+    if response.content.is_eof() and response.content.exception() is None:  # it came with the head, as usual
         content = bytearray(response.content.read_nowait())
         response.release()
         return bytes(content[:max_bytes]), len(content) <= max_bytes
@@ -206,7 +201,7 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, seconds: float
     if complete:
         response.release()
     else:
-        response.close()  # the rest would still be on its way
+        response.close()  # the rest would still arrive on this connection
     return bytes(content[:max_bytes]), complete
 
 
@@ -234,7 +229,7 @@ _FAILURES: Final[list[tuple[type[Exception], str]]] = [
 
 
 def _without_answer(error: Exception, host: str) -> EgressError:
-    """Texts without resolved addresses: those of internal names are nobody's business outside."""
+    """Returns an error whose text has no resolved addresses: those of internal names must not be shown outside."""
     causes = [error, error.__cause__, *getattr(error.__cause__, "exceptions", ())]
     causes.append(getattr(error, "os_error", None))
     if any(isinstance(cause, ForbiddenAddress) for cause in causes):
@@ -246,7 +241,7 @@ def _without_answer(error: Exception, host: str) -> EgressError:
 
 
 def _tls_reason(error: BaseException) -> str:
-    # aiohttp's own classes are SSL errors by inheritance but hold nothing; what OpenSSL said is the cause.
+    # aiohttp's own classes inherit from SSL errors but have no reason; OpenSSL's error is the cause.
     told = error.__cause__ or error
     reason: str = getattr(told, "verify_message", "") or getattr(told, "reason", "") or type(told).__name__
     return reason.replace("_", " ").lower()

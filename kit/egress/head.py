@@ -1,8 +1,8 @@
-"""What an answer says first: its status line decides, whatever is wrong with the rest (docs/decisions/0020).
+"""The head of an answer: the status line decides, even if the rest is broken (docs/decisions/0020).
 
-aiohttp hands an answer over when all of its head has come and is in order; one with a broken header, or with bytes
-behind its end, is an error to it, and its status is lost. So each connection is listened to from its first byte on,
-as far as it takes to know the status, and what came is kept for the case that aiohttp gives up.
+aiohttp returns an answer when its whole head has come and is in order. For an answer with a broken header, or with
+bytes after its end, it raises an error and the status is lost. So the first bytes of each answer are read here too,
+until the status is known, and kept for the case that aiohttp gives up.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from aiohttp.client_proto import ResponseHandler
 from kit.clock import monotonic_seconds
 
 KEPT_MAX_BYTES: Final = 32 * 1024  # of headers and body
-STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # with the interim answers before it
+STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # including the interim answers before it
 
 _STATUS_LINE: Final = re.compile(rb"[\r\n]*HTTP/1\.[01] ([1-9]\d\d)(?: [^\n]*)?\r?\n")
 
 
-_expected: ContextVar["Head"] = ContextVar("expected")  # by the request that this task sends
+_expected: ContextVar["Head"] = ContextVar("expected")  # the head of the request that this task sends
 
 
 class Head:
-    """One answer as it comes in: its status, and its first bytes as long as nobody else has understood them.
+    """One incoming answer: its status, and its first bytes until aiohttp has understood them.
 
-    `with head:` around one request. `status_seconds` on the monotonic clock is when the status line was whole;
-    `on_status` is called then, unless the headers came along. Interim answers (1xx) are passed over.
+    Use `with head:` around one request. `status_seconds` is when the status line was complete, on the monotonic clock;
+    `on_status` is called then, unless the headers came with it. Interim answers (1xx) are skipped.
     """
 
     def __init__(self, on_status: Callable[[], object]) -> None:
@@ -48,12 +48,12 @@ class Head:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         _expected.reset(self._token)
         self._listening = False
-        if kind is None:  # all of it is with aiohttp
+        if kind is None:  # aiohttp has the whole answer
             self._kept.clear()
             self.status_seconds = self.status_seconds or monotonic_seconds()
 
     def begin(self) -> None:
-        """From the first byte on; again when aiohttp sends the request again."""
+        """Starts at the first byte; called again when aiohttp sends the request again."""
         self.status = None
         self._listening = True
         self._in_interim = False
@@ -71,8 +71,8 @@ class Head:
             del self._kept[KEPT_MAX_BYTES:]
 
     def _look(self) -> None:
-        """Take whole lines from the front, each once: looking at all again would cost a stranger who sends them one by
-        one little, and us much."""
+        """Takes whole lines from the front, each once: reading all of it at each byte would let a server that sends
+        single bytes cost us much CPU."""
         while self.status is None and (end := self._kept.find(b"\n") + 1):
             line = bytes(self._kept[:end])
             del self._kept[:end]
@@ -85,25 +85,25 @@ class Head:
     def _take_status(self, line: bytes) -> None:
         found = _STATUS_LINE.fullmatch(line)
         if found is None or self._passed_bytes > STATUS_LINE_MAX_BYTES:
-            self._passed_bytes = STATUS_LINE_MAX_BYTES + 1  # it isn't HTTP, and nothing behind it will be
+            self._passed_bytes = STATUS_LINE_MAX_BYTES + 1  # it isn't HTTP, so the rest is not read
             self._kept.clear()
         elif found[1].startswith(b"1") and found[1] != b"101":
             self._in_interim = True
         else:
             self.status, self.status_seconds = int(found[1]), monotonic_seconds()
-            # Else aiohttp has an answer or a complaint at once, without a timer.
+            # With the whole head there, aiohttp returns an answer or an error at once and needs no timer.
             if b"\r\n\r\n" not in self._kept:
                 self._on_status()
 
     def rest(self, body_max_bytes: int) -> tuple[tuple[tuple[bytes, bytes], ...], bytes]:
-        """Headers and body as far as they came, in the reading of the standard library, which takes anything."""
+        """Returns headers and body as far as they came, parsed by the standard library, which accepts any text."""
         message = HeaderParser().parsestr(self._kept.decode("latin-1"))
         headers = ((name.encode("latin-1"), str(value).encode("latin-1")) for name, value in message.items())
         return tuple(headers), str(message.get_payload()).encode("latin-1")[:body_max_bytes]
 
 
 class Connector(aiohttp.TCPConnector):
-    """aiohttp's, but for the connections it makes: they let the head of each answer listen."""
+    """aiohttp's connector, but its connections feed the head of each answer."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -117,7 +117,7 @@ class _Handler(ResponseHandler):
         self._head: Head | None = None
 
     def set_response_params(self, **params: Any) -> None:
-        """aiohttp calls it before each request on the connection, in the request's task."""
+        """Called by aiohttp before each request on the connection, in the request's task."""
         self._head = _expected.get()
         self._head.begin()
         super().set_response_params(**params)

@@ -1,4 +1,4 @@
-"""Names to addresses: each looked up once, and refused when any of its answers isn't public."""
+"""Names to addresses: each name is resolved once, and refused when any of its addresses isn't public."""
 
 import asyncio
 import socket
@@ -10,22 +10,20 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from kit.egress.address import is_public
 
-# Looking up a name blocks a thread, up to some ten seconds when its name servers don't answer. As many as any
-# caller has calls under way: one who brings many such names would otherwise use up the others' time. Threads
-# are made when needed.
+# Resolving a name blocks a thread, up to some ten seconds when its name servers don't answer. There are as many threads
+# as any caller has calls under way: otherwise one merchant with many such names would delay the others. Threads are
+# made when needed.
 RESOLVER_THREADS: Final = 512
 
 Lookup = Callable[[str, int], list[Any]]
 
 
 class ForbiddenAddress(OSError):
-    """An OSError, for that is what aiohttp expects of a resolver."""
+    """An address that isn't public. An OSError, because aiohttp expects that of a resolver."""
 
 
 class VettingResolver(AbstractResolver):
-    """Resolves in threads of its own: a name server that doesn't answer must not hold up the event loop's
-    pool.
-    """
+    """Resolves in threads of its own: a name server that doesn't answer must not block the event loop's pool."""
 
     def __init__(self, lookup: Lookup, threads: futures.ThreadPoolExecutor, *, allow_private: bool) -> None:
         self._lookup = lookup
@@ -39,7 +37,7 @@ class VettingResolver(AbstractResolver):
         answers = await loop.run_in_executor(self._threads, self._lookup, host, port)
         if not answers:
             raise OSError(f"{host} has no address")
-        # One forbidden answer condemns all: a name that is partly internal is an attack or a mistake.
+        # One forbidden address refuses the name: a name that is partly internal is an attack or a mistake.
         if not self._allow_private and not all(is_public(str(answer[4][0])) for answer in answers):
             raise ForbiddenAddress
         return [
