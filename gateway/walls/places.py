@@ -1,7 +1,7 @@
 """Places for so many at a time, and turns for those that wait: one owner after the other.
 
 An owner is a merchant, or a client's network. However many calls one owner has, the first call of another waits for
-one call of each owner at most.
+one call of each owner at most. Where too many wait already, the owner with the most waiting calls makes room for it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+_Turn = asyncio.Future[bool]  # of one call that waits: whether it has a place now
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Places:
         self._seconds = seconds
         self._running: Counter[str] = Counter()
         self._running_in_all = 0
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # the next owner first
+        self._waiting: OrderedDict[str, deque[_Turn]] = OrderedDict()  # the next owner first
         self._waiting_in_all = 0
 
     @asynccontextmanager
@@ -86,32 +88,50 @@ class Places:
             if owner in self._waiting:
                 self._waiting.move_to_end(owner)
             self._take(owner)
-            turn.set_result(None)
+            turn.set_result(True)
             return
 
     async def _turn(self, owner: str) -> None:
         """Waits until the owner's call is given a place."""
-        if (
-            len(self._waiting.get(owner, ())) >= self._of_one.waiting
-            or self._waiting_in_all >= self._in_all.waiting
-        ):
+        if self._waiting_in_all >= self._in_all.waiting:
+            self._make_room_for(owner)
+        if self._is_full_for(owner):
             raise self._none_for(owner)
-        turn = asyncio.get_running_loop().create_future()
+        turn: _Turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(owner, deque()).append(turn)
         self._waiting_in_all += 1
         try:
             async with asyncio.timeout(self._seconds):
-                await turn
+                has_place = await turn
         except BaseException as ended:
-            if turn.cancelled():
-                self._forget(owner, turn)
-            else:  # it was given a place at the same moment
+            if (
+                turn.done() and not turn.cancelled() and turn.result()
+            ):  # it was given a place at the same moment
                 self._leave(owner)
+            else:
+                self._forget(owner, turn)
             if isinstance(ended, TimeoutError):
                 raise self._none_for(owner) from None
             raise
+        if not has_place:
+            raise NoPlace(of_one=True)
 
-    def _forget(self, owner: str, turn: asyncio.Future[None]) -> None:
+    def _is_full_for(self, owner: str) -> bool:
+        return (
+            len(self._waiting.get(owner, ())) >= self._of_one.waiting
+            or self._waiting_in_all >= self._in_all.waiting
+        )
+
+    def _make_room_for(self, owner: str) -> None:
+        """Ends the newest wait of the owner with the most, unless this owner would then have as many."""
+        most = max(self._waiting, key=lambda each: len(self._waiting[each]), default=owner)
+        if len(self._waiting.get(most, ())) > len(self._waiting.get(owner, ())) + 1:
+            turn = self._waiting[most][-1]
+            self._forget(most, turn)
+            if not turn.done():
+                turn.set_result(False)
+
+    def _forget(self, owner: str, turn: _Turn) -> None:
         """Removes the turn, if it is still waiting."""
         if turn not in self._waiting.get(owner, ()):
             return

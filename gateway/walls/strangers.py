@@ -1,9 +1,10 @@
 """How often one client network may ask for keys and payments that do not exist.
 
 A question about a name that has not been answered before takes a token before it is asked, so a flood of questions at
-once is bounded too. The token comes back unless the answer is that there is no such key or payment: only strangers
-pay. What has been found once is asked for freely from then on, so a merchant or customer whose network is shared with
-a stranger goes on; only a name that is new to this worker has to wait until the network has a token again.
+once is bounded too. The token comes back unless the answer is that there is no such key or payment, or the question
+found no place: only strangers pay, and networks that ask for more than there is room for. What has been found once is
+asked for freely from then on, so a merchant or customer whose network is shared with a stranger goes on; only a name
+that is new to this worker has to wait until the network has a token again.
 
 An attacker may have hundreds of networks, each with its tokens. So few questions about names that are new are under
 way at a time, networks take turns, and what is known goes first: it waits for none of them.
@@ -21,6 +22,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, TypeVar
 
@@ -44,10 +46,12 @@ UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
 # A client without tokens waits so long for its refusal.
 REFUSAL_SECONDS: Final = 1.0
 # Refusals leave one after the other, and so do answers that there is no such key or payment: scripts that ask again at
-# once, of however many networks, take a fifth of this worker's time at most, and others never wait behind them.
+# once, of however many networks, take a fifth of this worker's time at most. Networks take turns, so an answer waits
+# for one answer to each other network, and requests with keys and payments that exist wait for none.
 PACE_SECONDS: Final = 0.01
-# Beyond so many that wait, answers come at once: each of them keeps a connection.
+# Beyond so many that wait, and after so long, answers come at once: each of them keeps a connection.
 WAITING_MAX: Final = 1000
+PACED_SECONDS: Final = 10.0
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -68,6 +72,7 @@ class Strangers:
         self._places = {
             kind: Places(NEW_IN_ALL, of_one=NEW_OF_ONE, seconds=NEW_SECONDS) for kind in (KEYS, PAYMENTS)
         }
+        self._pauses = Places(Bound(running=WAITING_MAX, waiting=0), seconds=0)
         self._refusals = _Pace(now_seconds)
         self._denials = _Pace(now_seconds)
 
@@ -76,29 +81,31 @@ class Strangers:
         too many new names are asked for at a time.
         """
         known = self._hash(kind, name)
-        await self._deny_again(known)
+        await self._deny_again(network, known)
         if known in self._known:
             return await self._answer(known, question)
         if not self._buckets.take(network):
             turned_away.count("strangers")
-            await self._refuse()
+            await self._refuse(network)
         missing: Refused | None = None
+        pays = False
         try:
             async with self._places[kind].place(network):
                 return await self._answer(known, question)
         except NoPlace as full:
+            pays = True
             turned_away.count("strangers", f"{kind} at a time")
             if full.of_one:
-                await self._refuse()
+                await self._refuse(network)
             raise database_unavailable() from None
         except Refused as refused:
             if refused.reason not in UNKNOWN:
                 raise
-            missing = _copy(refused)
+            pays, missing = True, _copy(refused)
         finally:
-            if missing is None:
+            if not pays:
                 self._buckets.give_back(network)
-        await self._denials.turn()  # not while the refusal with its frames is at hand
+        await self._denials.turn(network)  # not while the refusal with its frames is at hand
         raise missing
 
     async def _answer(self, known: bytes, question: Callable[[], Awaitable[T]]) -> T:
@@ -121,38 +128,35 @@ class Strangers:
     def _hash(self, kind: str, name: str) -> bytes:
         return blake2b(f"{kind} {name}".encode(), digest_size=16, key=self._secret).digest()
 
-    async def _deny_again(self, name: bytes) -> None:
+    async def _deny_again(self, network: str, name: bytes) -> None:
         until_seconds, refused = self._missing.get(name, (0, None))
         if refused is not None and self._now_seconds() < until_seconds:
-            await self._denials.turn()
+            await self._denials.turn(network)
             raise _copy(refused)
 
-    async def _refuse(self) -> None:
+    async def _refuse(self, network: str) -> None:
         """Raises RATE_LIMITED, after a while."""
-        await self._refusals.turn(REFUSAL_SECONDS)
+        with suppress(NoPlace):
+            async with self._pauses.place(network):
+                await asyncio.sleep(REFUSAL_SECONDS)
+                await self._refusals.turn(network)
         raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
 
 
 class _Pace:
-    """Lets one after the other go on, PACE_SECONDS apart."""
+    """Lets one answer after the other go on, PACE_SECONDS apart. Networks take turns."""
 
     def __init__(self, now_seconds: Callable[[], float]) -> None:
         self._now_seconds = now_seconds
-        self._last_seconds = 0.0  # when the last that waits goes on
-        self._waiting = 0
+        self._next_seconds = 0.0
+        self._places = Places(Bound(running=1, waiting=WAITING_MAX), seconds=PACED_SECONDS)
 
-    async def turn(self, least_seconds: float = 0) -> None:
-        """Returns when it is the caller's turn, after so many seconds at least; at once where too many wait."""
-        if self._waiting >= WAITING_MAX:
-            return
-        now_seconds = self._now_seconds()
-        self._last_seconds = max(now_seconds + least_seconds, self._last_seconds + PACE_SECONDS)
-        if self._last_seconds > now_seconds:
-            self._waiting += 1
-            try:
-                await asyncio.sleep(self._last_seconds - now_seconds)
-            finally:
-                self._waiting -= 1
+    async def turn(self, network: str) -> None:
+        """Returns when it is the turn of an answer to this network; sooner where too many wait, or for too long."""
+        with suppress(NoPlace):
+            async with self._places.place(network):
+                await asyncio.sleep(max(0, self._next_seconds - self._now_seconds()))
+                self._next_seconds = self._now_seconds() + PACE_SECONDS
 
 
 def _copy(refused: Refused) -> Refused:

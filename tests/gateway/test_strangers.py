@@ -267,6 +267,59 @@ def test_strangers_of_many_networks_together_leave_room_for_what_is_known_and_fo
     asyncio.run(story())
 
 
+def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_pay_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eleven networks filled the queue of all, and paid nothing for questions that were refused."""
+    monkeypatch.setattr(strangers, "PACE_SECONDS", 0)
+    monkeypatch.setattr(strangers, "REFUSAL_SECONDS", 0)
+    end = asyncio.Event()
+
+    async def hangs() -> str:
+        await end.wait()
+        return await missing()
+
+    async def story() -> None:
+        now = monotonic_seconds()
+        bound = Strangers(120, now_seconds=lambda: now)
+        guesses = [
+            asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 11}", f"guess {number}", hangs))
+            for number in range(11 * 120)
+        ]
+        await asyncio.sleep(0)
+        newcomer = asyncio.create_task(bound.ask(PAYMENTS, "home", "new payment", found))
+        await asyncio.sleep(0)
+        end.set()
+        assert await newcomer == "here"
+        await asyncio.gather(*guesses, return_exceptions=True)
+        with pytest.raises(Refused, match="RATE_LIMITED"):
+            await bound.ask(PAYMENTS, "net 0", "one more", found)
+
+    asyncio.run(story())
+
+
+def test_an_answer_to_one_network_waits_for_one_to_each_other_and_not_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """900 requests with one old key made the wrong key of another network wait for nine seconds."""
+    monkeypatch.setattr(strangers, "PACE_SECONDS", 0.001)
+
+    async def story() -> None:
+        bound = Strangers(120)
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask(KEYS, "busy", "old key", missing)
+        repeats = [asyncio.create_task(bound.ask(KEYS, "busy", "old key", missing)) for _ in range(500)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refused, match="API_KEY_INVALID"):
+            await bound.ask(KEYS, "home", "mistyped key", missing)
+        assert sum(repeat.done() for repeat in repeats) < 10
+        for repeat in repeats:
+            repeat.cancel()
+        await asyncio.gather(*repeats, return_exceptions=True)
+
+    asyncio.run(story())
+
+
 def test_answers_that_there_is_no_such_name_leave_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
