@@ -9,6 +9,7 @@ import ast
 import importlib
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,7 @@ from typing import Final
 
 import pytest
 
+from gateway.walls import calls as gateway_calls
 from kit.config import ServiceSettings
 from kit.rpc.callers import ALL
 
@@ -268,6 +270,22 @@ def test_all_kinds_of_calls_together_stay_below_the_bound_of_the_process(service
     (settings,) = service_settings_of(service)
     threads, most = (settings.model_fields[name].default for name in ("threads", "max_concurrent_calls"))
     assert sum((kind.threads or threads) + kind.waiting for kind in rpc.SLOTS) < most
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(service: str) -> None:
+    """A call waits in the gateway for a place. One that the service refuses at once has waited for nothing."""
+    kinds = importlib.import_module(f"services.{service}.rpc").SLOTS
+    (settings,) = service_settings_of(service)
+    threads = settings.model_fields["threads"].default
+    from_gateway = Counter[str]()
+    for sent in gateway_calls.KINDS:
+        for kind in kinds:
+            if sent.methods & kind.methods:
+                from_gateway[kind.name] += 4 * sent.running
+    taken = {kind.name: (kind.threads or threads) + kind.waiting for kind in kinds}
+    assert from_gateway
+    assert {name: sent for name, sent in from_gateway.items() if sent > taken[name]} == {}
 
 
 def serves(service: str, shared: str) -> bool:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 WAIT_SECONDS: Final = 1.0
 # The services let a call of the same merchant wait for a few seconds too; the request has five in all.
 SHARE_WAIT_SECONDS: Final = 2.0
+# In catalog such a call waits for no other: almost all of the request's time is left for the wait here. So a shop with
+# 64 connections is answered slowly, not refused.
+OFFERS_WAIT_SECONDS: Final = 4.0
 RETRY_SECONDS: Final = 5
 
 
@@ -32,8 +35,9 @@ RETRY_SECONDS: Final = 5
 class Kind:
     """name     in metrics
     methods  as `InvoicesService/CreateInvoice`
-    running  calls under way at a time; with four workers about what the service takes before it refuses
+    running  calls under way at a time; four workers send no more than the service takes before it refuses
     waiting  calls that may wait for a place; more are refused at once
+    seconds  longest wait for a place
     share    the same of one merchant; None: all of it
     owner    whose a request is, where there is a share
     """
@@ -42,6 +46,7 @@ class Kind:
     methods: frozenset[str]
     running: int
     waiting: int
+    seconds: float = WAIT_SECONDS
     share: Bound | None = None
     owner: Callable[[Any], str] = attrgetter("merchant_id")
 
@@ -66,6 +71,7 @@ KINDS: Final = (
         frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
         running=16,
         waiting=200,
+        seconds=OFFERS_WAIT_SECONDS,
         share=Bound(running=1, waiting=99),
         owner=attrgetter("merchant.merchant_id"),
     ),
@@ -80,6 +86,7 @@ KINDS: Final = (
         ),
         running=8,
         waiting=64,
+        seconds=SHARE_WAIT_SECONDS,
         share=Bound(running=2, waiting=6),
     ),
     Kind(
@@ -87,6 +94,7 @@ KINDS: Final = (
         frozenset({"WebhooksService/ResendLatest"}),
         running=16,
         waiting=64,
+        seconds=SHARE_WAIT_SECONDS,
         share=Bound(running=4, waiting=4),
     ),
     Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
@@ -116,7 +124,7 @@ class Calls:
         self._places = Places(
             Bound(running=kind.running, waiting=kind.waiting),
             of_one=kind.share,
-            seconds=SHARE_WAIT_SECONDS if kind.share else WAIT_SECONDS,
+            seconds=kind.seconds,
         )
         turned_away.begin("calls", kind.name)
         if kind.share:

@@ -41,7 +41,7 @@ CALLERS: Final[Callers] = {
 }
 
 SLOTS: Final = (
-    Slots(name="merchants", methods=frozenset({"WithdrawalsService/GetWithdrawal"}), waiting=96),
+    Slots(name="merchants", methods=frozenset({"WithdrawalsService/GetWithdrawal"}), waiting=128),
     lists("WithdrawalsService/ListWithdrawals"),
     Slots(
         name="desk",

@@ -18,6 +18,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from gateway.exchange import REQUEST_SECONDS
 from gateway.walls.calls import KINDS, calls_by_method
 from gateway.walls.places import Bound, NoPlace, Places
 from tests.gateway.desk import Desk, Shop
@@ -118,7 +119,7 @@ def test_where_all_places_are_taken_few_wait_and_the_rest_is_refused() -> None:
         busy = Busy(few())
         for _ in range(5):
             await busy.begin("one")
-        refused = await busy.begin("other")
+        refused = await busy.begin("one")
         with pytest.raises(NoPlace) as full:
             await refused
         assert not full.value.of_one
@@ -210,6 +211,24 @@ def test_a_call_that_stops_waiting_in_the_moment_in_which_another_one_ends_keeps
     asyncio.run(story())
 
 
+def test_the_owner_with_the_most_waiting_calls_makes_room_for_another() -> None:
+    async def story() -> None:
+        busy = Busy(few())
+        greedy = [await busy.begin("greedy") for _ in range(5)]
+        await busy.begin("other")
+        with pytest.raises(NoPlace) as full:
+            await greedy[-1]
+        assert full.value.of_one
+        await busy.begin("third")
+        refused = await busy.begin("fourth")
+        with pytest.raises(NoPlace):  # each has one now
+            await refused
+        await busy.end()
+        assert busy.order == ["greedy", "greedy", "greedy", "other", "third"]
+
+    asyncio.run(story())
+
+
 def test_every_request_of_a_kind_with_a_share_says_whose_it_is() -> None:
     shared = {method for kind in KINDS if kind.share is not None for method in kind.methods}
     requests = {
@@ -233,6 +252,14 @@ def test_no_two_kinds_share_their_places() -> None:
     calls = calls_by_method()
     apart = ("MerchantsService/Authenticate", "InvoicesService/CreateInvoice", "CheckoutService/GetCheckout")
     assert len({id(calls[method]) for method in apart}) == 3
+
+
+def test_a_shop_with_64_connections_waits_for_its_currencies_as_long_as_its_requests_may_take() -> None:
+    """After two seconds it was refused with 429, on a busy machine."""
+    (offers,) = (kind for kind in KINDS if kind.name == "offers")
+    assert offers.share is not None
+    assert offers.share.running + offers.share.waiting >= 64
+    assert REQUEST_SECONDS - 1 <= offers.seconds < REQUEST_SECONDS
 
 
 def test_every_call_of_a_kind_is_one_that_a_service_answers() -> None:

@@ -38,14 +38,15 @@ CALLERS: Final[Callers] = {
 }
 
 # Creating an invoice and marking it paid wait for nothing but the database; the rest must not take their threads.
+# As many calls of each kind may wait as four workers of the gateway send at a time.
 SLOTS: Final = (
-    Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=160),
-    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=96),
+    Slots(name="creates", methods=frozenset({"InvoicesService/CreateInvoice"}), waiting=256),
+    Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=128),
     Slots(
         name="customers",
         methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
         threads=2,
-        waiting=96,
+        waiting=128,
     ),
     # These two bring a picture of up to 5 MiB, which is checked here and written to the database.
     Slots(
@@ -56,7 +57,7 @@ SLOTS: Final = (
     ),
     # These two may wait for catalog and merchants. A page can do without them, a choice can't.
     Slots(name="pages", methods=frozenset({"CheckoutService/GetCheckout"}), threads=3, waiting=64),
-    Slots(name="choices", methods=frozenset({"CheckoutService/SelectPaymentMethod"}), threads=3, waiting=32),
+    Slots(name="choices", methods=frozenset({"CheckoutService/SelectPaymentMethod"}), threads=3, waiting=64),
     lists("InvoicesService/ListInvoices"),
     Slots(
         name="desk",
