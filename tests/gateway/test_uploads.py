@@ -197,7 +197,9 @@ def test_forms_that_never_end_leave_room_for_the_forms_of_others(shop: Shop, gat
     cancel = head("POST", f"/pay/{other}/cancel", Content_Type=FORM, Content_Length=3) + b"a=b"
 
     async def story() -> None:
-        stalled = [await sends(gateway, source, forms) for source in networks(8) for _ in range(16)]
+        stalled = await asyncio.gather(
+            *(sends(gateway, source, forms) for source in networks(8) for _ in range(16))
+        )
         await until_under_way(gateway, "forms", FORMS_MOST_PER_PAYMENT * bodies.FIRST_BYTES)
         customer = await sends(gateway, "127.0.0.1", cancel)
         assert await customer.status() == 303
@@ -218,7 +220,9 @@ def test_sixty_four_orders_of_one_merchant_may_come_in_chunks_at_a_time(shop: Sh
     )
 
     async def story() -> Counter[int]:
-        orders = [await sends(gateway, "127.0.0.1", request + b"1\r\n{\r\n") for _ in range(64)]
+        orders = await asyncio.gather(
+            *(sends(gateway, "127.0.0.1", request + b"1\r\n{\r\n") for _ in range(64))
+        )
         await until_under_way(gateway, "orders", 64 * bodies.FIRST_BYTES)
         for order in orders:
             rest = json.dumps(shop.body()).encode()[1:]

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
-import grpc
 import pytest
 from sqlalchemy import text
 
@@ -16,9 +16,13 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.db import Database
 from kit.errors import Refused
 from kit.ids import new_id
 from services.invoices import rpc
+from services.invoices.domain import DealStatus
+from services.invoices.models import Deal
+from services.invoices.wiring import Deps
 from tests.invoices.conftest import World, make_merchant, waiting_for_a_lock
 from tests.support.serving import connected, serving
 
@@ -26,17 +30,13 @@ INVOICES = 10_000
 LISTS = 8
 PER_PAGE = 20
 PICTURES = 8
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
-def channel(world: World) -> Iterator[grpc.Channel]:
-    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as opened:
-        yield opened
-
-
-@pytest.fixture
-def stub(channel: grpc.Channel) -> pb_grpc.InvoicesServiceStub:
-    return pb_grpc.InvoicesServiceStub(channel)
+def stub(world: World) -> Iterator[pb_grpc.InvoicesServiceStub]:
+    with serving(rpc.add_to, world.deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+        yield pb_grpc.InvoicesServiceStub(channel)
 
 
 def page(stub: pb_grpc.InvoicesServiceStub, merchant: merchants_pb2.Merchant, number: int) -> str:
@@ -129,24 +129,50 @@ def test_many_deep_lists_of_one_merchant_keep_one_thread_busy_and_hold_up_no_oth
     assert set(answers) == {"listed", "RATE_LIMITED"}
 
 
-def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(
-    world: World, channel: grpc.Channel
-) -> None:
-    checkout = pb_grpc.CheckoutServiceStub(channel)
+@pytest.fixture
+def patient(world: World) -> Iterator[Deps]:
+    """Of the world, with statements that wait for a lock as long as a busy machine may need."""
+    settings = world.deps.settings
+    db = Database(
+        settings.database_url,
+        name="patient",
+        pool_size=settings.connections,
+        statement_timeout_seconds=PATIENCE_SECONDS,
+        lock_timeout_seconds=PATIENCE_SECONDS,
+    )
+    try:
+        yield replace(world.deps, db=db)
+    finally:
+        db.dispose()
+
+
+def test_customers_mark_as_paid_while_all_threads_of_pictures_wait(world: World, patient: Deps) -> None:
     appealed, paid = world.with_deal(), world.with_deal()
     appeal = pb.OpenCustomerAppealRequest(invoice_id=str(appealed.invoice_id), note="I paid")
     lock = text("SELECT FROM invoices WHERE id = :id FOR UPDATE")
-    with ThreadPoolExecutor(PICTURES) as threads:
-        with world.deps.db.transaction() as tx:
-            tx.execute(lock, {"id": appealed.invoice_id})
-            asked = [threads.submit(checkout.OpenCustomerAppeal, appeal) for _ in range(PICTURES)]
-            wait_until(
-                lambda: waiting_for_a_lock(world) >= 2, "appeals to wait for the row", timeout_seconds=15
-            )
-            checkout.MarkPaid(pb.MarkPaidRequest(invoice_id=str(paid.invoice_id), deal_id=str(paid.id)))
-            assert not any(each.done() for each in asked), "it waited for the appeals"
-        refusals = [each.exception() for each in asked]
-    assert refusals
+    with serving(rpc.add_to, patient, slots=rpc.SLOTS) as address, connected(address) as channel:
+        checkout = pb_grpc.CheckoutServiceStub(channel)
+
+        def mark_paid(deal: Deal) -> None:
+            marked = pb.MarkPaidRequest(invoice_id=str(deal.invoice_id), deal_id=str(deal.id))
+            checkout.MarkPaid(marked, timeout=PATIENCE_SECONDS)
+
+        mark_paid(appealed)
+        with ThreadPoolExecutor(PICTURES) as threads:
+            with world.deps.db.transaction() as tx:
+                tx.execute(lock, {"id": appealed.invoice_id})
+                asked = [
+                    threads.submit(checkout.OpenCustomerAppeal, appeal, timeout=PATIENCE_SECONDS)
+                    for _ in range(PICTURES)
+                ]
+                wait_until(
+                    lambda: waiting_for_a_lock(world) >= 2, "appeals to wait for the row", timeout_seconds=15
+                )
+                mark_paid(paid)
+                assert not any(each.done() for each in asked), "it waited for the appeals"
+            for each in asked:
+                assert each.result().invoice.invoice_id == str(appealed.invoice_id)
+    assert world.newest_deal(appealed.invoice_id).status == DealStatus.APPEAL
 
 
 def test_creating_an_invoice_shares_its_threads_with_no_other_call() -> None:
