@@ -1,4 +1,4 @@
-"""Makes the keys that sign facts (kit.signing), and reads them in the form that it prints.
+"""Makes the keys that sign facts (kit.signing), and reads keys in the form in which they are printed.
 
 A key is read bare or as `FIATGATE_FACT_SIGNING_KEY=…` or `FIATGATE_FACT_PUBLIC_KEYS=…,…`: the output of `new` and the
 settings can be given as they are. No error shows a key.
@@ -16,7 +16,7 @@ PRIVATE: Final = "FIATGATE_FACT_SIGNING_KEY"
 PUBLIC: Final = "FIATGATE_FACT_PUBLIC_KEYS"
 
 SHOWN_CHARACTERS: Final = 6
-"""Of a key: enough to find it in a list, too few to use it should it be a private one."""
+"""The characters of a key that are shown: enough to find it in a list, too few to use a private one."""
 
 
 class NoKey(ValueError):
@@ -43,7 +43,7 @@ def public_key(text: str) -> PublicKey:
 
 
 def public_keys(text: str) -> list[PublicKey]:
-    """The public keys in the text, and those of private keys that are named so; each once. Raises NoKey."""
+    """Returns the public keys in the text and those of named private keys, each once. Raises NoKey."""
     found: dict[str, PublicKey] = {}
     for name, value in _lines(text):
         for part in value.split(","):
@@ -58,7 +58,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     """Name and value of each line; the name is empty where the line is a value alone."""
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
-        # An = that ends a key alone is padding.
+        # An = at the end of a key without a name is padding.
         if equals and name in (PRIVATE, PUBLIC):
             yield name, value.strip("\"'")
         elif name and not name.startswith("#"):
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def output_of(verb: str, text: str) -> str:
-    """The answer to `new`, `public` or `id`. Raises NoKey."""
+    """Returns the output of `new`, `public` or `id`. Raises NoKey."""
     if verb == "new":
         return new_pair()
     if verb == "public":

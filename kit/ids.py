@@ -1,7 +1,7 @@
 """Identifiers: UUIDs that begin with their time, so that newer rows sort after older ones and indexes grow at one end.
 
-new_id       for rows that nothing but their id's owner or an operator reaches: UUIDv7
-secret_id    for what its id alone opens, as a payment link does: UUIDv8 with 96 random bits
+new_id       for rows that only the owner of the id or an operator can reach: UUIDv7
+secret_id    for things that anyone with the id may open, such as a payment link: UUIDv8 with 96 random bits
 """
 
 import re
@@ -28,11 +28,11 @@ def new_id() -> uuid.UUID:
 
 
 def secret_id(at: datetime) -> uuid.UUID:
-    """A fresh UUIDv8 (RFC 9562, 5.8) that can't be guessed, not even from others made at the same time.
+    """Returns a fresh UUIDv8 (RFC 9562, 5.8) that can't be guessed, not even from others made at the same time.
 
     Its first 26 bits are `at` in units of 64 seconds since 1970; all others but version and variant are random. Ids of
-    one unit are in no order. The units begin again at zero in February 2106: then only the order of old and new ids is
-    lost. They sort after the UUIDv7 that invoices had before.
+    one unit are in no order. The units begin again at zero in February 2106; then new ids sort before old ones, and
+    nothing else changes. All sort after the UUIDv7 that invoices had before.
     """
     units = int(at.timestamp()) // UNIT_SECONDS % (1 << TIME_BITS)
     bits = units << SECRET_BITS | secrets.randbits(SECRET_BITS)
@@ -41,7 +41,7 @@ def secret_id(at: datetime) -> uuid.UUID:
 
 
 def parse_id(text: str) -> uuid.UUID | None:
-    """The UUID that `text` is in its canonical form (8-4-4-4-12 hexadecimal digits, either case), else None.
+    """Returns the UUID if `text` is one in canonical form (8-4-4-4-12 hexadecimal digits, either case), else None.
 
     `uuid.UUID` also takes braces, `urn:uuid:` and missing hyphens: an external id of such a form is
     a merchant's order number, not an invoice's id (docs/api.md#get-invoice).

@@ -1,4 +1,4 @@
-"""Facts that came in: each event takes effect once, however often it is delivered.
+"""The inbox of incoming facts: each event takes effect once, however often it is delivered.
 
 A service's models.py names the tables: `class Inbox(InboxColumns, Base)`, `class Parked(ParkedColumns,
 Base)`.
@@ -28,7 +28,7 @@ class InboxColumns:
 
 
 class ParkedColumns:
-    """An event that failed here: counted at first (`parked_at` null), then set aside until somebody looks."""
+    """An event that failed here: its failures are counted (`parked_at` null), then it is parked for an operator."""
 
     __tablename__ = "parked"
 
@@ -46,14 +46,14 @@ class ParkedColumns:
     def __table_args__(cls) -> Any:
         return (
             Index("ix_parked_parked", "parked_at", postgresql_where=text("parked_at IS NOT NULL")),
-            # By what it says: `take_in` asks for it with every event.
+            # By the payload: `take_in` searches for it with every event.
             Index("ix_parked_words", text("sha256(payload)")),
         )
 
 
 @functools.cache
 def _take_in(inbox: str, parked: str) -> TextClause:
-    # In the order of ids: two that take in the same events in different orders would wait for each other.
+    # In the order of ids: two transactions with the same events in different orders would wait for each other.
     return text(f"""
 WITH taken_up AS (
     DELETE FROM {parked} WHERE event_id = ANY(:ids) OR sha256(payload) = ANY(:digests)
@@ -72,10 +72,10 @@ def take_in(
     events: Sequence[Incoming],
     at: datetime,
 ) -> set[uuid.UUID]:
-    """Note the events in this transaction; the ids of those that have not taken effect before. One round trip.
+    """Notes the events in this transaction; returns the ids of those that had no effect before. One round trip.
 
-    They are parked no more, nor is what has the same words: what was parked and is announced again comes under another
-    id, and is done now.
+    Removes them from the parked events, and every parked event with the same payload: a parked event that is announced
+    again has another id, and takes effect now.
     """
     values = {
         "ids": [event.event_id for event in events],
@@ -86,13 +86,13 @@ def take_in(
 
 
 def taken_before(db: Database, inbox: type[InboxColumns], event_ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of the ids whose events have taken effect."""
+    """Returns the ids of the events that have taken effect, among these."""
     with db.autocommit() as connection:
         return set(connection.scalars(select(inbox.event_id).where(inbox.event_id.in_(event_ids))))
 
 
 def forget(db: Database, inbox: type[InboxColumns], *, before: datetime, limit: int) -> int:
-    """Delete at most `limit` ids of events that took effect before this time; how many they were."""
+    """Deletes at most `limit` ids of events that took effect before this time; returns how many."""
     old = select(inbox.event_id).where(inbox.received_at < before).limit(limit)
     with db.autocommit() as connection:
         return connection.execute(delete(inbox).where(inbox.event_id.in_(old.scalar_subquery()))).rowcount

@@ -1,4 +1,4 @@
-"""Keys and signatures as text: base64 in the URLs' alphabet without padding. Either alphabet is read, padded or not."""
+"""Keys and signatures as text: base64 in the URLs' alphabet without padding. Reads both alphabets, padded or not."""
 
 import base64
 

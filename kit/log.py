@@ -29,13 +29,13 @@ _SECRET_KEY = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(?<=://)[^/\s@]+@")
 _NESTED = (Mapping, list, tuple)
-# Nearly every value: to ask whether it is a Mapping costs more than all the rest here.
+# Most values have one of these types: testing for a Mapping costs more than all the rest here.
 _FLAT = {str, int, type(None)}
 _secret_keys: dict[str, bool] = {}  # field names are few and come again on every line
 
 
 def get_logger() -> FilteringBoundLogger:
-    """A logger, usable at module level: it takes on the configuration when first written to."""
+    """Returns a logger, usable at module level: it reads the configuration at its first line."""
     return cast(FilteringBoundLogger, structlog.get_logger())
 
 
@@ -53,7 +53,7 @@ def configure(service: str, settings: Settings) -> None:
     renderer: list[Processor] = (
         [structlog.processors.format_exc_info, hide_passwords, structlog.processors.JSONRenderer()]
         if settings.log_format == "json"
-        # Plain tracebacks: the pretty ones print local variables, and with them keys and requisites.
+        # Plain tracebacks: the others print local variables, and with them keys and requisites.
         else [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     )
     structlog.configure(
@@ -61,7 +61,7 @@ def configure(service: str, settings: Settings) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: structlog.WriteLogger(
             _here.lines or sys.stderr
-        ),  # as it is then: tests replace it
+        ),  # the stream of this moment: tests replace it
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -73,7 +73,7 @@ def configure(service: str, settings: Settings) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(max(level, logging.WARNING))  # what third parties tell below warnings is for their authors
+    root.setLevel(max(level, logging.WARNING))  # debug and info lines of libraries are for their authors
     sys.excepthook = _log_uncaught
     threading.excepthook = lambda args: _log_uncaught(args.exc_type, args.exc_value, args.exc_traceback)
 
@@ -87,9 +87,9 @@ _here = _Here()
 
 @contextmanager
 def in_one_write() -> Iterator[None]:
-    """What loggers bound in this block write goes out in one piece at its end.
+    """Collects the lines of loggers that are bound in this block and writes them at once at its end.
 
-    Each write lets go of the interpreter, and a thread beside a busy event loop waits long to have it back.
+    Each write releases the interpreter, and a thread beside a busy event loop waits long to get it back.
     """
     _here.lines = lines = io.StringIO()
     try:
@@ -116,11 +116,11 @@ class _Origin:
 
 
 def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Masks the values of fields whose name says they're secret, at any depth."""
+    """Masks the values of fields with a secret name, at any depth."""
     for key, value in event.items():
         if _is_secret(key):
             event[key] = MASK
-        # exc_info has to stay the tuple it is: of a copy nobody makes a traceback.
+        # exc_info must stay a tuple: a copy of it would give no traceback.
         elif type(value) not in _FLAT and isinstance(value, _NESTED) and key != "exc_info":
             event[key] = _redacted(value)
     return event

@@ -1,12 +1,12 @@
-"""What a process counts and measures, for Prometheus to fetch: one registry, and the port that shows it.
+"""The metrics of a process, for Prometheus to fetch: one registry, and the port that shows it.
 
 A metric is made once, at module level, by `counter`, `gauge` or `histogram`. Counting costs a microsecond or two
-(tests/kit/test_metrics.py), so it is always on and only the port can be off. What can be asked at any time (queues,
-loops, the pool) is not counted at all but asked at the scrape: `kit.rpc.status`.
+(tests/kit/test_metrics.py), so it is always on and only the port can be off. Values that can be read at any time
+(queues, loops, the pool) are not counted but read at the scrape: `kit.rpc.status`.
 
 Processes that share a port of calls do not share their metrics: each has its own port, the first free one from the
-configured on. A scrape then says what one process did, no file is shared between them, and a process that dies takes
-its counters with it, which is what Prometheus' rate() expects.
+configured one on. So a scrape shows one process, no file is shared between processes, and the counters of a process end
+with it, as Prometheus' rate() expects.
 """
 
 import errno
@@ -50,7 +50,7 @@ def gauge(name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
 
 
 def histogram(name: str, meaning: str, labels: Sequence[str] = ()) -> Histogram:
-    """A metric `fiatgate_<name>`, in seconds: how many took how long, up to 10 s in steps."""
+    """A metric `fiatgate_<name>`, in seconds: a distribution of durations up to 10 s."""
     return Histogram(PREFIX + name, meaning, labels, registry=REGISTRY, buckets=SECONDS_BUCKETS)
 
 
@@ -80,17 +80,19 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler.factory(registry))
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer's own asks DNS for our name, which nobody reads and may hang
+        TCPServer.server_bind(
+            self
+        )  # HTTPServer's own queries DNS for our name, which is not used and may hang
 
 
 class Exporter:
     """Answers scrapes (GET, any path) in threads of its own while it is open.
 
-    bind       host:port; empty: none is answered
-    processes  how many share the setting: this one takes the first free port from there on
-    own        what only this process can tell, besides the metrics of its modules
+    bind       host:port; empty: no port
+    processes  how many processes share the setting: this one takes the first free port from there on
+    own        the metrics of this process, besides those of its modules
 
-    A port that is taken stops nobody: that is told once, and tried again every second.
+    A port that is taken stops nothing: the error is logged once and the port tried again every second.
     """
 
     def __init__(self, bind: str, *, processes: int = 1, own: Sequence[Collector] = ()) -> None:

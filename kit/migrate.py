@@ -1,6 +1,6 @@
-"""Migrations: each service keeps only `migrations/versions/*.py`, everything else of Alembic is here.
+"""Migrations: each service keeps only `migrations/versions/*.py`, the rest of Alembic's parts are here.
 
-Wherever a service is asked for, give its name (`"invoices"`) or the folder of its versions (a `Path`).
+A parameter `service` is its name (`"invoices"`) or the folder of its versions (a `Path`).
 A developer writes the next migration from the changed models, against a scratch database, with
 
     python -m kit.migrate new invoices "add the deal's holder" --url postgresql://…
@@ -41,26 +41,27 @@ from kit.worker import Outage
 
 SHARED = Path(__file__).parent / "migrations"
 LOCK_TIMEOUT_SECONDS = 10
-"""A migration that can't get a table's lock fails and is run again; waiting longer would stop all traffic."""
+"""A migration that can't get a table's lock in time fails and is run again: longer waiting would stop all traffic."""
 OTHERS_MIGRATE_SECONDS = 600
 OTHERS_ASK_SECONDS = 0.2
 
 
 class OthersMigrate(Outage):
-    """Somebody else has been migrating this database for too long: look what holds it up, then run it again."""
+    """Another migration of this database has run for too long: find out why, then run this one again."""
 
 
 def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") -> bool:
-    """Bring the database to the newest version, or to an older one; safe when several processes start at once.
+    """Brings the database to the newest version, or to an older one; safe when several processes start at once.
 
-    False when a newer version has migrated it already: nothing is changed then, and this version runs on it
+    Returns false when a newer version has migrated it already: nothing is changed then, and this version runs on it
     (docs/decisions/0025).
 
-    `role` is the service's own, when `url` is its owner's: it gets the rights that the service declares (kit.rights).
+    `role` is the service's own role, when `url` is that of the owner: it gets the rights that the service declares
+    (kit.rights).
 
-    Raises `DatabaseUnavailable` when it can't be reached, `OthersMigrate` and `TableInUse` when somebody is in the way,
-    `WrongDatabase` when its tables are not the service's.
-    Steps done by then stay done; the next try goes on from there.
+    Raises `DatabaseUnavailable` when the database can't be reached, `OthersMigrate` and `TableInUse` when another
+    process holds it up, `WrongDatabase` when its tables are not the service's. Steps done by then stay done; the next
+    try continues from there.
     """
     with _connection(url) as connection:
         _wait_for_others(connection)
@@ -77,27 +78,27 @@ def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") 
                 raise schema.WrongDatabase(f"this is not the database of {service}: {error.orig}") from error
             raise
         if role:
-            connection.commit()  # of nothing: Alembic's look at the version began a transaction
+            connection.commit()  # ends the transaction that Alembic's query of the version began
             rights.grant(connection, role, schema.rights(service))
         return True
 
 
 def _is_newer(service: str | Path, connection: Connection) -> bool:
-    """Whether a version after this one has migrated the database: its revision is not among ours."""
+    """Whether a newer version of Fiatgate has migrated the database: its revision is not among ours."""
     there = _current(connection)
     known = {each.revision for each in ScriptDirectory.from_config(_config(service)).walk_revisions()}
     is_newer = there is not None and there not in known
     if is_newer and isinstance(service, str):
         schema.check_tables(service, connection)
-    connection.commit()  # of nothing: the look began a transaction
+    connection.commit()  # ends the transaction of the query
     return is_newer
 
 
 def _wait_for_others(connection: Connection) -> None:
-    """Only one migrates; the others wait here, then find nothing left to do. The lock ends with the session.
+    """Waits until no other process migrates; it then finds nothing left to do. The lock ends with the session.
 
-    They ask again and again: a statement that waited for the lock would be one that an index made beside the traffic
-    (kit.migrations) waits for.
+    The lock is tried again and again: an index made beside the traffic (kit.migrations) would wait for the end of a
+    statement that waits for the lock.
     """
 
     def locked() -> bool:
@@ -119,7 +120,7 @@ def _wait_for_others(connection: Connection) -> None:
 
 
 def is_current(service: str | Path, url: str) -> bool:
-    """Whether nothing is left to do: one query and a look at the folder, for quick warm starts."""
+    """Whether nothing is left to do: one query and a listing of the folder, for quick warm starts."""
     with _connection(url) as connection:
         return _current(connection) == head(service)
 
@@ -130,14 +131,14 @@ def head(service: str | Path) -> str | None:
 
 
 class TableInUse(Outage):
-    """A transaction held a table for too long: that step has changed nothing."""
+    """A transaction held a table for too long: the step has changed nothing."""
 
 
 class Difference(NamedTuple):
-    """What a database would need to be what the models say.
+    """One change that the database would need to equal the models.
 
-    kind  `add_…` for what only the models have, `remove_…` for what only the database has, else `modify_…`; of what:
-          table, column, index, constraint, fk, check
+    kind  `add_…` for a thing that only the models have, `remove_…` for one that only the database has, else `modify_…`;
+          the thing: table, column, index, constraint, fk, check
     """
 
     kind: str
@@ -145,7 +146,7 @@ class Difference(NamedTuple):
 
 
 def drift(url: str, metadata: MetaData) -> list[Difference]:
-    """What differs between a migrated database and the models; empty when they agree.
+    """Returns the differences between a migrated database and the models; empty when they agree.
 
     Alembic compares tables, columns, types, defaults, indexes, keys and unique constraints; check constraints
     are compared by name here, since Alembic leaves them out.
@@ -154,7 +155,7 @@ def drift(url: str, metadata: MetaData) -> list[Difference]:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
-        # What is to be changed of one column comes together, as a list.
+        # The changes of one column come together, as a list.
         found = [
             each
             for together in compare_metadata(context, metadata)
@@ -166,7 +167,7 @@ def drift(url: str, metadata: MetaData) -> list[Difference]:
 
 
 def new_revision(service: str | Path, url: str, metadata: MetaData, message: str) -> None:
-    """Write the next migration: what the models have and the database (migrated first) lacks."""
+    """Writes the next migration, with everything that the models have and the database (migrated first) lacks."""
     upgrade(service, url)
     with _connection(url) as connection:
         command.revision(_config(service, connection, metadata), message=message, autogenerate=True)

@@ -1,4 +1,4 @@
-"""Facts that wait to be announced: a row, written in the transaction that made the fact true (docs/glossary.md#outbox).
+"""The outbox: each fact is a row, written in the transaction that made the fact true (docs/glossary.md#outbox).
 
 A service's models.py names the tables: `class Outbox(OutboxColumns, Base)`, `class BusState(BusStateColumns,
 Base)`. `kit.relay` carries the rows to JetStream.
@@ -22,16 +22,17 @@ from kit.signing import Signer
 from kit.worker import Signal
 
 MAX_PAYLOAD_BYTES = 512 * 1024
-"""Half of what a NATS server takes: a fact that could never be published must not be written."""
+"""Half of what a NATS server accepts: a fact that could never be published must not be written."""
 
 MOST_FRESH = 1000
-"""How many facts wait in memory at most; those beyond are found in the table."""
+"""The most facts that wait in memory; the relay finds the others in the table."""
 
 
 class OutboxColumns:
-    """One fact to announce; `id` is the event's id everywhere, `published_at` null until JetStream has it.
+    """One fact to announce; `id` is the event's id everywhere, `published_at` is null until JetStream has stored it.
 
-    Its `signature` (kit.signing) is not named here as long as a schema without it is served (docs/decisions/0025).
+    The column `signature` (kit.signing) is not declared here as long as a schema without it is served
+    (docs/decisions/0025).
     """
 
     __tablename__ = "outbox"
@@ -40,7 +41,7 @@ class OutboxColumns:
     subject: Mapped[str]
     payload: Mapped[bytes]
     request_id: Mapped[str]
-    # Of the span that made the fact true (kit.tracing); null without traces.
+    # The span that made the fact true (kit.tracing); null without traces.
     traceparent: Mapped[str | None]
     created_at: Mapped[datetime]
     published_at: Mapped[datetime | None]
@@ -55,7 +56,7 @@ class OutboxColumns:
 
 
 class BusStateColumns:
-    """Which incarnation of the stream the outbox was published to: a younger one knows nothing of it."""
+    """The creation time of the stream that the outbox was published to: a younger stream lacks its facts."""
 
     __tablename__ = "bus_state"
 
@@ -64,7 +65,7 @@ class BusStateColumns:
 
 
 class Announced(Signal):
-    """The facts that this process has committed, and the bell that tells its relay of them."""
+    """The facts that this process has committed, and the signal that wakes its relay."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,13 +76,13 @@ class Announced(Signal):
         self.set()
 
     def take(self, limit: int) -> list[Outgoing]:
-        """The oldest of them, at most `limit`; for one taker."""
+        """Removes and returns the oldest of them, at most `limit`; for one caller."""
         return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
 
 
 @dataclass(frozen=True)
 class _Committed:
-    """Rung after the commit."""
+    """Passes the fact on after the commit."""
 
     fact: Outgoing
     announced: Announced
@@ -101,9 +102,9 @@ def announce(
     signer: Signer,
     event_id: uuid.UUID | None = None,
 ) -> uuid.UUID:
-    """Sign the fact, write it, and hand it to the relay once it is committed; returns the event's id.
+    """Signs the fact, writes it, and passes it to the relay once it is committed; returns the event's id.
 
-    The current request's id and its trace travel along. Raises `ValueError` when the message is larger than 512 KiB.
+    The current request's id and its trace are part of it. Raises `ValueError` when the message is larger than 512 KiB.
     """
     payload = message.SerializeToString()
     if len(payload) > MAX_PAYLOAD_BYTES:

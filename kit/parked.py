@@ -1,7 +1,7 @@
-"""The table of the events that failed at one consumer: counted first, then set aside for an operator.
+"""The table of the events that failed at one consumer: counted first, then parked for an operator.
 
-An event that is not proven (kit.signing) is set aside at once, under an id made from its bytes: under the id that it
-claims it would be in the way of the true event with that id.
+An event that is not proven (kit.signing) is parked at once, under an id made from its bytes. Under the id that it
+claims it would take the place of the true event with that id.
 """
 
 import uuid
@@ -18,7 +18,7 @@ from kit.proof import UNKNOWN_KEY_REASON, UNSIGNED_REASON, Unproven, Verifier
 
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
-"""So many parked events keep further unproven ones out: a forger must not fill the disk."""
+"""With this many parked events no further unproven ones are kept: a forger must not fill the disk."""
 
 DOUBTFUL = (UNKNOWN_KEY_REASON, UNSIGNED_REASON)
 """Why a true event may be unproven: a missing key, or a version that did not sign."""
@@ -41,7 +41,7 @@ class ParkedEvent:
 
 @dataclass(frozen=True)
 class Listed:
-    """A row of the table; `claimed_id` of an unproven event."""
+    """A row of the table; `claimed_id` is set for an unproven event."""
 
     row: ParkedColumns
     claimed_id: str | None
@@ -49,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Retried:
-    """How many parked events were handled again, and how many of them took effect; `more` lie behind `last_id`."""
+    """The number of parked events handled again, and of those that took effect. If `more`, continue after `last_id`."""
 
     retried: int
     mended: int
@@ -66,8 +66,8 @@ class MayBeTrue(Exception):
 
 
 class Parking:
-    """`table` is named by a service's models.py. Its columns `signature` and `claimed_id` are not named there as long
-    as a schema without them is served (docs/decisions/0025).
+    """The parked events of a `table` in a service's models.py. Its columns `signature` and `claimed_id` are not
+    declared there as long as a schema without them is served (docs/decisions/0025).
 
     claimed_id  the id that an unproven event came under; null for the others, whose id is their `event_id`
     """
@@ -78,16 +78,18 @@ class Parking:
         self._clock = clock
 
     def note_failure(self, event: Incoming, failure: Exception, *, park_after: int) -> int:
-        """Count a failure and park the event with the last of `park_after`; how many failures there are."""
+        """Counts a failure, and parks the event at failure number `park_after`; returns the number of failures."""
         return self._note(event, failure, row_id=event.event_id, claimed_id=None, park_after=park_after)
 
     def park_unproven(self, event: Incoming, failure: Unproven) -> bool:
-        """False when too much is parked to keep it. The same bytes are one row, however often they come."""
+        """Parks the event; returns false when too many are parked. The same bytes make one row, however often
+        they come.
+        """
         row_id, claimed_id, most = unproven_id(event), event.event_id, MOST_PARKED
         return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
 
     def oldest(self, *, limit: int) -> tuple[Sequence[Listed], int]:
-        """Those parked longest ago, at most `limit`; and how many are parked in all."""
+        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
         table = self._table
         is_parked = table.parked_at.is_not(None)
         claimed_id = if_known(table.__tablename__, "claimed_id")
@@ -101,7 +103,9 @@ class Parking:
     def after(
         self, *, only: uuid.UUID | None, after: uuid.UUID | None, limit: int
     ) -> tuple[Sequence[ParkedEvent], bool]:
-        """Parked events by the ids of their rows, `only` one or those behind `after`; and whether there are more."""
+        """Returns parked events in the order of their ids, `only` one or those after `after`, and whether there
+        are more.
+        """
         table = self._table
         name = table.__tablename__
         wanted = (
@@ -119,7 +123,7 @@ class Parking:
         return rows[:limit], len(rows) > limit
 
     def note_again(self, row_id: uuid.UUID, failure: Exception) -> int:
-        """Count one more failure of an event that stays parked; how many there are."""
+        """Counts one more failure of an event that stays parked; returns the number of failures."""
         table = self._table
         again = {
             "error": _storable(f"{type(failure).__name__}: {failure}"),
@@ -153,7 +157,7 @@ class Parking:
             connection.execute(delete(self._table).where(self._table.event_id == row_id))
 
     def count(self, row_ids: Sequence[uuid.UUID]) -> int:
-        """How many of these rows are still there."""
+        """Returns how many of these rows still exist."""
         table = self._table
         with self._db.transaction() as tx:
             return tx.scalar(select(func.count()).where(table.event_id.in_(row_ids))) or 0
@@ -168,7 +172,7 @@ class Parking:
         park_after: int,
         most: int | None = None,
     ) -> int:
-        """How often it was noted; 0 when `most` are parked already."""
+        """Returns how often the event was noted; 0 when `most` are parked already."""
         now = self._clock.now()
         row = {
             "event_id": row_id,
@@ -203,12 +207,12 @@ def unproven_id(event: Incoming) -> uuid.UUID:
 
 
 def _storable(error: str) -> str:
-    """Without what a table does not take: NUL, and halves of characters."""
+    """Removes characters that PostgreSQL refuses: NUL, and halves of characters."""
     return error[:ERROR_CHARACTERS].replace("\x00", "").encode(errors="replace").decode()
 
 
 def _parked_event(row: ParkedColumns, signature: str | None, claimed_id: str | None) -> ParkedEvent:
-    """As if it were delivered: nothing on the stream waits for its settlement."""
+    """Returns the row as a delivery. No message on the stream waits for its settlement."""
     event = Incoming(
         row.event_id if claimed_id is None else uuid.UUID(claimed_id),
         row.subject,

@@ -1,9 +1,9 @@
-"""Pictures that strangers send: what they are by their own bytes, without what they tell about who made them.
+"""Pictures from unknown people: identified by their own bytes, and freed of data about the person who made them.
 
-JPEG, PNG and WebP: no format that can hold a script. Nothing is decoded, so nothing can grow: a picture is walked
-through part by part, the parts that make it visible are kept, and all others are dropped: EXIF with its place and
-device, XMP, comments, previews, further pictures, whatever follows the end. Of EXIF the orientation stays, for without
-it a photograph lies on its side.
+JPEG, PNG and WebP: no format that can hold a script. Nothing is decoded, so nothing can grow: the parts of a picture
+are read one by one. The parts that make it visible are kept, all others are dropped: EXIF with place and device, XMP,
+comments, previews, further pictures, and bytes after the end. Of EXIF only the orientation is kept, because without it
+a photograph is shown turned.
 """
 
 import hashlib
@@ -16,18 +16,20 @@ from typing import Final, TypeVar
 
 UPRIGHT: Final = 1  # EXIF's orientations are 1 to 8
 MOST_PARTS: Final = 10_000
-"""Segments or chunks; cameras write some dozens. Megabytes of empty ones would only cost time."""
+"""Segments or chunks. Cameras write some dozens; millions of empty ones would only cost time."""
 
 T = TypeVar("T")
 
 
 class NoPicture(ValueError):
-    """Not JPEG, PNG or WebP, or broken, or too large in bytes or pixels; the text is half a sentence for people."""
+    """The bytes are not JPEG, PNG or WebP, or broken, or have too many bytes or pixels; the text is a phrase
+    for people.
+    """
 
 
 @dataclass(frozen=True)
 class Picture:
-    """`content` holds what is needed to show it and nothing else; width and height are those before it is turned."""
+    """A picture. `content` holds only what is needed to show it; width and height are those before it is turned."""
 
     content_type: str
     width: int
@@ -36,14 +38,14 @@ class Picture:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, in hex: a name by which it can be kept for ever."""
+        """SHA-256 of the content, in hex: a name that never changes, so the picture can be cached for ever."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 def cleaned(content: bytes, *, most_bytes: int, most_pixels: int) -> Picture:
-    """The picture without its secrets. Raises NoPicture.
+    """Returns the picture without its private data. Raises NoPicture.
 
-    most_bytes  of what is left: what is dropped, often more than the picture itself, is nobody's burden
+    most_bytes  limit of the remaining bytes: the dropped ones, often more than the picture itself, do not count
     """
     try:
         if content.startswith(b"\xff\xd8\xff"):
@@ -78,7 +80,7 @@ _TABLES: Final = frozenset({0xC4, 0xCC, 0xDB, 0xDD})  # Huffman, arithmetic, qua
 # Within a scan FF is followed by 00, by the number of a restart, or by FF itself.
 _NEXT_SEGMENT: Final = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _JFIF_WITHOUT_PREVIEW_BYTES: Final = 14
-_ADOBE_BYTES: Final = 12  # there may be anything behind them
+_ADOBE_BYTES: Final = 12  # any bytes may follow them
 
 
 def _jpeg(content: bytes) -> Picture:
@@ -89,7 +91,7 @@ def _jpeg(content: bytes) -> Picture:
             frames.append(struct.unpack_from(">HH", body, 1))
         if marker in _FRAMES or marker in _TABLES or marker == _SCAN:
             kept += [segment, scan]
-        elif marker == _APP14 and body.startswith(b"Adobe"):  # says how the colours are meant
+        elif marker == _APP14 and body.startswith(b"Adobe"):  # holds the meaning of the colours
             says = body[:_ADOBE_BYTES]
             kept.append(struct.pack(">BBH", 0xFF, _APP14, len(says) + 2) + says)
         elif marker == _APP0 and body.startswith(b"JFIF\0") and len(body) == _JFIF_WITHOUT_PREVIEW_BYTES:
@@ -107,7 +109,7 @@ def _jpeg(content: bytes) -> Picture:
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Marker, body, and of a scan what is scanned; up to the end of the first picture."""
+    """Yields marker, body, and the data of a scan, up to the end of the first picture."""
     at = 2
     while True:
         if content[at] != 0xFF:
@@ -127,7 +129,7 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         found = _NEXT_SEGMENT.search(content, at)
         end = found.start() if found else len(content)
         yield marker, body, content[at:end]
-        if found is None:  # cut off: decoders show what there is
+        if found is None:  # cut off: decoders show the part that came
             return
         at = end
 
@@ -219,7 +221,7 @@ def _webp_canvas(width: int, height: int) -> bytes:
 
 
 def _webp_size(kind: bytes, body: bytes) -> tuple[int, int]:
-    """Width and height; of the bitstream itself, for a canvas may be said to be anything."""
+    """Returns width and height from the bitstream itself, because the canvas may have a false size."""
     if kind == b"VP8 ":
         width, height = struct.unpack_from("<HH", body, 6)
         return width & 0x3FFF, height & 0x3FFF
@@ -227,7 +229,7 @@ def _webp_size(kind: bytes, body: bytes) -> tuple[int, int]:
     return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
 
 
-# -- EXIF: a TIFF of which one number is of use
+# -- EXIF: a TIFF, of which only one number is used
 
 _EXIF_PREFIX: Final = b"Exif\0\0"
 _ORIENTATION_TAG: Final = 0x0112
@@ -235,7 +237,7 @@ _SHORT: Final = 3
 
 
 def _orientation(exif: bytes) -> int:
-    """1 to 8; upright when it isn't said, or not in a way that can be read."""
+    """Returns 1 to 8; upright when the orientation is missing or can't be read."""
     tiff = exif.removeprefix(_EXIF_PREFIX)
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None:

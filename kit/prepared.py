@@ -1,9 +1,8 @@
-"""Hot statements: planned once per connection, and run by the driver with nothing in between.
+"""Hot statements: planned once per connection and run by the driver directly.
 
-For the few statements that every request waits for. Measured alone, one thread: create-invoice's statement
-took PostgreSQL 600 us of CPU as text and 200 prepared; reading an invoice took our thread 240 us through
-SQLAlchemy and 30 here, checkout and driver included. Everything else is better off with
-`Database.transaction` and `Database.autocommit`.
+For the few statements that every request waits for. Measured alone, one thread: create-invoice's statement took
+PostgreSQL 600 us of CPU as text and 200 prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30
+here, checkout and driver included. All other statements should use `Database.transaction` and `Database.autocommit`.
 """
 
 import re
@@ -20,9 +19,8 @@ from psycopg2.extras import register_uuid
 
 R = TypeVar("R")
 
-# A plan made for a table that was empty may search it by the wrong index once it has grown, until the next
-# ANALYZE (seen: 1,500 us in place of 400). So planning is repeated this often: by the figures above it costs about a
-# microsecond per call.
+# A plan made for an empty table may use the wrong index once the table has grown, until the next ANALYZE (seen: 1,500
+# us instead of 400). So planning is repeated this often, which costs about a microsecond per call.
 CALLS_PER_PLAN: Final = 500
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -34,7 +32,7 @@ class Prepared(Generic[R]):
     name        unique among the service's prepared statements
     sql         with its parameters as `:parameter`
     parameters  the PostgreSQL type of each
-    row         makes an R of the columns, given one by one
+    row         makes an R of the columns, passed one by one
     """
 
     def __init__(self, name: str, sql: str, parameters: Mapping[str, str], row: Callable[..., R]) -> None:
@@ -49,8 +47,8 @@ class Prepared(Generic[R]):
 class PreparedConnections:
     """One connection per calling thread, in autocommit mode, where prepared statements stay prepared.
 
-    Nothing is handed from thread to thread and nothing needs a reset between two calls. A connection ends
-    with its thread, so there are never more of them than threads that call.
+    No connection changes its thread and none needs a reset between two calls. A connection ends with its thread, so
+    there are never more of them than calling threads.
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
@@ -59,7 +57,7 @@ class PreparedConnections:
         self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
-        """The statement's only row. Raises psycopg2's errors."""
+        """Returns the statement's only row. Raises psycopg2's errors."""
         own: _Own | None = getattr(self._thread, "own", None)
         if own is None or own.is_lost:
             own = self._thread.own = _Own(self._connect())
@@ -68,11 +66,11 @@ class PreparedConnections:
 
     @property
     def count(self) -> int:
-        """How many are open now."""
+        """The number of open connections."""
         return sum(not connection.closed for connection in list(self._all))
 
     def close(self) -> None:
-        """Close all of them; a thread that calls again gets a new one."""
+        """Closes all of them; a thread that calls again gets a new one."""
         for connection in list(self._all):
             connection.close()
 
@@ -91,7 +89,7 @@ class _Own:
 
     @property
     def is_lost(self) -> bool:
-        """Whether we closed it, or the server did: then its farewell waits to be read (as in `kit.db`)."""
+        """Whether we closed it, or the server did: then the server's last message can be read (as in `kit.db`)."""
         return bool(self.connection.closed or self._poller.poll(0))
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
@@ -106,7 +104,7 @@ class _Own:
             cursor.execute(statement.execute, values)
         except psycopg2.Error as error:
             if not planned or isinstance(error, InvalidSqlStatementName):
-                # What is prepared here nobody knows any more, and guessing wrong would fail every later call.
+                # The state of prepared statements is unknown, and a wrong guess would fail every later call.
                 self.connection.close()
             raise
         columns = cursor.fetchone()

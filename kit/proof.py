@@ -1,4 +1,4 @@
-"""Which events may take effect: those that their producer has signed (kit.signing)."""
+"""The check of which events may take effect: those that their producer has signed (kit.signing)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,10 +32,10 @@ class Unproven(Exception):
 
 
 class Verifier:
-    """Lets through the events that one of the producer's keys has signed.
+    """Accepts the events that one of the producer's keys has signed.
 
-    `unsigned_until`  until then an event without a signature counts too: for the upgrade from a version that did not
-                      sign. A wrong signature never counts.
+    unsigned_until  until then events without a signature count too: for the upgrade from a version that did not sign. A
+                    wrong signature never counts.
     """
 
     def __init__(self, public_keys: Sequence[str], *, unsigned_until: datetime | None, clock: Clock) -> None:
@@ -46,18 +46,18 @@ class Verifier:
 
     @property
     def unsigned_counted_until(self) -> datetime | None:
-        """When unsigned events stopped to count; None when they count, or never did."""
+        """When unsigned events stopped counting; None while they count, and if they never did."""
         until = self._unsigned_until
         return until if until is not None and self._clock.now() >= until else None
 
     @property
     def unsigned_counts_until(self) -> datetime | None:
-        """When unsigned events stop to count; None when they count no more."""
+        """When unsigned events stop counting; None when they do not count now."""
         until = self._unsigned_until
         return until if until is not None and self._clock.now() < until else None
 
     def proven(self, event: Incoming) -> Proven:
-        """Raises `Unproven`."""
+        """Returns the event as proven. Raises `Unproven`."""
         if not event.signature:
             if self.unsigned_counts_until is None:
                 raise Unproven(UNSIGNED_REASON, "it carries no signature")

@@ -14,7 +14,7 @@ def timestamp_from(value: datetime) -> Timestamp: ...
 @overload
 def timestamp_from(value: datetime | None) -> Timestamp | None: ...
 def timestamp_from(value: datetime | None) -> Timestamp | None:
-    """An aware datetime as a Timestamp, to the microsecond; None stays None, which a message's constructor
+    """Returns an aware datetime as a Timestamp, to the microsecond. None stays None, which a message's constructor
     skips.
 
     Raises ValueError for a naive datetime: its instant would be a guess.
@@ -25,24 +25,23 @@ def timestamp_from(value: datetime | None) -> Timestamp | None:
         raise ValueError("a datetime without time zone has no place on the wire")
     since = (
         value - _EPOCH
-    )  # the library's own FromDatetime takes five times as long, for each time of each answer
+    )  # FromDatetime of the library takes five times as long, and answers hold many times
     return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1000)
 
 
 def datetime_from(value: Timestamp) -> datetime:
-    """A Timestamp as an aware UTC datetime, to the microsecond."""
+    """Returns a Timestamp as an aware UTC datetime, to the microsecond."""
     return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
 
 
 def optional_datetime(message: Message, field: str) -> datetime | None:
-    """The `optional Timestamp` field as an aware UTC datetime; None when it's not set."""
+    """Returns the `optional Timestamp` field as an aware UTC datetime; None when it's not set."""
     return datetime_from(getattr(message, field)) if message.HasField(field) else None
 
 
 def optional(message: Message, field: str) -> Any:
-    """The value of an `optional` field, None when it's not set: `purpose: str | None = optional(request,
-    "purpose")`.
+    """Returns the value of an `optional` field, None when it's not set.
 
-    Raises ValueError when the field isn't declared `optional` (nor is a message), so that it can't be absent.
+    Raises ValueError when the field is neither declared `optional` nor a message, because it can't be absent then.
     """
     return getattr(message, field) if message.HasField(field) else None

@@ -1,4 +1,4 @@
-"""When a consumer puts an event off because of the database, and the events that it has put off."""
+"""The events that a consumer has put off because of the database, and the errors for which it does so."""
 
 import uuid
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import exc
 from kit.worker import Outage
 
 MOST_EVENTS: Final = 10_000
-"""Beyond these, events are put off without being counted here."""
+"""Events beyond this number are put off without being counted here."""
 
 
 @dataclass
@@ -20,9 +20,9 @@ class _Wait:
 
 
 class PutOff:
-    """Kept in memory: it is for people, and a process that starts anew begins to count anew.
+    """The events that are put off. Kept in memory, because only people read it: a restarted process counts from zero.
 
-    forget_after  an event that did not come again here for so long was handled by another process
+    forget_after  an event that did not come back in this time was handled by another process
     """
 
     def __init__(self, *, forget_after: timedelta) -> None:
@@ -37,11 +37,11 @@ class PutOff:
             self._waits.setdefault(event_id, _Wait(now, now)).seen_at = now
 
     def remove(self, event_id: uuid.UUID) -> None:
-        """The event is put off no more; nothing happens when it was not."""
+        """Removes the event; nothing happens when it was not put off."""
         self._waits.pop(event_id, None)
 
     def longest_seconds(self, now: datetime) -> float:
-        """How long the first of them has waited; 0 when there is none."""
+        """Returns how long the first of them has waited; 0 without events."""
         waits = list(self._waits.items())
         for event_id, wait in waits:
             if now - wait.seen_at > self._forget_after:
@@ -53,9 +53,9 @@ class PutOff:
 
 
 def is_no_refusal(error: Exception) -> bool:
-    """Whether something around the handler is in the way, which must never park money.
+    """Whether the error comes from around the handler, not from the event. Such an error must never park money.
 
-    The handler refuses with exceptions of its own and by the constraints that the event violates.
+    The handler refuses by its own exceptions and by the constraints that the event violates.
     """
     if isinstance(error, exc.DBAPIError):
         return not isinstance(error, exc.IntegrityError | exc.DataError)

@@ -1,5 +1,5 @@
-"""Alembic's environment and file template, shared by all services, and steps that they have in common; `kit.migrate` is
-the way in.
+"""Alembic's environment and file template, shared by all services, and steps that they have in common. Use them through
+`kit.migrate`.
 """
 
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from alembic import op
 from sqlalchemy import TextClause
 
 INDEX_WAIT_SECONDS = 300
-"""How long an index in the making waits for one transaction begun before it: it stops nobody meanwhile."""
+"""How long the making of an index waits for one older transaction: meanwhile it stops nothing."""
 
 
 def index_beside_traffic(
     name: str, table: str, columns: Sequence[str | TextClause], *, where: TextClause | None = None
 ) -> None:
-    """An index made while the table is written to, however large that is.
+    """Makes an index while the table is written to, however large the table is.
 
-    No transaction holds it together: what an attempt cut short has left behind is dropped and made anew. Never a
-    unique one: the version before may write what it refuses.
+    It is no transaction: the rest of an interrupted attempt is dropped and the index made anew. Never make a unique
+    one: the version before may write rows that it refuses.
     """
     with op.get_context().autocommit_block():
         op.execute(f"SET lock_timeout = '{INDEX_WAIT_SECONDS}s'")

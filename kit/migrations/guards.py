@@ -1,7 +1,7 @@
-"""What keeps a table's past: rows that stay, columns that keep their value, and a record of every change.
+"""Steps that keep a table's past: rows that stay, columns that keep their value, and a record of every change.
 
-Each step may be run again, and each takes the lock of one table only: no two of them can wait for a transaction that
-waits for them.
+Each step may be run again, and each locks one table only, so that no two steps can wait for a transaction that waits
+for them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from alembic import op
 
-# The record is made in the transaction that changes the row, by the database: no process can forget it, and the
-# service's role has no right to write one. `number` counts the records of one subject, so that a missing one shows.
+# The database makes the record in the transaction that changes the row: no process can omit it, and the service's role
+# has no right to write one. `number` counts the records of one subject, so that a missing one is visible.
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS records (
   kind text NOT NULL,
@@ -22,9 +22,9 @@ CREATE TABLE IF NOT EXISTS records (
 )
 """
 
-# The first record holds the whole row, each later one the columns that changed; of a row that says itself what it was
-# made as there are only the later ones. The time zone is fixed, or the same moment would be written differently; and a
-# plan of a session that met the table empty must not read all of it later.
+# The first record holds the whole row, each later one the columns that changed; a row with `made_as` has only the later
+# ones. The time zone is fixed, or the same moment would be written differently. Sequential scans are off, because a
+# session whose plan was made while the table was empty would later read all of it.
 _RECORD_CHANGE = """
 CREATE OR REPLACE FUNCTION record_change() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, public SET timezone = 'UTC' SET enable_seqscan = off AS $$
@@ -57,7 +57,7 @@ BEGIN
 END $$
 """
 
-# A second row costs a hot insert too much (measured: 180 us against 15): what the row was made as stays in it.
+# A second row costs a hot insert too much (measured: 180 us against 15), so the row keeps its first values itself.
 _RECORD_MAKING = """
 CREATE OR REPLACE FUNCTION record_making() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
@@ -73,8 +73,8 @@ BEGIN
 END $$
 """
 
-# From here on a row without a record is one whose record was taken away. A table that has rows already gets a minute:
-# the clock of the process that made the last of them may be ahead.
+# From this time on a row without a record is an error: its record was removed. A table that has rows already gets a
+# minute, because the clock of the process that made the last of them may be ahead.
 _SINCE = """
 INSERT INTO records
 SELECT 'recorded', '{kind}', 1,
@@ -85,13 +85,13 @@ ON CONFLICT DO NOTHING
 
 @contextmanager
 def each_by_itself() -> Iterator[None]:
-    """Statements of the block are their own transactions."""
+    """Runs each statement of the block in its own transaction."""
     with op.get_context().autocommit_block():
         yield
 
 
 def make_records() -> None:
-    """The table `records`, which only grows, and the functions that the other steps use."""
+    """Makes the table `records`, which only grows, and the functions that the other steps use."""
     with each_by_itself():
         for statement in (_RECORDS, _RECORD_CHANGE, _RECORD_MAKING, _REFUSE):
             op.execute(statement)
@@ -99,7 +99,7 @@ def make_records() -> None:
 
 
 def make_refusal() -> None:
-    """The function that `append_only`, `stay` and `keep` use, for a database without records."""
+    """Makes the function that `append_only`, `stay` and `keep` use, for a database without records."""
     with each_by_itself():
         op.execute(_REFUSE)
 
@@ -107,9 +107,9 @@ def make_refusal() -> None:
 def record(
     table: str, kind: str, *, subject: str = "id", apart_from: Sequence[str] = (), made_in_row: bool = False
 ) -> None:
-    """Every insert into the table, and every change of a column, makes a record of this kind.
+    """Lets every insert into the table, and every change of a column, make a record of this kind.
 
-    With `made_in_row` an insert makes none: the row keeps what it was made as in its column `made_as`.
+    With `made_in_row` an insert makes none: the row keeps its first values in its column `made_as`.
     """
     arguments = ", ".join(f"'{each}'" for each in (kind, subject, *apart_from))
     events = "UPDATE" if made_in_row else "INSERT OR UPDATE"
@@ -128,18 +128,18 @@ def record(
 
 
 def append_only(table: str) -> None:
-    """Rows are added and never changed or deleted."""
+    """Lets rows be added, never changed or deleted."""
     _refuse_statement(table, "are_append_only", "UPDATE OR DELETE OR TRUNCATE", "rows are only added")
 
 
 def stay(table: str) -> None:
-    """No row is deleted."""
+    """Refuses to delete rows."""
     _refuse_statement(table, "stay", "DELETE OR TRUNCATE", "rows are never deleted")
 
 
 def keep(table: str, columns: Sequence[str], *, ended: str | None = None, unless: str = "false") -> None:
-    """These columns keep the value that the row was made with, `unless` a condition on OLD and NEW holds; with `ended`
-    set, the row keeps all of them.
+    """Refuses to change these columns, `unless` a condition on OLD and NEW holds. Once `ended` is set, the row keeps
+    all of its columns.
     """
     old, new = (", ".join(f"{row}.{each}" for each in columns) for row in ("OLD", "NEW"))
     _refuse_row(

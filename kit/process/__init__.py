@@ -2,19 +2,19 @@
 
     run       calls and workers in one process
     serve     calls only
-    work      workers only; health and status are served, so that it can be watched like the others
+    work      workers only; serves health and status, so that it can be watched like the others
     migrate   brings the service's database to the newest version, then ends
     settings  lists every setting with its default and meaning, then ends
 
-`--processes N` starts N processes that share the port (SO_REUSEPORT); of `run`, the first one works, all
-serve; each has a port of its own for its metrics. They are started anew, not forked: gRPC doesn't survive a
-fork. Exit codes: 0 stopped as asked, 1 failed (the supervisor starts it again), 2 settings to correct.
+`--processes N` starts N processes that share the port (SO_REUSEPORT). With `run`, all serve and the first one also runs
+the workers. Each has its own port for metrics. They are started anew, not forked: gRPC doesn't survive a fork.
+Exit codes: 0 stopped as asked, 1 failed (the supervisor starts it again), 2 settings to correct.
 
-Health says NOT_SERVING while one of its workers has stopped doing its work; the name `alive` answers SERVING all the
-same, for whoever restarts what does not answer.
+Health reports NOT_SERVING while one of its workers has stopped working. The name `alive` reports SERVING all the same,
+for supervisors that restart a process which does not answer.
 
-SIGTERM and SIGINT stop gracefully within `stop_seconds`: health turns NOT_SERVING, new calls are refused,
-calls and workers in progress end. A second signal ends the process at once.
+SIGTERM and SIGINT stop gracefully within `stop_seconds`: health turns NOT_SERVING, new calls are refused, calls and
+workers in progress end. A second signal ends the process at once.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> 
         code = Process(
             service, settings, mode=given.mode, processes=given.processes, parent=given.parent
         ).run()
-        # Everything is closed. A thread stuck in a call or a name look-up would keep the interpreter from ending.
+        # Everything is closed. A thread stuck in a call or a name resolution would keep the interpreter from ending.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
@@ -64,7 +64,7 @@ def _parser(service: Service[Any, Any]) -> argparse.ArgumentParser:
     )
     parser.add_argument("mode", choices=("run", "serve", "work", "migrate", "settings"))
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="how many share the port")
-    # Of a process started by --processes: its parent, at whose death it ends too.
+    # For a process that --processes started: the id of its parent. The process ends when its parent does.
     parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     return parser
 

@@ -14,7 +14,7 @@ _log = log.get_logger()
 
 
 def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> int:
-    """Migrates and returns the exit code. The settings of the database are enough: it needs no key."""
+    """Migrates and returns the exit code. It reads only the settings of the database, no key."""
     from kit import migrate as migrations  # noqa: PLC0415  Alembic takes long to import and only this needs it
 
     started = monotonic_seconds()

@@ -1,4 +1,4 @@
-"""One process: parts put together, started, watched, stopped."""
+"""One process: it assembles its parts, starts, watches and stops them."""
 
 import gc
 import threading
@@ -16,23 +16,23 @@ from kit.rpc import status, tls
 from kit.rpc.server import Options, RpcServer
 from kit.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
 
-if TYPE_CHECKING:  # costly to import, and the service brings it if it uses it
+if TYPE_CHECKING:  # costly to import; a service that uses it imports it anyway
     from kit.bus import Bus
 
 READINESS_SECONDS: Final = 0.5
 
 GARBAGE_OBJECTS: Final = 20_000
-"""So many new ones before the collector looks at them. Nearly all go by themselves; 700 is Python's own for programs
-that have less than this under way."""
+"""The number of new objects that starts the garbage collector. Nearly all are freed without it; Python's default of 700
+is for programs with fewer objects in use."""
 
 _log = log.get_logger()
 
 
 def settle_memory() -> None:
-    """Take what start-up made out of the garbage collector's sight: it lives as long as the process.
+    """Excludes the objects made at start-up from garbage collection: they live as long as the process.
 
-    Walking over those half a million objects again and again was a fifth of the delivery engine's time; over what is
-    only just under way, another fifteenth, of which rarer rounds spare most.
+    Scanning that half a million objects again and again took a fifth of the delivery engine's time. Scanning those in
+    use took another fifteenth, and rarer scans save most of that.
     """
     gc.collect()
     gc.freeze()
@@ -40,7 +40,7 @@ def settle_memory() -> None:
 
 
 class Process:
-    """One process of a service: `run`, `serve` or `work`, alone or, with a `parent`, one of several."""
+    """One process of a service: `run`, `serve` or `work`, alone or one of several with a `parent`."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Process:
         self._started_at = SystemClock().now()
 
     def run(self) -> int:
-        """Until it is told to stop, or something it can't do without ends; returns the exit code."""
+        """Runs until the stop, or until a part that it can't do without ends; returns the exit code."""
         stop = Stop()
         stop_on_signals(stop)
         tracing.start(self._service.name, self._settings)
         deps = self._service.wire(self._settings)
-        from kit import schema  # noqa: PLC0415  brings SQLAlchemy, which the service has brought by now
+        from kit import schema  # noqa: PLC0415  imports SQLAlchemy, which the service has imported by now
 
         def usable() -> None:
             deps.db.ping()
@@ -105,7 +105,7 @@ class Process:
         if self._mode != "serve":
             workers += self._service.workers(deps)
         if bus is not None and bus not in workers:
-            workers.append(bus)  # ends the process when the connection is given up for good
+            workers.append(bus)  # ends the process when the connection is closed for good
         if self._parent:
             workers.append(Orphaned(self._parent))
         return workers
@@ -160,7 +160,7 @@ class Process:
         except WorkerDied as died:
             _log.error("worker died", error=str(died), exc_info=died.__cause__)
             code = FAILED
-        # The stop has come, but the thread that brought it may not have got to `drain` yet.
+        # The stop has come, but its thread may not have reached `drain` yet.
         draining.wait(KILL_AFTER_SECONDS)
         if not drained.wait(max(0.0, give_up_at - monotonic_seconds())):
             _log.error("calls did not end in time", stop_seconds=self._settings.stop_seconds)
@@ -174,7 +174,7 @@ class Process:
 
 
 class _Readiness:
-    """Health follows the workers: NOT_SERVING while one of them has stopped doing its work."""
+    """Lets health follow the workers: NOT_SERVING while one of them has stopped working."""
 
     name = "readiness"
 

@@ -1,4 +1,4 @@
-"""What makes one service different from the next."""
+"""The declaration of a service: its name, settings, parts and loops."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from kit.rpc.callers import Callers
 from kit.rpc.slots import Slots
 from kit.worker import Worker
 
-if TYPE_CHECKING:  # costly to import, and the service brings it
+if TYPE_CHECKING:  # costly to import; the service imports it anyway
     from kit.db import Database
 
 
 class Wired(Protocol):
-    """What `wire` returns: the service's `Deps`. One that has a `bus` gets it started and closed."""
+    """The service's `Deps`, which `wire` returns. If it has a `bus`, the process starts and closes it."""
 
     @property
     def db(self) -> "Database": ...
@@ -29,18 +29,18 @@ D = TypeVar("D", bound=Wired)
 
 @dataclass(frozen=True, kw_only=True)
 class Service(Generic[S, D]):
-    """What makes one service different from the next.
+    """The declaration of a service.
 
     name      as in `services.<name>`, in its variables and in the log
     settings  its settings class
-    wire      puts its parts together; connects nowhere
+    wire      assembles its parts; opens no connection
     add_to    registers its servicers
-    callers   who may call what of them, once TLS tells who calls
-    slots     the kinds of their calls: threads and bounds of each
+    callers   the callers of each method, by the names that TLS proves
+    slots     the kinds of its calls: threads and bounds of each
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
-    companions  loops that every process of it needs besides: a snapshot kept fresh in memory, the relay of what
-              that very process commits
-    gauges    numbers worth watching, for `fiatgate status`; may ask the database
+    companions  further loops that each of its processes needs: a snapshot kept fresh in memory, the relay of that
+                process's own commits
+    gauges    numbers worth watching, for `fiatgate status`; may query the database
     """
 
     name: str

@@ -16,9 +16,7 @@ _log = log.get_logger()
 
 
 def run_several(settings: config.ServiceSettings, mode: str, count: int) -> int:
-    """Starts `count` processes and waits; when one ends by itself, the others are stopped and this one
-    fails.
-    """
+    """Starts `count` processes and waits. When one ends by itself, stops the others and returns a failure."""
     stop = Stop()
     stop_on_signals(stop)
     others = "serve" if mode == "run" else mode
@@ -52,14 +50,12 @@ def _start_child(mode: str, count: int) -> subprocess.Popen[bytes]:
         "--parent",
         str(os.getpid()),
     ]
-    # A group of its own: Ctrl-C reaches only the parent, which then stops the children once.
+    # Its own process group: Ctrl-C reaches only the parent, which then stops the children once.
     return subprocess.Popen(command, process_group=0)  # noqa: S603
 
 
 class Orphaned:
-    """Ends the process when its parent has died without a word, so that nobody serves on behind the next
-    one.
-    """
+    """Ends the process when its parent has died without stopping it: otherwise it would serve beside the next one."""
 
     name = "parent"
 

@@ -1,4 +1,4 @@
-"""How a process ends: when it is told to, how long it may take, with which code."""
+"""How a process ends: on which signals, within which time, with which code."""
 
 import os
 import signal
@@ -9,9 +9,9 @@ from typing import Final
 from kit.worker import Stop
 
 FAILED: Final = 1
-# What a process may take beyond `stop_seconds` before its parent kills it.
+# The time that a process may take beyond `stop_seconds` before its parent kills it.
 KILL_AFTER_SECONDS: Final = 15
-# Longer than the process lives after giving up; without it gRPC would call a cut-off call finished.
+# Longer than the process lives after giving up; otherwise gRPC would report an interrupted call as finished.
 CUT_AFTER_SECONDS: Final = 60
 
 
@@ -24,7 +24,7 @@ def stop_on_signals(stop: Stop) -> None:
         if asked:
             os._exit(128 + number)
         asked = True
-        # Not here: the handler may have interrupted this very thread while it held the event's lock.
+        # Not in this thread: the signal may have interrupted it while it held the event's lock.
         threading.Thread(target=stop.set, name="stop", daemon=True).start()
 
     signal.signal(signal.SIGTERM, handle)

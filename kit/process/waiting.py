@@ -1,4 +1,4 @@
-"""A database that comes late is waited for."""
+"""Waits at start for a database that is not up yet."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,7 @@ _log = log.get_logger()
 
 
 def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseSettings, stop: Stop) -> bool:
-    """Does it, waiting for the database `start_seconds` at most; false when that, or the stop, came first."""
+    """Calls `do`, and waits at most `start_seconds` for the database; false when that time or the stop came first."""
     give_up_at = monotonic_seconds() + settings.start_seconds
     told = ""
     while not stop.is_set():
