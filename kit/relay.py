@@ -1,8 +1,9 @@
-"""Carries the outbox to JetStream: at once what this process has committed, once a second what was missed.
+"""The relay of one outbox to JetStream. It publishes this process's own commits at once, and missed facts once a
+second.
 
-Several relays may run (one per process). Each publishes what its own process commits, straight from memory; only one
-at a time looks through the table for what is left: of a process that died, of NATS being away, of a stream that was
-lost. Should a row be published twice all the same, its id makes every inbox drop the second copy. A row is published
+Several relays may run (one per process). Each publishes the commits of its own process, straight from memory. Only one
+at a time searches the table for other unpublished facts: those of a process that died, of an outage of NATS, of a
+stream that was lost. If a row is published twice, its id makes every inbox drop the second copy. A row is published
 with the signature that it was written with, and without one if it has none. No transaction is open while the network is
 used.
 """
@@ -31,7 +32,7 @@ NOT_PUBLISHED = metrics.counter("outbox_not_published", "Facts that JetStream di
 
 POLL_SECONDS = 1.0
 STEP_MOST_SECONDS = 120
-"""Longer than any step takes that ends: a batch that NATS does not answer is given up after half a minute."""
+"""Longer than any step that ends: a batch that NATS does not answer is given up after half a minute."""
 
 BATCH_ROWS = 256
 SWEEP_ROWS = 5000
@@ -40,13 +41,13 @@ SWEEP_EVERY = timedelta(minutes=10)
 
 
 CLOCKS_DIFFER = timedelta(seconds=10)
-"""How far the clock of NATS and ours may be apart."""
+"""The greatest difference between the clock of NATS and ours."""
 
 
 @dataclass
 class _Again:
-    """A stream that lacks facts. All that was published goes to it again, the newest first; `back_to` is how far that
-    is done, null before the first batch.
+    """A stream that lacks facts. All published facts go to it again, the newest first. `back_to` is the time of the
+    oldest fact sent again so far, None before the first batch.
     """
 
     stream: "_Stream"
@@ -55,7 +56,7 @@ class _Again:
 
 @dataclass(frozen=True)
 class _Stream:
-    """Changes when the stream is made anew and when its oldest messages are removed."""
+    """The state of a stream. It changes when the stream is made anew and when its oldest messages are removed."""
 
     created_at: datetime
     first_seq: int
@@ -63,7 +64,7 @@ class _Stream:
 
 @dataclass
 class Relay:
-    """One turn publishes what is fresh, and one batch of the outbox when it's time; `relay` makes a worker of it."""
+    """The relay's work. A turn publishes the fresh facts, and when it's time one batch of the outbox."""
 
     db: Database
     bus: Bus
@@ -77,7 +78,9 @@ class Relay:
     _swept_at: datetime | None = field(default=None, init=False)
 
     def turn(self) -> bool:
-        """True when there may be more. Raises `BusUnavailable`; what was fresh is found in the table then."""
+        """Returns true when there may be more. After `BusUnavailable` a later turn finds the fresh facts in the
+        table.
+        """
         fresh = self.announced.take(BATCH_ROWS)
         self._publish(fresh)
         more = len(fresh) == BATCH_ROWS
@@ -88,10 +91,10 @@ class Relay:
         return more
 
     def step(self) -> bool:
-        """Publish the newest unpublished facts, unless another process is at it; true when there may be more.
+        """Publishes the newest unpublished facts, unless another process does so; returns true when there may be more.
 
-        The newest, so that what happened last does not wait behind a week of facts that are announced again. No
-        consumer needs them in their order.
+        The newest first: a recent fact must not wait for a week of facts that are announced again. No consumer needs
+        the facts in order.
         """
         with alone(self.db, "relay", at_most_seconds=STEP_MOST_SECONDS) as entered:
             if not entered:
@@ -115,7 +118,7 @@ class Relay:
 
     @functools.cached_property
     def _mark(self) -> Update:
-        """Only what nobody has marked: a stream that was lost meanwhile is told by the marks (`_announce_again`)."""
+        """Marks only unmarked rows: `_announce_again` removes marks, and a row marked twice would escape it."""
         table = table_of(self.outbox)
         unmarked = (
             table.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
@@ -152,11 +155,11 @@ class Relay:
             ]
 
     def _notice_lost_facts(self) -> None:
-        """A stream that was made anew, or whose oldest messages were removed before their time, lacks facts: announce
-        all we still have again, one batch a step, the newest first: those are what consumers can have missed.
+        """Announces all facts again to a stream that lacks some: it was made anew, or its oldest messages were removed
+        early.
 
-        Consumers' inboxes drop what they had. Only when all is marked is the stream noted: a crash on the way
-        only doubles some.
+        One batch a step, the newest first, because consumers can have missed those. Consumers' inboxes drop the facts
+        that they had. The stream is noted only after the last batch, so a crash only repeats some facts.
         """
         seen = self.bus.stream_seen
         if seen is None:
@@ -187,7 +190,7 @@ class Relay:
         return True
 
     def _announce_again(self, again: _Again) -> int:
-        """Take the next batch for unpublished; how many that were. What is published meanwhile lies behind it."""
+        """Marks the next batch as unpublished; returns its size. Facts published meanwhile are newer than the batch."""
         published_at = self.outbox.published_at
         left = published_at.is_not(None) if again.back_to is None else published_at <= again.back_to
         batch = select(published_at).where(left).order_by(published_at.desc()).limit(SWEEP_ROWS).subquery()
@@ -213,7 +216,7 @@ class Relay:
             )
 
     def _sweep(self) -> None:
-        """Delete what was published long ago, one bounded batch at a time."""
+        """Deletes facts that were published long ago, one bounded batch at a time."""
         now = self.clock.now()
         if self._swept_at is not None and now - self._swept_at < SWEEP_EVERY:
             return
@@ -239,6 +242,6 @@ def relay(
     clock: Clock,
     announced: Announced,
 ) -> Worker:
-    """The worker that publishes `outbox`; `announced` is what `kit.outbox.announce` is given."""
+    """Returns the worker that publishes `outbox`; pass `announced` to `kit.outbox.announce` too."""
     turn = Relay(db, bus, outbox, bus_state, clock, announced).turn
     return Loop("relay", turn, every_seconds=POLL_SECONDS, signal=announced)

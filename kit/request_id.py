@@ -1,4 +1,4 @@
-"""One id per request, from the HTTP answer's `X-Request-Id` through gRPC metadata and logs to event headers.
+"""The id of one request, in the HTTP answer's `X-Request-Id`, gRPC metadata, logs and event headers.
 
 The id lives in a context variable: each asyncio task and each RPC has its own.
 """
@@ -25,12 +25,12 @@ def new() -> str:
 
 
 def accepted(text: str | bytes | None) -> str:
-    """An id given by a caller, or a fresh one when it's absent, too long, or could disturb a log line."""
+    """Returns the id that a caller gave, or a fresh one when it's absent, too long, or could break a log line."""
     return text if isinstance(text, str) and _acceptable(text) else new()
 
 
 class bind:  # noqa: N801  reads as a verb at the call: `with request_id.bind(id):`
-    """Makes `id` the current one at once; as a context manager it puts the former one back at the end."""
+    """Makes `id` the current one at once; as a context manager it restores the former one at the end."""
 
     __slots__ = ("_token",)
 

@@ -1,7 +1,7 @@
-"""What a service's role may do in its database, where another role owns it.
+"""The rights of a service's role in its database, where another role owns the database.
 
-The owner migrates and then grants anew what the service declares beside its migrations (`RIGHTS`): a table and the
-rights on it. The service's role owns nothing: it can't change a table, switch a trigger off or give itself a right.
+The owner migrates, then grants the rights that the service declares beside its migrations (`RIGHTS`): each table with
+the rights on it. The service's role owns nothing: it can't change a table, switch a trigger off or give itself a right.
 """
 
 import re
@@ -18,9 +18,10 @@ _EVERYWHERE = {"alembic_version": "SELECT"}
 
 
 def grant(connection: Connection, role: str, rights: Mapping[str, str]) -> None:
-    """Give `role` exactly these rights, in one transaction: a right that stays is never missing in between.
+    """Gives `role` exactly these rights, in one transaction: a right that stays is never missing in between.
 
-    A table that the declaration leaves out is not to be touched. What the schema does not have yet is passed over.
+    The role has no right on a table without a declaration. Declared tables and columns that do not exist yet are
+    skipped.
     """
     quote = connection.dialect.identifier_preparer.quote
     with connection.begin():
@@ -42,7 +43,7 @@ def grant(connection: Connection, role: str, rights: Mapping[str, str]) -> None:
 
 
 def _limited(allowed: str, there: Set[str]) -> str:
-    """The same rights on no other columns than those that are there."""
+    """Returns the same rights, limited to columns that exist."""
 
     def known(named: re.Match[str]) -> str:
         return f"({', '.join(each for each in named[1].split(', ') if each in there)})"

@@ -1,8 +1,8 @@
-"""Whether a database has what the code needs, by one look at it: Alembic (kit.migrate) takes long to import.
+"""The check that a database has the tables that the code needs, without Alembic (kit.migrate), which is slow to import.
 
 A version serves on its own schema and on the one before (docs/decisions/0025): migrations and processes of an upgrade
-come in any order. On anything older a process waits for `migrate`; the old processes, which any newer schema suits as
-well, serve on.
+come in any order. On an older schema a process waits for `migrate`. The old processes keep serving, because any newer
+schema suits them.
 """
 
 import importlib
@@ -30,7 +30,7 @@ WHERE to_regclass('public.' || quote_ident(name)) IS NULL ORDER BY name
 
 
 class SchemaBehind(Outage):
-    """What this version can't do without has not been migrated yet."""
+    """A migration that this version can't do without has not run yet."""
 
 
 class WrongDatabase(Exception):
@@ -38,14 +38,14 @@ class WrongDatabase(Exception):
 
 
 class NewColumn:
-    """A column that the newest migration brings: the code of the same version runs without it."""
+    """A column that the newest migration adds: the code of the same version runs without it."""
 
     def __init__(self, table: str, name: str) -> None:
         self._values = {"table": table, "name": name}
         self._there: WeakSet[Engine] = WeakSet()
 
     def is_there(self, connection: Connection | Session) -> bool:
-        """Asked of a database until it is there."""
+        """Queries a database until the column is there, then never again."""
         engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
         if engine in self._there:
             return True
@@ -68,7 +68,7 @@ def needs(service: str) -> str:
 
 
 def rights(service: str | Path) -> Mapping[str, str]:
-    """What the service's role may do with each table; nothing for a folder of versions."""
+    """Returns the rights of the service's role on each table; empty for a folder of versions."""
     declared: Mapping[str, str] = (
         {} if isinstance(service, Path) else getattr(_migrations(service), "RIGHTS", {})
     )
@@ -76,10 +76,10 @@ def rights(service: str | Path) -> Mapping[str, str]:
 
 
 def waits_for(service: str, db: Database) -> str:
-    """The newest migration of this version if it has not run yet, though the service can do without; "" if it has.
+    """Returns the newest migration if it has not run yet but the service can do without it; "" if it has run.
 
-    Raises SchemaBehind when the service can't do without what is missing, and WrongDatabase when the tables are not the
-    service's. A schema newer than this version is as good.
+    Raises SchemaBehind when a migration is missing that the service can't do without, and WrongDatabase when the tables
+    are not the service's. A schema newer than this version is fine.
     """
     folder = versions(service)
     if folder is None:
@@ -96,7 +96,7 @@ def waits_for(service: str, db: Database) -> str:
 
 
 def check_tables(service: str, connection: Connection) -> None:
-    """Raises WrongDatabase unless all tables are there that the models name: each schema since NEEDS has them."""
+    """Raises WrongDatabase unless the database has all tables of the models: each schema since NEEDS has them."""
     names = sorted(importlib.import_module(f"services.{service}.models").Base.metadata.tables)
     if lacking := connection.scalars(_LACKING, {"names": names}).all():
         raise WrongDatabase(f"this is not the database of {service}: it lacks {', '.join(lacking)}")

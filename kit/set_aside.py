@@ -1,4 +1,4 @@
-"""What a loop failed at, each left alone for a while that doubles with every failure.
+"""Rows that a loop failed at. Each is left alone for a time that doubles with every failure.
 
 Kept in memory: after a restart each is tried again at once.
 """
@@ -12,18 +12,18 @@ T = TypeVar("T")
 FIRST: Final = timedelta(seconds=5)
 LONGEST: Final = timedelta(minutes=5)
 MOST: Final = 10_000
-"""So many are remembered. Beyond that the ones that failed longest ago are tried again early."""
+"""The most that are remembered. Beyond it the ones that failed longest ago are tried again early."""
 
 
 class SetAside(Generic[T]):
-    """By any number of threads."""
+    """The set of these rows, for any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[T, tuple[datetime, timedelta]] = {}  # until when, and for how long
 
     def add(self, what: T, now: datetime) -> timedelta:
-        """It failed: leave it alone for the time that is returned."""
+        """Records a failure; returns how long to leave it alone."""
         with self._lock:
             known = self._known.pop(what, None)
             left_alone = FIRST if known is None else min(2 * known[1], LONGEST)
@@ -33,12 +33,14 @@ class SetAside(Generic[T]):
         return left_alone
 
     def forget(self, what: T) -> None:
-        """It went well."""
+        """Records a success."""
         with self._lock:
             self._known.pop(what, None)
 
     def at(self, now: datetime) -> list[T]:
-        """Those that are left alone now. Also forgets what has not failed again for long: others have ended it."""
+        """Returns those to leave alone now. Forgets those without a new failure for long: another process
+        finished them.
+        """
         with self._lock:
             for what, (until, _) in list(self._known.items()):
                 if until + 2 * LONGEST < now:

@@ -1,9 +1,9 @@
 """Signatures of facts: a fact that moves money counts only when the service that made it true has signed it.
 
-NATS delivers what anyone on its network publishes. So the producer signs each fact with Ed25519 as it writes it into
-its outbox, the signature travels beside the payload in a header, and a consumer verifies it (kit.proof) before the fact
-takes effect. It covers the subject, the event's id and the payload: a true payload under the id of another fact would
-make the inbox drop the other fact.
+NATS delivers messages that anyone on its network publishes. So the producer signs each fact with Ed25519 when it writes
+the fact into its outbox, the signature travels in a header beside the payload, and a consumer verifies it (kit.proof)
+before the fact takes effect. The signature covers the subject, the event's id and the payload: otherwise a true payload
+under the id of another fact would make the inbox drop the other fact.
 
 `python -m kit.signing new`, `public` and `id` make and name keys, as `fiatgate fact-keys` does (kit.fact_keys).
 """
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kit.keys import decoded, encoded
 
 PREFIX: Final = b"fiatgate fact v1\n"
-"""Keeps a signature of a fact from being one of anything else."""
+"""Makes a signature of a fact invalid for any other kind of data."""
 
 KEY_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 6
@@ -34,7 +34,7 @@ class Signer:
         self.public_key: Final = encoded(public)
 
     def sign(self, *, subject: str, event_id: UUID, payload: bytes) -> str:
-        """The value of the signature's header: the key's id, a point, the signature in base64."""
+        """Returns the value of the signature's header: the key's id, a point, the signature in base64."""
         signature = self._key.sign(signed_bytes(subject, event_id, payload))
         return f"{self.key_id}.{encoded(signature)}"
 
@@ -44,12 +44,12 @@ def new_private_key() -> str:
 
 
 def key_id(public_key: bytes) -> str:
-    """Names a key in signatures, so that a verifier with several keys knows which one to use."""
+    """Returns the name of a key in signatures, by which a verifier with several keys finds the right one."""
     return encoded(hashlib.sha256(public_key).digest()[:_KEY_ID_BYTES])
 
 
 def signed_bytes(subject: str, event_id: UUID, payload: bytes) -> bytes:
-    """The bytes that a signature is over."""
+    """Returns the bytes that the signature covers."""
     # The length ends the subject, the id has a fixed one: no two facts have the same bytes.
     name = subject.encode()
     return b"".join([PREFIX, len(name).to_bytes(4, "big"), name, event_id.bytes, payload])

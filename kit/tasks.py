@@ -1,4 +1,4 @@
-"""Background tasks of an event loop that must not end: one that does is logged, counted and begun again."""
+"""Background tasks of an event loop that must not end: one that ends is logged, counted and started again."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def _for_ever(name: str, work: Callable[[], Coroutine[Any, Any, None]]) ->
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            _log.exception("background task failed", task=name)  # of something inside it that was cancelled
-        except Exception:  # noqa: BLE001  whatever it is, the task must go on
+            _log.exception("background task failed", task=name)  # an awaited task inside it was cancelled
+        except Exception:  # noqa: BLE001  the task must continue after any error
             _log.exception("background task failed", task=name)
         ENDED.labels(name).inc()
         await asyncio.sleep(RESTART_SECONDS)

@@ -1,8 +1,8 @@
-"""Who this process is to others, and whom it believes: a certificate, its key and a CA, as files.
+"""The certificate of this process, its key and the CA that it trusts, as files.
 
-Whoever renews them (cert-manager, every few days) replaces the files, so they are looked at again all the time and
-taken without a restart. Files that can't be used, such as a key without its new certificate yet, leave the last ones
-that could in force. What gRPC makes of this is in `kit.rpc.tls`.
+cert-manager or an operator replaces the files every few days, so they are checked once a second and used without a
+restart. While new files are unusable, such as a key that came before its certificate, the last usable ones stay in use.
+The gRPC side of this is in `kit.rpc.tls`.
 """
 
 import threading
@@ -24,12 +24,12 @@ log = structlog.get_logger(__name__)
 
 
 class Unusable(ValueError):
-    """The files can't be used. The text says which and why, for operators; never what is in them."""
+    """The files can't be used. The text names the file and the reason, for operators; never its content."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Paths of PEM files: the CA's certificates, our own with what lies between, and its key without password."""
+    """Paths of PEM files: the CA's certificates, our own with the intermediate ones, and its key without password."""
 
     ca: Path
     certificate: Path
@@ -38,7 +38,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Material:
-    """What was in the files, as PEM. `names` are the certificate's DNS names: who it says that we are."""
+    """The content of the files, as PEM. `names` are the DNS names in the certificate of this process."""
 
     ca: bytes = field(repr=False)
     certificate: bytes = field(repr=False)
@@ -48,8 +48,8 @@ class Material:
 
 
 def read(files: Files) -> Material:
-    """Raises `Unusable`: a file that can't be read or holds something else, a key of another certificate, no name."""
-    # Here, not above: a tenth of a second that processes without TLS need not spend.
+    """Reads the files. Raises `Unusable`: a file is unreadable or wrong, the key is of another certificate, no name."""
+    # Imported here: it takes a tenth of a second, which processes without TLS need not spend.
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def _parsed(path: Path, what: str, parse: Callable[[], T]) -> T:
 
 
 class Identity:
-    """The files' content as of a second ago. Usable from any thread; makes none of its own, so it survives a fork."""
+    """The files' content as of a second ago. Usable from any thread; it starts none, so it survives a fork."""
 
     def __init__(self, files: Files) -> None:
         """Raises `Unusable`."""
@@ -98,7 +98,7 @@ class Identity:
         self._tell()
 
     def current(self) -> Material:
-        """The same object until the files have changed; so cheap that every call may ask."""
+        """Returns the same object until the files have changed; cheap enough for every call."""
         if monotonic_seconds() >= self._look_at_seconds and self._looking.acquire(blocking=False):
             try:
                 self._look()
@@ -108,7 +108,7 @@ class Identity:
 
     def _look(self) -> None:
         self._look_at_seconds = monotonic_seconds() + LOOK_EVERY_SECONDS
-        state = _state(self._files)  # before reading: what changes while it is read is seen at the next look
+        state = _state(self._files)  # before reading: a change during the read is found at the next check
         if state == self._seen:
             return
         self._seen = state
@@ -129,7 +129,7 @@ class Identity:
 
 
 def _state(files: Files) -> tuple[tuple[int, int, int] | None, ...]:
-    """Changes whenever a file does, also by a link that leads elsewhere, as in Kubernetes' volumes."""
+    """Returns a value that changes whenever a file does, also by a changed link, as in Kubernetes' volumes."""
     return tuple(_stamp(path) for path in (files.ca, files.certificate, files.key))
 
 

@@ -1,8 +1,7 @@
 """Threads that work until they are stopped, and report their health.
 
-A worker that stops without a sign is an outage without an alarm, so: a `Loop` outlives every
-exception of its step, each worker reports its health, and a worker that ends by itself takes the process down
-with it so that the supervisor starts a fresh one.
+A worker that stops silently is an outage without an alarm. So a `Loop` survives every exception of its step, each
+worker reports its health, and a worker that ends by itself ends the process, so that the supervisor starts a fresh one.
 """
 
 import threading
@@ -23,23 +22,21 @@ SIGNAL_CHECK_SECONDS = 0.5
 
 
 class Outage(Exception):
-    """Something outside the process is away and will come back: waited out, logged in one line, never
-    counted.
-    """
+    """A part outside the process is away and will come back: the worker waits, logs one line, and counts no failure."""
 
 
 class Fatal(Exception):
-    """The process cannot heal this by itself: `Loop` lets it through, the process ends, the supervisor
+    """An error that the process cannot repair by itself: `Loop` raises it, the process ends, the supervisor
     restarts it.
     """
 
 
 class WorkerDied(Exception):
-    """A worker ended though nobody had asked it to."""
+    """A worker ended before the stop."""
 
 
 class Signal:
-    """A bell for one waiting thread: rings set before the wait are not lost, many rings count as one."""
+    """A bell for one waiting thread. A ring before the wait is not lost; many rings count as one."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -48,16 +45,14 @@ class Signal:
         self._event.set()
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Wait until the bell rings or the time is over; true if it rang. Clears it."""
+        """Waits until the bell rings or the time is over; returns whether it rang. Clears it."""
         rang = self._event.wait(timeout_seconds)
         self._event.clear()
         return rang
 
 
 class Stop(threading.Event):
-    """The request to end; it also wakes the workers that wait on something else, so that none sleeps through
-    it.
-    """
+    """The request to end. It also wakes the workers that wait for something else."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,8 +60,8 @@ class Stop(threading.Event):
         self._callbacks_lock = threading.Lock()
 
     def on_set(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the stop comes (at once if it came already): something quick, as a signal's
-        `set`.
+        """Calls `callback` when the stop comes, at once if it has come already. Use a quick one, such as a
+        signal's `set`.
         """
         with self._callbacks_lock:
             self._callbacks.append(callback)
@@ -83,9 +78,9 @@ class Stop(threading.Event):
 
 @dataclass(frozen=True)
 class WorkerHealth:
-    """How one worker is: `last_run_at` is its last step that ended well, null before the first.
+    """The health of one worker: `last_run_at` is its last step that ended well, None before the first.
 
-    One that is not healthy takes the process's readiness with it (`kit.process`).
+    While one is not healthy, the process is not ready (`kit.process`).
     """
 
     name: str
@@ -95,7 +90,7 @@ class WorkerHealth:
 
 
 class Worker(Protocol):
-    """Something that runs in a thread of its own until `stop` is set."""
+    """A part of the process that runs in its own thread until `stop` is set."""
 
     @property
     def name(self) -> str: ...
@@ -106,11 +101,11 @@ class Worker(Protocol):
 
 
 class Pulse:
-    """What a worker tells about itself: when a step last ended well, and what last went wrong.
+    """The health of a worker: when a step last ended well, and the last trouble.
 
-    It is ill when no step ended well for `stale_after_seconds`. To wait out an `Outage` is no illness: what is
-    away is told by itself, and readiness must not fall with it. Unless `outages_count`, for a worker that is there
-    for nobody while it waits.
+    It is not healthy when no step ended well for `stale_after_seconds`. Waiting for the end of an `Outage` counts as
+    healthy, because the status reports the outage itself and readiness must not fall with it. With `outages_count` it
+    does not: for a worker that is useless while it waits.
     """
 
     def __init__(
@@ -147,7 +142,7 @@ class Pulse:
 
 
 class Backoff:
-    """Waiting times that double from 0.1 s to 3 s until something goes well again."""
+    """Waiting times that double from 0.1 s to 3 s until a step succeeds."""
 
     def __init__(self) -> None:
         self._next_seconds = FIRST_BACKOFF_SECONDS
@@ -162,8 +157,7 @@ class Backoff:
 
 
 class Loop:
-    """Repeats `step` every `every_seconds`, or at once when `signal` rings or the step says there may be
-    more.
+    """Repeats `step` every `every_seconds`; at once when `signal` rings or the step returns true.
 
     A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop.
     """
@@ -194,7 +188,7 @@ class Loop:
                 more = self._step()
             except Fatal:
                 raise
-            except Exception as error:  # noqa: BLE001 - a loop must outlive whatever its step runs into
+            except Exception as error:  # noqa: BLE001 - a loop must survive every error of its step
                 self._pulse.trouble(error)
                 log_failure(self.name, error)
                 stop.wait(backoff.next_seconds())
@@ -209,7 +203,7 @@ class Loop:
 
 
 def log_failure(worker: str, error: Exception) -> None:
-    """One line for an outage, the traceback for everything that nobody expected."""
+    """Logs one line for an outage, the traceback for every other error."""
     if isinstance(error, Outage):
         log.warning("worker_waits", worker=worker, error=str(error))
     else:
@@ -217,10 +211,9 @@ def log_failure(worker: str, error: Exception) -> None:
 
 
 def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> None:
-    """Run each worker in a thread until `stop`; returns when all ended, or `grace_seconds` after the stop.
+    """Runs each worker in a thread until `stop`; returns when all ended, or `grace_seconds` after the stop.
 
-    Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit
-    non-zero.
+    Blocks even without workers. Raises `WorkerDied` when one ended by itself: the process should exit non-zero.
     """
     died: list[tuple[str, BaseException | None]] = []
 
@@ -228,7 +221,7 @@ def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> N
         failure: BaseException | None = None
         try:
             worker.run(stop)
-        except BaseException as error:  # noqa: BLE001 - whatever ended the thread, the process has to learn of it
+        except BaseException as error:  # noqa: BLE001 - the process must end with whatever error ended the thread
             failure = error
         if failure is not None or not stop.is_set():
             died.append((worker.name, failure))
@@ -239,8 +232,8 @@ def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> N
     ]
     for thread in threads:
         thread.start()
-    # In slices: a signal that the kernel hands to another thread, or that comes just before the main thread goes to
-    # sleep, does not wake it, and Python runs handlers nowhere else. Seen once: a process slept through its SIGTERM.
+    # In slices: a signal that the kernel gives to another thread, or that comes just before the main thread sleeps,
+    # does not wake it, and Python runs handlers only there. Seen once: a process slept through its SIGTERM.
     while not stop.wait(SIGNAL_CHECK_SECONDS):
         pass
     give_up_at_seconds = monotonic_seconds() + grace_seconds

@@ -1,1 +1,1 @@
-"""gRPC as every process here does it: server, client, deadlines, request ids, typed errors, health."""
+"""gRPC for all processes: server, client, deadlines, request ids, typed errors, health."""

@@ -1,4 +1,4 @@
-"""fiatgate.books.v1.BooksService: the proof of a service's own books, for `fiatgate verify`."""
+"""fiatgate.books.v1.BooksService: the verification of a service's own books, for `fiatgate verify`."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Spares calls the wait for a peer that hangs: the first ones wait in vain, the next are refused at once.
+"""A breaker: while a peer hangs, its callers do not wait. The first calls wait in vain, the next are refused at once.
 
-Our own, because libraries count failures of any kind. Here only a wait counts: a peer that refuses quickly, or that is
-away, costs its callers no time.
+It is our own, because libraries count failures of any kind. Here only waiting counts: a peer that refuses quickly, or
+that is away, costs its callers no time.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -25,16 +25,16 @@ OPENED: Final = metrics.counter(
     ["peer", "calls"],
 )
 REST_SECONDS: Final = 1.0
-"""So long all calls are refused; then one call at a time finds out whether the peer answers again."""
+"""How long all calls are refused; then one call at a time finds out whether the peer answers again."""
 
 _log = log.get_logger()
 
 
 class Breaker:
-    """For one kind of calls to one peer, by any number of threads.
+    """The breaker of one kind of calls to one peer, for any number of threads.
 
-    calls    names the kind, in metrics and log lines
-    seconds  longest that a call waits; one that waited half of it in vain, its deadline being short, opens the breaker
+    calls    the name of the kind, in metrics and log lines
+    seconds  the longest wait of a call; a failed call that waited at least half of it opens the breaker
     """
 
     def __init__(self, peer: str, *, calls: str, seconds: float) -> None:
@@ -47,7 +47,7 @@ class Breaker:
         OPENED.labels(peer, calls)
 
     def call(self, method: Callable[..., R], request: Any) -> R:
-        """The answer of a stub's method. Raises `Refused`: the peer's own, or DB_UNAVAILABLE."""
+        """Returns the answer of a stub's method. Raises `Refused`: the peer's own, or DB_UNAVAILABLE."""
         self._admit()
         started_seconds = monotonic_seconds()
         try:

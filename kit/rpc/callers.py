@@ -1,7 +1,7 @@
-"""Who may call what, once both ends of a connection have proved who they are (`kit.rpc.tls`).
+"""The methods that each caller may use, when both ends of a connection have proved their names (`kit.rpc.tls`).
 
-Each service says it beside its servicers (`CALLERS` in its rpc.py), method by method: a certificate that is stolen from
-one process opens what that process needs, and nothing else.
+Each service declares them beside its servicers (`CALLERS` in its rpc.py), method by method. So a certificate that is
+stolen from one process opens the methods that this process needs, and no others.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -15,15 +15,15 @@ import grpc
 from kit import log, metrics
 
 Callers = Mapping[str, frozenset[str]]
-"""DNS name in the caller's certificate -> what it may call, as `InvoicesService/CreateInvoice`, or `ALL`.
+"""DNS name in the caller's certificate -> the methods that it may call, as `InvoicesService/CreateInvoice`, or `ALL`.
 
-Whoever is named may ask for health besides.
+Each named caller may also call health.
 """
 
 ALL: Final = "*"
-"""Every method, status and reflection too: an operator."""
+"""Every method, also status and reflection: for an operator."""
 
-# Without labels: it is there from the start, at 0, so that the first one is seen as an increase.
+# Without labels, so that it exists from the start at 0 and the first refusal is an increase.
 REFUSED: Final = metrics.counter("rpc_peers_refused", "Calls by peers of ours that may not make them")
 
 _HEALTH: Final = ("Health/Check", "Health/Watch")
@@ -32,7 +32,7 @@ _log = log.get_logger()
 
 
 class Guard:
-    """Lets through the calls that `callers` names, and answers PERMISSION_DENIED to all others."""
+    """Lets the calls pass that `callers` allows, and answers PERMISSION_DENIED to all others."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
@@ -40,10 +40,10 @@ class Guard:
     def around(
         self, method: str, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
-        """The handler of `/package.Service/Method`, of whichever kind, behind the guard."""
+        """Returns the handler of `/package.Service/Method` behind the guard, for a handler of any kind."""
         make, behaviour = _kind(handler)
 
-        @functools.wraps(behaviour)  # also takes over the attributes by which gRPC chooses threads
+        @functools.wraps(behaviour)  # also copies the attributes by which gRPC chooses threads
         def behave(request: Any, context: grpc.ServicerContext, *rest: Any) -> Any:
             proved: Mapping[str, Any] = context.auth_context()
             names = [name.decode() for name in proved.get("peer_dns", ())]
@@ -67,7 +67,7 @@ class Guard:
 
 
 def _kind(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What makes a handler of the same kind, and its behaviour."""
+    """Returns the function that makes a handler of the same kind, and the handler's behaviour."""
     for kind in ("unary_unary", "unary_stream", "stream_unary", "stream_stream"):
         behaviour = getattr(handler, kind)
         if behaviour is not None:

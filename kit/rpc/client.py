@@ -1,11 +1,10 @@
-"""Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address,
-name="invoices"))`.
+"""Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address, name="invoices"))`.
 
-Every unary call gets a deadline (what remains of the current request's less a
-margin, 5 s at most), carries the request id, and fails with `kit.errors.Refused`: the peer's own, or
-DB_UNAVAILABLE when the peer is away or too slow. Nothing is retried here that a peer may have begun: only
-the caller knows whether doing it twice is safe. With traces on it is a span, and takes its context along.
-Streams, `future` and `with_call` have the deadline and the request id, but fail with gRPC's own errors.
+Every unary call has a deadline (the rest of the current request's less a margin, 5 s at most), carries the request id,
+and fails with `kit.errors.Refused`: the peer's own, or DB_UNAVAILABLE when the peer is away or too slow. A call that a
+peer may have begun is not retried: only the caller knows whether that is safe. With traces on, the call is a span and
+carries the trace's context. Streams, `future` and `with_call` have the deadline and the request id, but fail with
+gRPC's own errors.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -28,11 +27,11 @@ from kit.rpc.spans import CallSpans, answered
 from kit.tls import Identity
 
 DEADLINE_SECONDS: Final = 5.0
-# Left to the caller to make an answer out of a failure.
+# The time that is left to the caller to make an answer of a failure.
 MARGIN_SECONDS: Final = 0.05
 
-# A server that is told to stop cancels the calls that reached it and that it had not begun; those it had begun it
-# finishes (kit.process). So what comes back as CANCELLED was not done, and another server will do it.
+# A server at its stop cancels the calls that it had not begun and finishes the others (kit.process). So a call that
+# ends as CANCELLED had no effect, and another server can do it.
 _NOT_BEGUN: Final = {
     "maxAttempts": 3,
     "initialBackoff": "0.01s",
@@ -47,7 +46,7 @@ _SERVICE_CONFIG: Final = {
 
 _OPTIONS: Final[list[tuple[str, Any]]] = [
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
-    # Else a new channel takes over the connection that another one of this process failed to make a moment ago.
+    # Otherwise a new channel shares the connection that another channel of this process just failed to make.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.keepalive_time_ms", 30_000),
@@ -74,9 +73,9 @@ _log = log.get_logger()
 
 
 def channel(address: str, *, name: str, identity: Identity | None = None) -> grpc.Channel:
-    """A channel for threads, to the service `name` at host:port or a gRPC target. Connects on first use.
+    """Returns a channel for threads, to the service `name` at host:port or a gRPC target. Connects on first use.
 
-    With an `identity` over TLS, both ends proving theirs: the peer must be `name`.
+    With an `identity` it uses TLS and both ends prove their names: the peer's must be `name`.
     """
     target = _target(address)
 
@@ -90,7 +89,7 @@ def channel(address: str, *, name: str, identity: Identity | None = None) -> grp
 
 
 def aio_channel(address: str, *, name: str, identity: Identity | None = None) -> aio.Channel:
-    """The same for asyncio: make it inside the running loop, after any fork. `await channel.close()` at
+    """Returns the same for asyncio: call it inside the running loop, after any fork. `await channel.close()` at
     the end.
     """
     target = _target(address)
@@ -114,7 +113,7 @@ def _target(address: str) -> str:
 
 
 def _timeout(asked: float | None) -> float:
-    """Seconds this call may take; raises Refused when nothing useful is left."""
+    """Returns the seconds that this call may take; raises Refused when too little is left."""
     seconds = DEADLINE_SECONDS if asked is None else asked
     remaining = deadline.remaining_seconds()
     if remaining is not None:
@@ -133,7 +132,7 @@ def _metadata(given: Any) -> Any:
 
 
 def _refused(error: grpc.RpcError, channel: Renewed[Any], service: str, method: str) -> errors.Refused:
-    """The Refused to raise; what the peer didn't say itself is logged here, where its origin is known."""
+    """Returns the Refused to raise. A failure that the peer didn't name is logged here, where its origin is known."""
     told = errors.refused_by_peer(error)
     if told is not None:
         channel.heard()
@@ -230,8 +229,8 @@ class _AioUnary(_AioUnaryBase):
         self._method = method
         self._spans = CallSpans(method)
 
-    # Awaiting is all the stubs are used for here, so a coroutine stands for the UnaryUnaryCall of the
-    # signature; cancelling the task cancels the call.
+    # The stubs here are only awaited, so a coroutine replaces the UnaryUnaryCall of the signature; cancelling the task
+    # cancels the call.
     def __call__(self, request: Any, **options: Any) -> Any:
         return self._call(request, options)
 

@@ -1,7 +1,7 @@
 """The time that is left for the current request (docs/ARCHITECTURE.md#time-limits).
 
-The server sets it from the caller's deadline, the gateway from its own limit; every outgoing call derives
-its own from it. So no process works on an answer after its caller has stopped waiting for it.
+The server sets it from the caller's deadline, the gateway from its own limit. Every outgoing call derives its own
+deadline from it, so that no process works on an answer after its caller has stopped waiting.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from kit.clock import monotonic_seconds
 
-# The monotonic instant at which the current request's time is over.
+# The monotonic instant at which the current request's time ends.
 expires_at: ContextVar[float | None] = ContextVar("deadline_expires_at", default=None)
 
 

@@ -1,4 +1,4 @@
-"""fiatgate.parked.v1.ParkedService: what a consumer has set aside, for operators to see and to have handled again."""
+"""fiatgate.parked.v1.ParkedService: the parked events of a consumer, for operators to list, retry and discard."""
 
 from typing import Final
 
@@ -79,5 +79,5 @@ def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:
 
 
 def add_to(server: grpc.Server, consumer: Consumer) -> None:
-    """`consumer` needs not run here: it shares its tables with those that do."""
+    """Adds the service. `consumer` need not run in this process: it shares its tables with those that do."""
     parked_pb2_grpc.add_ParkedServiceServicer_to_server(ParkedServicer(consumer), server)

@@ -1,9 +1,9 @@
-"""A channel that is replaced by a new one while it is used: when its credentials have changed, which a client of gRPC
-in Python can't take otherwise (grpc/grpc#41779), and when nobody has answered on it for seconds.
+"""A channel that is replaced while it is used. It is replaced when its credentials have changed, because a client of
+gRPC in Python can't change them (grpc/grpc#41779), and when it has had no answer for seconds.
 
-The latter is for names. A channel that does not find its peer's asks again after one second, then after ever longer
-pauses of up to two minutes, which can't be shortened; a new one asks at once. In a cluster a name is gone while no pod
-of a service is ready.
+The second case is for names. A channel that can't resolve its peer's name tries again after one second, then after
+growing pauses of up to two minutes, which can't be shortened; a new channel tries at once. In a cluster a name is gone
+while no pod of a service is ready.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -18,20 +18,20 @@ from grpc import aio
 
 from kit.clock import monotonic_seconds
 
-# Longer than any call: what began on a replaced channel ends by itself.
+# Longer than any call, so calls that began on a replaced channel can end.
 REPLACED_CLOSES_SECONDS: Final = 60.0
-# Longer than a peer takes that is only being restarted: gRPC looks for that one every second by itself.
+# Longer than a restart of the peer takes: gRPC itself tries to reconnect every second.
 SILENT_SECONDS: Final = 5.0
 
 C = TypeVar("C")  # a channel of either kind
 
 
 class Renewed(Generic[C]):
-    """Stands for the channel in use, whichever that is by now.
+    """Stands for the channel that is in use now.
 
-    open     a new one
-    retire   ends one that was replaced, once the calls on it have ended
-    version  what it's opened with; another one opens another channel
+    open     makes a new channel
+    retire   closes a replaced channel once its calls have ended
+    version  the credentials; when they change, a new channel is opened
     """
 
     def __init__(
@@ -53,11 +53,13 @@ class Renewed(Generic[C]):
         return self._channel
 
     def heard(self) -> None:
-        """Somebody has answered."""
+        """Records that the peer has answered."""
         self._heard_seconds = monotonic_seconds()
 
     def not_heard(self) -> None:
-        """A call has found nobody."""
+        """Records that a call could not reach the peer; replaces the channel after `SILENT_SECONDS` without an
+        answer.
+        """
         with self._replacing:
             if monotonic_seconds() - self._heard_seconds > SILENT_SECONDS:
                 self._replace()
@@ -85,7 +87,7 @@ class Renewed(Generic[C]):
 
 
 class Call:
-    """One method, on that channel."""
+    """One method of the channel that is in use."""
 
     def __init__(self, channels: Renewed[Any], make: Callable[[Any], Any]) -> None:
         self._channels = channels

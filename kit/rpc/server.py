@@ -1,8 +1,7 @@
 """The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
 
-The interceptor is the one place where exceptions become answers, so servicers have
-no try/except; it also sets the deadline and the request id for whatever the call does, writes one line
-per call, and makes its span.
+Only the interceptor turns exceptions into answers, so servicers have no try/except. It also sets the deadline and the
+request id for the work of the call, logs one line per call, and makes its span.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -29,7 +28,7 @@ from kit.rpc.spans import CallSpans, answered
 from kit.tls import Identity
 from kit.worker import Outage
 
-# A call with less than this left could only finish for nobody.
+# A call with less time than this would finish after its caller stopped waiting.
 LEAST_USEFUL_SECONDS: Final = 0.01
 
 # A call without deadline has centuries left.
@@ -37,19 +36,19 @@ NO_DEADLINE_SECONDS: Final = 3600
 
 # gRPC's own 4 MiB are less than a page of 500 invoices, each with three URLs of 2048 characters, can have.
 MESSAGE_MAX_BYTES: Final = 16 * 1024 * 1024
-# With round_robin a client spreads over new pods only when it reconnects, so the server ends connections of this age.
+# With round_robin a client finds new pods only when it reconnects, so the server ends connections of this age.
 CONNECTION_MAX_AGE_SECONDS: Final = 120
 CONNECTION_AGE_GRACE_SECONDS: Final = 30
 
-# Probes and the status answer from threads of their own: a server whose threads are all busy isn't ill, and
-# restarting it for that would make things worse.
+# Probes and the status have their own threads: a server whose threads are all busy isn't broken, and restarting it
+# would make things worse.
 _PROBES: Final = ("/grpc.health.", "/fiatgate.status.")
 _UNWRAPPED: Final = ("/grpc.",)
 
-# Enough for whoever looks after the process; anybody else who finds the port can't fill it with watches.
+# Enough for the supervisors of the process; any other client that finds the port can't exhaust it with watches.
 _PROBES_AT_ONCE: Final = 16
 
-# What a liveness probe asks: a process that waits for NATS isn't ready, and starting it again would not help.
+# The name for a liveness probe: a process that waits for NATS isn't ready, but a restart would not help.
 ALIVE: Final = "alive"
 
 CALLS: Final = metrics.counter(
@@ -62,14 +61,14 @@ Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much a server takes on.
+    """The limits of a server.
 
     threads               work on calls at the same time
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
     slots                 kinds of calls that have threads and bounds of their own; all others share `threads`
     call_seconds          longest a call may take when its caller sets no deadline
-    reuse_port            several processes share one port, the kernel deals connections out
-    identity              who this process is: calls come over TLS only, from those that `callers` names
+    reuse_port            several processes share one port, the kernel distributes connections
+    identity              the certificate of this process: it serves over TLS only, and only the names in `callers`
     """
 
     threads: int = 4
@@ -82,10 +81,10 @@ class Options:
 
 
 class RpcServer(grpc.Server):
-    """A grpc.Server to give to `add_…Servicer_to_server`; knows the services it was given.
+    """A grpc.Server to pass to `add_…Servicer_to_server`. It remembers the services that it was given.
 
-    `start` serves health (SERVING) and reflection besides them; `stop` is graceful. Health also knows the name
-    `alive`: SERVING as long as the process can answer, whatever `set_serving` said.
+    `start` adds health (SERVING) and reflection; `stop` is graceful. Health also has the name `alive`: SERVING as long
+    as the process can answer, independent of `set_serving`.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -119,13 +118,13 @@ class RpcServer(grpc.Server):
         self._server.add_registered_method_handlers(service_name, method_handlers)
 
     def listen(self, address: str) -> int:
-        """A port for calls, over TLS if the options have an identity; otherwise as `add_insecure_port`."""
+        """Opens a port for calls, over TLS if the options have an identity; otherwise as `add_insecure_port`."""
         if self._options.identity is None:
             return self.add_insecure_port(address)
         return self.add_secure_port(address, tls.server_credentials(self._options.identity))
 
     def listen_for_probes(self, address: str) -> int:
-        """A port without TLS that answers health and nothing else; as `add_insecure_port`."""
+        """Opens a port without TLS that serves health and nothing else; as `add_insecure_port`."""
         self._probed = grpc.server(
             futures.ThreadPoolExecutor(1, thread_name_prefix="probed"),
             maximum_concurrent_rpcs=_PROBES_AT_ONCE,
@@ -150,7 +149,7 @@ class RpcServer(grpc.Server):
         self.set_serving(True)
 
     def set_serving(self, serving: bool) -> None:
-        """What health answers for the process ("") and each of its services."""
+        """Sets the answer of health for the process ("") and each of its services."""
         status = (
             health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         )
@@ -158,11 +157,11 @@ class RpcServer(grpc.Server):
             self._health.set(name, status)
 
     def slots_use(self) -> Mapping[str, Use]:
-        """How the kinds of calls are used now, by their names."""
+        """Returns the use of each kind of calls now, by its name."""
         return self._pools.use()
 
     def stop(self, grace: float | None) -> threading.Event:
-        """Health says NOT_SERVING, new calls are refused, those in work get `grace` seconds.
+        """Turns health to NOT_SERVING, refuses new calls, and gives those in work `grace` seconds.
 
         Returns at once; the event is set when the last call has ended.
         """
@@ -182,7 +181,7 @@ def _channel_options(options: Options) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", MESSAGE_MAX_BYTES),
         ("grpc.max_connection_age_ms", CONNECTION_MAX_AGE_SECONDS * 1000),
         ("grpc.max_connection_age_grace_ms", CONNECTION_AGE_GRACE_SECONDS * 1000),
-        # Clients ping every 30 s (kit.rpc.client); by default a server takes that for an attack and hangs up.
+        # Clients ping every 30 s (kit.rpc.client); by default a server closes such a connection as an attack.
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.keepalive_time_ms", 30_000),
@@ -191,7 +190,7 @@ def _channel_options(options: Options) -> list[tuple[str, int]]:
 
 
 class _Interceptor(grpc.ServerInterceptor):
-    """Wraps each method once and keeps the wrapper: what remains per call is in `_Method.__call__`."""
+    """Wraps each method once and keeps the wrapper; the work per call is in `_Method.__call__`."""
 
     def __init__(self, options: Options, probe_threads: futures.ThreadPoolExecutor, pools: Pools) -> None:
         self._call_seconds = options.call_seconds
@@ -211,7 +210,7 @@ class _Interceptor(grpc.ServerInterceptor):
             handler = continuation(handler_call_details)
             if handler is None:
                 return None
-            if handler.unary_unary is not None:  # streams are health's and reflection's
+            if handler.unary_unary is not None:  # only health and reflection have streams
                 handler = self._wrap(method, handler)
             if self._guard is not None:
                 handler = self._guard.around(method, handler)
@@ -243,14 +242,14 @@ class _Method:
         self._seconds = CALL_SECONDS.labels(method)
         self._spans = CallSpans(method)
         self._is_traced = not method.startswith(_PROBES)
-        self._log = log.get_logger().bind()  # a lazy logger would be assembled anew on each line
+        self._log = log.get_logger().bind()  # an unbound logger would be assembled anew on each line
 
     def __call__(self, request: Any, context: grpc.ServicerContext) -> Any:
         started = monotonic_seconds()
         seconds = context.time_remaining()
         if seconds > NO_DEADLINE_SECONDS:
             seconds = self._call_seconds
-        # gRPC runs each call in a context of its own, so nothing has to be put back.
+        # gRPC runs each call in its own context, so nothing has to be restored.
         deadline.expires_at.set(started + seconds)
         request_id.bind(request_id.accepted(_metadatum(context, request_id.METADATA_KEY)))
         refused: Refused | None = None
@@ -266,7 +265,9 @@ class _Method:
         return response
 
     def _in_turn(self, request: Any, context: grpc.ServicerContext) -> Any:
-        """Begins no work that nobody waits for any more: a call waits for its thread, and may wait for its turn."""
+        """Does the work of the call, unless its caller has stopped waiting meanwhile: a call may wait long for
+        its turn.
+        """
         with nullcontext() if self._pool is None else self._pool.turn(request):
             left_seconds = deadline.remaining_seconds()
             if not context.is_active() or (left_seconds is not None and left_seconds < LEAST_USEFUL_SECONDS):
@@ -324,6 +325,6 @@ def _in_threads_of_its_own(behaviour: Behaviour, threads: futures.ThreadPoolExec
     def behave(request: Any, context: grpc.ServicerContext) -> Any:
         return behaviour(request, context)
 
-    # gRPC looks for this attribute on the behaviour; its own health service relies on it.
+    # gRPC reads this attribute of the behaviour; its own health service relies on it.
     behave.experimental_thread_pool = threads  # type: ignore[attr-defined]
     return behave

@@ -1,4 +1,4 @@
-"""The span of a call, at both ends: names and attributes as OpenTelemetry's conventions for RPC have them."""
+"""The span of a call, at both ends: names and attributes follow OpenTelemetry's conventions for RPC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import grpc
 from kit import request_id, tracing
 from kit.tracing import Span
 
-# Somebody has to look into these. The others are an answer: a refusal is not a failure.
+# These codes need an operator. The others are answers: a refusal is not a failure.
 _FAILURES: Final = frozenset(
     {
         grpc.StatusCode.UNKNOWN,
@@ -23,14 +23,14 @@ _FAILURES: Final = frozenset(
 
 
 class CallSpans:
-    """Of one method; `method` as gRPC has it, with its slash at the start."""
+    """The spans of one method. `method` is gRPC's name, with a slash at the start."""
 
     def __init__(self, method: str) -> None:
         self._name = method.removeprefix("/")
         self._attributes = {"rpc.system.name": "grpc", "rpc.method": self._name}
 
     def of_client(self) -> Span:
-        """Only as a part of something: what loops ask by themselves is in no trace."""
+        """Returns a span as a part of the current one; calls that loops make by themselves are in no trace."""
         return tracing.span(self._name, "client", self._attributes)
 
     def of_server(self, traceparent: str | None) -> Span:
@@ -43,7 +43,7 @@ class CallSpans:
 
 
 def answered(span: Span, code: grpc.StatusCode, reason: str = "") -> None:
-    """Tell what came of the call; `reason` is why it was refused."""
+    """Records the outcome of the call; `reason` is the reason of a refusal."""
     span.tell("rpc.response.status_code", code.name)
     if reason:
         span.tell("fiatgate.reason", reason)

@@ -1,8 +1,6 @@
-"""fiatgate.status.v1.StatusService: what a process knows of its own health, for `fiatgate status` and
-consoles; and the same for Prometheus.
+"""fiatgate.status.v1.StatusService: the health of a process, for `fiatgate status`, consoles and Prometheus.
 
-Every process serves it, `work` processes too. Everything it tells comes from callables, so that it knows no
-service.
+Every process serves it, `work` processes too. All its values come from callables, so it imports no service.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +32,8 @@ T = TypeVar("T")
 class Gauge:
     """A number worth watching, such as outbox_unpublished, parked, webhooks_due, oldest_due_seconds.
 
-    `label` is the name and value of the label that tells it from others of its name. Such numbers are for Prometheus
-    only. Their meaning and the label's name are those of the first.
+    `label` is the name and value of the label that distinguishes it from others of its name. Gauges with a label are
+    for Prometheus only. The first gauge of a name gives the meaning and the label's name of all.
     """
 
     name: str
@@ -50,9 +48,9 @@ class Gauge:
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """What is told: `database` raises when it doesn't answer; `nats` says whether it's connected; `gauges`
-    may ask the database and is left out while that doesn't answer; `pool` is `kit.db.Database.pool_use`, `slots`
-    is `kit.rpc.server.RpcServer.slots_use`.
+    """The sources of the status. `database` raises when it doesn't answer. `nats` returns whether it's connected.
+    `gauges` may query the database and is left out while that doesn't answer. `pool` is `kit.db.Database.pool_use`,
+    `slots` is `kit.rpc.server.RpcServer.slots_use`.
     """
 
     service: str
@@ -67,9 +65,7 @@ class Process:
 
 
 class _Probe(Generic[T]):
-    """Runs one thing in a thread of its own and waits for it briefly; never a second time while the first
-    hangs.
-    """
+    """Runs one function in its own thread and waits for it briefly; never a second time while the first hangs."""
 
     def __init__(self, name: str, ask: Callable[[], T]) -> None:
         self._ask = ask
@@ -77,7 +73,7 @@ class _Probe(Generic[T]):
         self._asked: futures.Future[T] | None = None
 
     def answer(self, seconds: float = PROBE_SECONDS / 2) -> T:
-        """What it returned or raised; TimeoutError when it's still at it."""
+        """Returns or raises the function's result; TimeoutError while it still runs."""
         if self._asked is None or self._asked.done():
             self._asked = self._thread.submit(self._ask)
         return self._asked.result(seconds)
@@ -107,12 +103,12 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
     def _database_ok(self) -> bool:
         try:
             self._database.answer()
-        except Exception:  # noqa: BLE001  whatever it is, that is the answer
+        except Exception:  # noqa: BLE001  any error means that the database is not well
             return False
         return True
 
     def _slots_messages(self) -> list[status_pb2.Gauge]:
-        """Only the kinds of calls that wait or were refused: where there is nothing to see, nothing is shown."""
+        """Returns gauges only for the kinds of calls that wait or were refused."""
         return [
             status_pb2.Gauge(name=f"calls_{state}_{name}", value=value, unit="count")
             for name, use in self._process.slots().items()
@@ -134,8 +130,8 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
 
 
 class StatusCollector(Collector):
-    """The same for a scrape. Every process of a service reads its queues from the same database, so the numbers of
-    `gauges` are told by each of them: take their maximum, not their sum.
+    """The status for a scrape. All processes of a service read `gauges` from the same database and each reports them:
+    take their maximum, not their sum.
     """
 
     def __init__(self, process: Process) -> None:
@@ -165,7 +161,7 @@ class StatusCollector(Collector):
             yield self._family(name, gauges[0].meaning, values, label=gauges[0].label[0])
 
     def _family(self, name: str, meaning: str, values: Mapping[str, float], *, label: str = "") -> Metric:
-        """One series per value of `label`; without a label the one value stands under ""."""
+        """Returns one series per value of `label`; without a label the one value has the key ""."""
         family = GaugeMetricFamily(
             PREFIX + name, meaning, labels=["service", label] if label else ["service"]
         )
@@ -178,7 +174,7 @@ class StatusCollector(Collector):
     def _database_up(self) -> bool:
         try:
             self._database.answer(SCRAPE_SECONDS)
-        except Exception:  # noqa: BLE001  whatever it is, that is the answer
+        except Exception:  # noqa: BLE001  any error means that the database is not well
             return False
         return True
 

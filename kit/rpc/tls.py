@@ -1,11 +1,11 @@
 """Both ends of a gRPC connection prove their names (docs/decisions/0021-mtls-of-our-own.md). Credentials are
 renewed while they are in use.
 
-A server takes new files at its next handshake; a client's channel is replaced when they change (`kit.rpc.renewed`), and
-calls begun on the old one end there.
+A server uses new files at its next handshake. A client's channel is replaced when they change (`kit.rpc.renewed`), and
+calls that began on the old one end there.
 
-What a certificate says is who somebody is, not where: a client expects the name of the service it calls, at whatever
-address; a server looks up the caller's name in its list (`kit.rpc.callers`).
+A certificate proves a name, not an address. A client expects the name of the service that it calls, at any address; a
+server finds the caller's name in its list (`kit.rpc.callers`).
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -24,7 +24,7 @@ EXPIRES: Final = metrics.gauge(
 
 
 def show_expiry(identity: Identity | None) -> None:
-    """From now on each scrape tells it."""
+    """Makes each scrape from now on report the end of the certificate."""
     if identity is None:
         return
 
@@ -38,7 +38,7 @@ def show_expiry(identity: Identity | None) -> None:
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
-    """Whoever connects must show a certificate of the CA. Asked at every handshake, so renewed files are taken."""
+    """Requires clients to show a certificate of the CA. Called at every handshake, so renewed files are used."""
     given = identity.current()
 
     def renewed() -> grpc.ServerCertificateConfiguration | None:
@@ -49,7 +49,7 @@ def server_credentials(identity: Identity) -> grpc.ServerCredentials:
         given = material
         return _configuration(material)
 
-    # The stubs know nothing of None, which is gRPC's own word for "as before".
+    # The stubs do not allow None, by which gRPC means "unchanged".
     fetch = cast(Callable[[], grpc.ServerCertificateConfiguration], renewed)
     return grpc.dynamic_ssl_server_credentials(
         _configuration(given), fetch, require_client_authentication=True
@@ -64,10 +64,10 @@ def _configuration(material: Material) -> grpc.ServerCertificateConfiguration:
 
 
 def channel_credentials(material: Material) -> grpc.ChannelCredentials:
-    """With which a caller proves who it is, and believes whom that CA has signed for."""
+    """Returns the credentials by which a caller proves its name and accepts names signed by the CA."""
     return grpc.ssl_channel_credentials(material.ca, material.key, material.certificate)
 
 
 def expecting(name: str) -> tuple[str, str]:
-    """The channel option by which the peer's certificate must have `name`, wherever it was found."""
+    """Returns the channel option that requires `name` in the peer's certificate, at any address."""
     return ("grpc.default_authority", name)

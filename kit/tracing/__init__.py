@@ -1,14 +1,14 @@
-"""Traces: which work one request caused, over all processes, as spans for an OpenTelemetry collector.
+"""Traces: the work of one request in all processes, as spans for an OpenTelemetry collector.
 
     with tracing.span("ConfirmDeal", kind="client") as span:
         ...
         span.tell("rpc.response.status_code", "OK")
 
-Off unless the setting `traces_endpoint` says where the collector is. Then each of these functions is one comparison,
-and OpenTelemetry isn't imported: `kit.tracing.otel`, which does it, is only when `start` is called with it on.
+Off unless the setting `traces_endpoint` gives the collector's address. When off, each function is one comparison and
+OpenTelemetry isn't imported: `start` imports it, through `kit.tracing.otel`, only when traces are on.
 
-A span is told what the code names and nothing else (no addresses, statements, bodies, messages of exceptions): what is
-in a trace may be read by whoever runs the collector. docs/decisions/0019 says who begins traces.
+A span holds only values that the code names (no addresses, statements, bodies, messages of exceptions), because the
+operators of the collector can read it. docs/decisions/0019 explains which process begins traces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kit.tracing.otel import Spans
 
 HEADER: Final = "traceparent"
-"""Of gRPC metadata and NATS messages (W3C Trace Context); columns of that name keep it."""
+"""The name in gRPC metadata and NATS messages (W3C Trace Context); columns of that name hold it."""
 
 REQUEST_ID: Final = "fiatgate.request_id"
 
@@ -33,28 +33,28 @@ Kind = Literal["server", "client", "producer", "consumer"]
 Value = str | int
 
 parts = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})").fullmatch
-"""Of a traceparent: the ids of trace and span, and the flags; the last bit of those means "sampled"."""
+"""Matches a traceparent: the ids of trace and span, and the flags, whose last bit means "sampled"."""
 
 _spans: Spans | None = None
 
 
 class Span:
-    """A piece of work while it is being done; this one is of no trace, and what it is told is lost."""
+    """A piece of work in progress. This class belongs to no trace, and its attributes are dropped."""
 
     __slots__ = ()
 
     def tell(self, name: str, value: Value) -> None:
-        """Note an attribute; the names are OpenTelemetry's where it has one."""
+        """Sets an attribute; the names are OpenTelemetry's where it has one."""
 
     def rename(self, name: str) -> None:
-        """For a name that isn't known before the work is under way."""
+        """Changes the name, for work whose name isn't known at its start."""
 
     def fail(self, kind: str) -> None:
-        """It went wrong: `kind` is a class of errors, never their text. An exception that passes says so itself."""
+        """Marks the work as failed: `kind` is a class of errors, never their text. An exception does this by itself."""
 
     @property
     def traceparent(self) -> str:
-        """What makes another span its child; empty when it is of no trace."""
+        """The value that makes another span its child; empty outside of any trace."""
         return ""
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class Span:
 
 
 class Unsampled(Span):
-    """Of a trace that nobody keeps: all it does is to say so wherever it leads to."""
+    """A span of a trace that is not kept. It only passes that decision on to other processes."""
 
     __slots__ = ("_token", "_traceparent")
 
@@ -97,18 +97,18 @@ current: ContextVar[Span] = ContextVar("span", default=NOTHING)
 
 
 def start(service: str, settings: Settings) -> None:
-    """Begin to make and send spans if the settings say so. In the process that works, after any fork: the sender is
-    a thread.
+    """Starts to make and send spans if the settings say so. Call it in the process that works, after any fork: the
+    sender is a thread.
     """
-    global _spans  # noqa: PLW0603  one per process, asked for at every place that makes a span
+    global _spans  # noqa: PLW0603  one per process, read at every place that makes a span
     if settings.traces_endpoint and _spans is None:
-        from kit.tracing.otel import Spans  # noqa: PLC0415  a fifth of a second, and nobody's who has traces off
+        from kit.tracing.otel import Spans  # noqa: PLC0415  takes a fifth of a second, so only with traces on
 
         _spans = Spans(service, settings)
 
 
 def stop() -> None:
-    """Send what is left, for a few seconds at most; no span is made from now on."""
+    """Sends the remaining spans, for a few seconds at most; no span is made from now on."""
     global _spans
     spans, _spans = _spans, None
     if spans is not None:
@@ -121,42 +121,42 @@ def is_on() -> bool:
 
 
 def span(name: str, kind: Kind, attributes: Mapping[str, Value] | None = None) -> Span:
-    """A part of the current span's work, current itself inside its `with`; none outside of any trace."""
+    """Returns a part of the current span, itself current inside its `with`; `NOTHING` outside of any trace."""
     return NOTHING if _spans is None else _spans.part(name, kind, attributes)
 
 
 def continued(
     name: str, kind: Kind, traceparent: str | None, attributes: Mapping[str, Value] | None = None
 ) -> Span:
-    """The work of a trace that came from another process of ours; a new trace when `traceparent` is none."""
+    """Returns the span of work in a trace of another process of ours; a new trace when `traceparent` is empty."""
     return NOTHING if _spans is None else _spans.continued(name, kind, traceparent or "", attributes)
 
 
 def begun(
     name: str, kind: Kind, linked_to: str | None = None, attributes: Mapping[str, Value] | None = None
 ) -> Span:
-    """The first work of a new trace; `linked_to` is the traceparent of a stranger, which decides nothing here."""
+    """Returns the first span of a new trace; `linked_to` is a stranger's traceparent, which decides nothing here."""
     return NOTHING if _spans is None else _spans.begun(name, kind, linked_to or "", attributes)
 
 
 def traceparent() -> str:
-    """Of the current span, to take along; empty outside of any trace."""
+    """Returns the current span's value for other processes; empty outside of any trace."""
     return current.get().traceparent
 
 
 def outgoing() -> str:
-    """As `traceparent`, for a call: one that belongs to no trace says so, that the called service begins none."""
+    """Returns the value for a call. Outside of any trace it says so, so that the called service begins none."""
     if _spans is None:
         return ""
     return current.get().traceparent or f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
 
 
 def ids() -> Mapping[str, str]:
-    """`trace_id` and `span_id` of the current span, for a log line; nothing outside of any trace."""
+    """Returns `trace_id` and `span_id` of the current span, for a log line; empty outside of any trace."""
     return NO_IDS if _spans is None else ids_of(current.get().traceparent)
 
 
 def ids_of(traceparent: str) -> Mapping[str, str]:
-    """The same of a span that isn't the current one."""
+    """Returns the same for a span that isn't the current one."""
     match = parts(traceparent)
     return NO_IDS if match is None else {"trace_id": match[1], "span_id": match[2]}

@@ -1,9 +1,9 @@
-"""The spans of `kit.tracing`, made and sent by OpenTelemetry's SDK: the only module that imports it.
+"""The spans of `kit.tracing`, made and sent by OpenTelemetry's SDK. Only this module imports it.
 
-Spans that have ended wait in a queue of bounded length and are sent in batches by a thread. While the collector is away
-they are given up after some seconds, and the oldest in a full queue make room: no request ever waits for it.
+Ended spans wait in a bounded queue and a thread sends them in batches. While the collector is away they are dropped
+after some seconds, and a full queue drops its oldest: no request ever waits for the collector.
 
-The SDK's own variables hold for what no setting of ours says: OTEL_EXPORTER_OTLP_HEADERS, _CERTIFICATE, _COMPRESSION,
+The SDK's own variables hold where we have no setting: OTEL_EXPORTER_OTLP_HEADERS, _CERTIFICATE, _COMPRESSION,
 _TIMEOUT; OTEL_BSP_* for the queue; OTEL_RESOURCE_ATTRIBUTES.
 """
 
@@ -59,7 +59,7 @@ class Spans:
     """Makes the spans of one process and sends them, from now on until `close`."""
 
     def __init__(self, service: str, settings: Settings) -> None:
-        # What it has to say of a collector that is away, `_Sender` says once.
+        # `_Sender` logs once that the collector is away; the exporter would log it again and again.
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
         self._provider = TracerProvider(
             sampler=ParentBased(TraceIdRatioBased(float(settings.traces_ratio))),
@@ -77,7 +77,7 @@ class Spans:
         self._tracer = self._provider.get_tracer("fiatgate", metadata.version("fiatgate"))
 
     def close(self) -> None:
-        """A collector that is away holds nobody up: what isn't sent after `CLOSE_SECONDS` is lost."""
+        """Stops within `CLOSE_SECONDS`, even if the collector is away: spans that are not sent by then are lost."""
         closing = threading.Thread(target=self._provider.shutdown, name="traces-close", daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)
@@ -115,7 +115,7 @@ class Spans:
 
 
 class _Made(Span):
-    """A span that is sent when it has ended. `context` makes another one its part."""
+    """A span that is sent when it has ended. With `context` another span becomes its part."""
 
     __slots__ = ("_span", "_token", "context")
 
@@ -147,14 +147,14 @@ class _Made(Span):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         tracing.current.reset(self._token)
-        if kind is not None and not issubclass(kind, Refused):  # an expected "no" is an answer
+        if kind is not None and not issubclass(kind, Refused):  # an expected refusal is an answer
             self.fail(kind.__qualname__)
         self._span.end()
 
 
 class _Queue(BatchSpanProcessor):
-    """What waits to be sent. The SDK drops the oldest when there is no more room and tells nobody: here it's counted,
-    and said once until there is room again.
+    """The spans that wait to be sent. The SDK drops the oldest silently when the queue is full: here that is counted,
+    and logged once until there is room again.
     """
 
     def __init__(self, sender: SpanExporter) -> None:
@@ -164,7 +164,7 @@ class _Queue(BatchSpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         waiting = (
             self._batch_processor._queue
-        )  # the SDK's metrics of it need a meter provider, and are an experiment
+        )  # the SDK's metrics of it need a meter provider and are experimental
         is_full = len(waiting) == waiting.maxlen
         if is_full:
             DROPPED.inc()
@@ -175,7 +175,7 @@ class _Queue(BatchSpanProcessor):
 
 
 class _Sender(SpanExporter):
-    """Sends, counts, and says once that the collector doesn't take spans, and once that it does again."""
+    """Sends and counts spans; logs once when the collector stops taking them, and once when it takes them again."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
