@@ -10,19 +10,22 @@ NAME = "fact-keys"
 app = typer.Typer(help="Keys that sign the facts that move money.", no_args_is_help=True)
 
 
-@app.command("new", epilog="Example: fiatgate fact-keys new > fact-keys.env")
+@app.command("new", epilog="Example: fiatgate fact-keys new")
 def new() -> None:
     """Make a pair: the private key for invoices, the public key for withdrawals, webhooks and invoices."""
     _print("new")
 
 
-@app.command("public", epilog="Example: fiatgate fact-keys public < fact-keys.env")
+@app.command("public", epilog="Example: fiatgate fact-keys public")
 def public() -> None:
-    """Print the public key of the private key on standard input."""
+    """Print the public key of the private key on standard input.
+
+    For a file: fiatgate fact-keys public < fact-keys.env
+    """
     _print("public")
 
 
-@app.command("id", epilog="Example: echo $FIATGATE_FACT_PUBLIC_KEYS | fiatgate fact-keys id")
+@app.command("id", epilog="Example: fiatgate fact-keys id")
 def ids() -> None:
     """Print the id of each key on standard input: signatures and parked events name keys by it."""
     _print("id")
