@@ -60,12 +60,28 @@ CONFLICT_ATTEMPTS = 3
 PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
 
 # A role may set these for itself (ALTER ROLE), for all later connections. SQL under the service's role must not block
-# the service from its tables that way, nor make it lose commits in a crash.
+# the service from its tables that way, change what it reads and writes, or make it lose commits in a crash.
 _AGAINST_THE_ROLE = {
     "search_path": "public",
     "default_transaction_read_only": "off",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
     "synchronous_commit": "on",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "bytea_output": "hex",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "idle_session_timeout": "0",
+    "local_preload_libraries": "",
 }
+
+
+def _escaped(value: object) -> str:
+    """A value within libpq's `options`, where spaces divide."""
+    return str(value).replace(" ", "\\ ")
+
 
 TYPES: dict[Any, Any] = {
     datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
@@ -159,7 +175,7 @@ class Database:
         connect_args: dict[str, Any] = {
             "application_name": name,
             "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-            "options": " ".join(f"-c {key}={value}" for key, value in options.items()),
+            "options": " ".join(f"-c {key}={_escaped(value)}" for key, value in options.items()),
             # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
             "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
         }

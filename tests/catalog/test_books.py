@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,8 +13,10 @@ from psycopg2.extras import Json
 from sqlalchemy import text
 
 from kit.books import check_page
+from kit.clock import SystemClock
+from kit.errors import Refused
 from services.catalog.store.books import parts
-from tests.catalog.running import Catalog
+from tests.catalog.running import Catalog, RateServer
 
 ADD = """
 INSERT INTO rates (currency_code, source_rate, origin, taken_at, document)
@@ -118,3 +124,28 @@ def test_a_rate_is_compared_with_those_that_the_jump_guard_compares_it_with(
     ids = [add(catalog, code, *each) for each in [("sources", "2", SAID_2), *later]]
     found = [each for each in problems(catalog) if any(each.startswith(f"rate {id}:") for id in ids)]
     assert (named in str(found)) if named else (found == []), found
+
+
+def test_no_rate_that_catalog_took_in_is_named(
+    make_catalog: Callable[..., Catalog], catalog: Catalog, rate_server: RateServer
+) -> None:
+    code, chance = catalog.currency(), random.Random(1)
+    catalog = make_catalog(rate_sources=[rate_server.source("/good", code)])
+    catalog.clock.set(SystemClock().now() - timedelta(hours=40))
+    rates = ("2", "2.1", "2.2", "20", "21", "22.5")
+    for _ in range(40):
+        catalog.clock.advance(seconds=chance.choice((0, 60, 1800, 7200)))
+        rate_server.say("/good", {code: chance.choice(rates)})
+        step = chance.choice(("pull", "pull", "accept", "set"))
+        with suppress(Refused):
+            if step == "pull":
+                catalog.pull()
+            elif step == "accept":
+                catalog.accept_rate(code)
+            else:
+                catalog.set_rate(code, chance.choice(rates), anyway=chance.random() < 0.5)
+    taken_in = {
+        each[0] for each in catalog.execute("SELECT origin FROM rates WHERE currency_code = %s", code)
+    }
+    assert taken_in == {"sources", "operator", "accepted"}
+    assert [each for each in problems(catalog) if code in each] == []
