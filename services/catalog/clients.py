@@ -1,4 +1,4 @@
-"""The rate sources: HTTP addresses that answer JSON (config.RateSource). The catalog calls nobody else."""
+"""The rate sources: HTTP addresses that answer JSON (config.RateSource). The catalog makes no other calls."""
 
 import asyncio
 import json
@@ -16,15 +16,15 @@ AT_ONCE: Final = 8
 ERROR_MAX_CHARACTERS: Final = 200
 
 Quotes = Mapping[str, Sequence[Quote]]
-"""By currency code: what each source that has it said, in the order of the settings."""
+"""By currency code: the quote of each source that has the currency, in the order of the settings."""
 
 
 class SourceFailed(Exception):
-    """The source gave no number; the text says why, for operators."""
+    """The source gave no number; the text gives the reason, for operators."""
 
 
 class RateSources:
-    """Asks all of them at the same time. A source that fails is a quote with an error, never an exception."""
+    """Calls all sources at the same time. A source that fails becomes a quote with an error, never an exception."""
 
     def __init__(self, sources: Sequence[RateSource], *, allow_private: bool) -> None:
         self._sources = sources
@@ -32,11 +32,11 @@ class RateSources:
 
     @property
     def currency_codes(self) -> list[str]:
-        """Those that any source has, sorted."""
+        """The codes that at least one source has, sorted."""
         return sorted({code for source in self._sources for code in source.paths})
 
     def ask(self, deadline_seconds: int) -> Quotes:
-        """Each source gets `deadline_seconds`, eight at a time. Blocks, so never inside a transaction."""
+        """Gives each source `deadline_seconds`, eight at a time. Blocks, so never inside a transaction."""
         return asyncio.run(self._ask_all(deadline_seconds))
 
     async def _ask_all(self, deadline_seconds: int) -> Quotes:
@@ -75,14 +75,14 @@ async def _ask(
 def _quote(source: RateSource, document: object, path: str) -> Quote:
     try:
         return Quote(source.name, rate=quoted_rate(_number(value_at(document, path)), invert=source.invert))
-    except ArithmeticError:  # so small that what it is the inverse of overflows
+    except ArithmeticError:  # the number is so small that its inverse overflows
         return Quote(source.name, error="not a plausible rate")
     except (LookupError, ValueError) as error:
         return Quote(source.name, error=_text(error))
 
 
 def _number(value: object) -> Decimal:
-    """A JSON number, or one in a string, as many exchanges send them; ValueError for all else."""
+    """Accepts a JSON number, or one in a string, as many exchanges send them; ValueError for anything else."""
     if isinstance(value, str):
         return parse_decimal(value)
     if isinstance(value, Decimal):
@@ -91,7 +91,7 @@ def _number(value: object) -> Decimal:
 
 
 def _parse(body: bytes) -> object:
-    """Every number becomes a Decimal from its own digits, never a binary fraction."""
+    """Reads every number as a Decimal from its own digits, never as a binary fraction."""
     try:
         return json.loads(body, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant)
     except (ValueError, ArithmeticError, RecursionError):

@@ -50,7 +50,7 @@ class RateSource(BaseModel):
 
 
 def _from_json(value: object) -> object:
-    """A JSON list as text; pydantic checks what is in it."""
+    """Parses a JSON list given as text; pydantic checks its items."""
     if not isinstance(value, str):
         return value
     try:
@@ -81,7 +81,7 @@ class CatalogSettings(ServiceSettings):
     rate_source_timeout_seconds: int = Field(
         default=3, ge=1, le=60, description="whole request to one source, wall clock"
     )
-    # Before the sources: whether their addresses are allowed depends on it.
+    # Stands before the sources: the check of their addresses needs it.
     rate_allow_private: bool = Field(
         default=False,
         description="allow http and non-public addresses of rate sources; for local stacks only",

@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from kit.money import PERCENT_PLACES, RATE_PLACES, round_down
 
-# Every customer who may choose the method loads it with a dozen others, on whatever network: together with the rest of
-# the page they are to stay under 60 KB. It is shown 40 pixels high.
+# A customer who may choose the method loads its logo together with a dozen others, on any network. The page with all
+# of them stays under 60 KB. The logo is shown 40 pixels high.
 LOGO_MAX_BYTES = 2560
 LOGO_MAX_PIXELS = 512 * 512
 
@@ -21,7 +21,7 @@ RATE_WHOLE_DIGITS = 12
 SOURCE_RATE_PLACES = 8
 SOURCES_REMEMBERED = timedelta(days=1)
 CLOCK_SKEW = timedelta(seconds=60)
-"""How far ahead of this machine's clock the one that took a rate may have been."""
+"""How far the clock of the machine that took a rate may be ahead of this machine's clock."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Merchant:
-    """What the catalog needs to know of a merchant; an empty `allowed_…` allows all."""
+    """The part of a merchant that the catalog needs; an empty `allowed_…` allows all."""
 
     category_code: str | None
     category_commission: Decimal | None
@@ -85,9 +85,9 @@ def is_fraction(value: Decimal) -> bool:
 
 
 def split_commission(category: Decimal, method: Decimal, client_share: Decimal) -> Commission | None:
-    """The total, rounded half up, with the client's part rounded down and the merchant's the rest.
+    """Rounds the total half up and the client's part down; the merchant's part is the rest.
 
-    None when a commission is no fraction 0..1, or the two add up to more than all of the money.
+    None when a commission is no fraction 0..1, or the two add up to more than 1.
     """
     if not (is_fraction(category) and is_fraction(method) and is_fraction(category + method)):
         return None
@@ -100,7 +100,7 @@ def split_commission(category: Decimal, method: Decimal, client_share: Decimal) 
 
 
 class Origin(StrEnum):
-    """Who answers for a rate."""
+    """Where a rate comes from."""
 
     OPERATOR = "operator"
     SOURCES = "sources"
@@ -108,13 +108,13 @@ class Origin(StrEnum):
 
 
 def is_plausible_rate(value: Decimal) -> bool:
-    """Whether it can be stored and divided by: above zero, at most 12 digits before and 8 after the point."""
+    """Whether the rate can be stored and divided by: above zero, at most 12 digits before and 8 after the point."""
     return value.is_finite() and 0 < value < Decimal(10) ** RATE_WHOLE_DIGITS
 
 
 @dataclass(frozen=True)
 class Quote:
-    """What one source said: a rate, or (`rate` null) why it has none."""
+    """The answer of one source: a rate, or (`rate` null) the reason why it has none."""
 
     source: str
     rate: Decimal | None = None
@@ -156,7 +156,7 @@ class AcceptedRates:
     decided: Rate | None  # the newest of those that an operator set or accepted
 
     def in_force(self, now: datetime, max_age: timedelta) -> Rate | None:
-        """The newest, but a rate set by an operator outranks polled ones while it is fresh."""
+        """The newest rate; but a rate set by an operator comes before polled ones while it is fresh."""
         decided = self.decided
         if decided is not None and decided.origin is Origin.OPERATOR and decided.is_fresh(now, max_age):
             return decided
@@ -165,8 +165,8 @@ class AcceptedRates:
     def to_compare_with(self, sourced: Rate | None, now: datetime, max_age: timedelta) -> list[Rate]:
         """The rates that the jump guard compares a new one with: the one in force first.
 
-        The last one of the sources (`sourced`) is among them for a day: a rate that an operator sets meanwhile lapses,
-        and then the sources' next rate has to count.
+        The last one of the sources (`sourced`) is among them for a day. A rate that an operator set may lapse in that
+        time, and then the sources' next rate has to pass.
         """
         recent = sourced is not None and now - sourced.taken_at <= SOURCES_REMEMBERED
         candidates = (self.in_force(now, max_age), self.newest, sourced if recent else None)
@@ -174,7 +174,7 @@ class AcceptedRates:
 
 
 def with_markup(source_rate: Decimal, markup: Decimal) -> Decimal:
-    """What deals lock, rounded down to 2 decimals; not a number, or zero, when nothing sensible comes out."""
+    """The rate that deals lock, rounded down to 2 decimals. Not a number, or zero, when `source_rate` is unusable."""
     return round_down(source_rate * (1 - markup), RATE_PLACES) if source_rate.is_finite() else source_rate
 
 
@@ -188,7 +188,7 @@ class RateFault(StrEnum):
 
 
 def price(markup: Decimal, rate: Rate | None, now: datetime, max_age: timedelta) -> Decimal | RateFault:
-    """A currency's rate for merchants, or why there is none. Never a guess, never 1:1."""
+    """A currency's rate for merchants, or the reason why there is none. Never a guess, never 1:1."""
     if rate is None:
         return RateFault.NEVER_ACCEPTED
     if not rate.is_well_formed(now):
@@ -203,14 +203,14 @@ def price(markup: Decimal, rate: Rate | None, now: datetime, max_age: timedelta)
 
 
 def median(quotes: Iterable[Quote]) -> Decimal:
-    """The median of the rates that came, with 8 decimals; there has to be one."""
+    """The median of the rates among the quotes, with 8 decimals; at least one quote must have a rate."""
     return round_down(
         statistics.median(each.rate for each in quotes if each.rate is not None), SOURCE_RATE_PLACES
     )
 
 
 def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
-    """Whether `new` is further from `last` than the fraction `max_jump` of it; from nonsense all is far."""
+    """Whether `new` differs from `last` by more than the fraction `max_jump` of it; true for an implausible `last`."""
     return not is_plausible_rate(last) or abs(new - last) > last * max_jump
 
 
@@ -218,9 +218,9 @@ RATE_BEFORE = "rate before"
 
 
 def jumps_from_all(known: Sequence[Rate], new: Decimal, max_jump: Decimal) -> bool:
-    """Whether `new` is far from each of the `known` rates, and from those that they were set past the guard from.
+    """Whether `new` is far from each of the `known` rates and from the rate before each that was set past the guard.
 
-    So a rate that an operator forced by mistake can be taken back. The first rate of a currency jumps from none.
+    So a rate that an operator forced by mistake can be taken back. The first rate of a currency is never a jump.
     """
     numbers = [number for each in known for number in (each.source_rate, rate_before(each).rate)]
     return bool(known) and all(number is None or jumps(number, new, max_jump) for number in numbers)
@@ -236,14 +236,14 @@ def rate_before(rate: Rate) -> Quote:
 
 
 def set_by_hand(rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump: Decimal) -> Rate:
-    """An operator's rate. One that jumps keeps the last rate that passed the guard, as a quote named `RATE_BEFORE`."""
+    """An operator's rate. If it jumps, it keeps the last rate that passed the guard, as a quote named `RATE_BEFORE`."""
     jumped = jumps_from_all(known, rate, max_jump)
     return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else ())
 
 
 @dataclass(frozen=True)
 class Accept:
-    """The polled rate holds from now on."""
+    """The polled rate is in force from now on."""
 
     rate: Rate
 
@@ -257,7 +257,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class TooFewSources:
-    """Nothing was learnt."""
+    """Too few sources answered: the rates stay as they are."""
 
     answered: int
 
@@ -265,7 +265,7 @@ class TooFewSources:
 def judge(
     quotes: Sequence[Quote], known: Sequence[Rate], *, taken_at: datetime, max_jump: Decimal, min_sources: int
 ) -> Accept | Hold | TooFewSources:
-    """What becomes of one currency's poll; `known` are the rates to compare it with, fresh or not."""
+    """Decides about one currency's poll; `known` are the rates to compare it with, fresh or not."""
     answered = sum(quote.rate is not None for quote in quotes)
     if answered < min_sources:
         return TooFewSources(answered)
@@ -293,7 +293,7 @@ def value_at(document: object, path: str) -> object:
 
 
 def quoted_rate(number: Decimal, *, invert: bool) -> Decimal:
-    """The rate a source's number means, with 8 decimals; `invert` for sources that quote USDT per fiat.
+    """The rate that a source's number stands for, with 8 decimals; `invert` for sources that quote USDT per fiat.
 
     Raises ValueError when it is not a plausible rate.
     """

@@ -1,4 +1,4 @@
-"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+"""Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
 from decimal import Decimal
 
@@ -64,7 +64,7 @@ def rate_jumps(currency_code: str, rate_before: Decimal, most: Decimal) -> Refus
 
 
 def _rate_with_all_decimals(rate: Decimal) -> str:
-    """At least two, such as "92.10" or "0.9215"."""
+    """All decimals of the rate, at least two, such as "92.10" or "0.9215"."""
     two = rate_text(rate)
     return two if Decimal(two) == rate else f"{rate.normalize():f}"
 

@@ -1,4 +1,4 @@
-"""What the catalog tells others: one hint without content. Whoever keeps a snapshot loads it again."""
+"""The catalog's event: one hint without content. A service that keeps a snapshot loads it again."""
 
 from typing import Final
 

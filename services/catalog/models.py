@@ -1,4 +1,4 @@
-"""Tables of the catalog, nothing else. The constraints are the last word on every invariant here."""
+"""Tables of the catalog, nothing else. The constraints guard every invariant here, whatever the code does."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ FIAT = Numeric(20, 2)
 FRACTION = Numeric(7, 6)
 SOURCE_RATE = Numeric(20, 8)
 
-# NaN is above every number for PostgreSQL, so `> 0` alone would let it in.
+# For PostgreSQL NaN is above every number, so `> 0` alone would accept it.
 _POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
 _ORIGINS = ", ".join(repr(str(origin)) for origin in Origin)
 
@@ -66,12 +66,12 @@ class PaymentMethod(Base):
 
 
 class Logo(Base):
-    """A picture, named by its content. One that is replaced stays: pages that were open before show it still."""
+    """A picture, named by its content. A replaced one stays: pages that are already open still show it."""
 
     __tablename__ = "logos"
     __table_args__ = (
         CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
-        # What the first release took; the rule of today is the domain's.
+        # The limit of the first release; the domain has today's limit.
         CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
     )
 
@@ -82,7 +82,7 @@ class Logo(Base):
 
 
 class Rate(Base):
-    """Every rate that was ever accepted, in that order. Append-only: a trigger refuses all else."""
+    """Every rate that was ever accepted, in that order. Append-only: a trigger refuses every other change."""
 
     __tablename__ = "rates"
     __table_args__ = (
@@ -116,7 +116,7 @@ class HeldRate(Base):
 
 
 class PollTurn(Base):
-    """One row: when the sources were last asked, by whichever process. Taking the turn is updating it."""
+    """One row: when a process last polled the sources. A process takes the turn by updating the row."""
 
     __tablename__ = "poll_turns"
     __table_args__ = (CheckConstraint("id = 1", name="id"),)

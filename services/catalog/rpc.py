@@ -1,6 +1,6 @@
-"""The servicer: message -> operation -> message. Errors are translated by kit's interceptor."""
+"""The servicer: message -> operation -> message. kit's interceptor translates errors."""
 
-# ruff: noqa: N802  the methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 from decimal import Decimal
 from typing import Final
@@ -41,7 +41,7 @@ SLOTS: Final = (
         methods=frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
         waiting=96,
     ),
-    # Creating an invoice needs the catalog, a deal needs its quote: a flood of looks must not stop them.
+    # Creating an invoice needs the catalog, and a deal needs its quote: many readers of offers must not stop them.
     Slots(
         name="deals",
         methods=frozenset({"CatalogService/GetCatalog", "CatalogService/GetQuote"}),
@@ -68,7 +68,7 @@ SLOTS: Final = (
         threads=1,
         waiting=4,
     ),
-    # It waits for the sources of rates.
+    # PullRates waits for the sources of rates.
     Slots(name="sources", methods=frozenset({"CatalogService/PullRates"}), threads=1, waiting=4),
 )
 
@@ -270,6 +270,6 @@ def quote_to_message(quote: Quote) -> pb.SourceQuote:
 
 
 def plain_text(value: Decimal) -> str:
-    """All decimals that count, no exponent: "92.5", "0.0312"."""
+    """All decimals without trailing zeros, no exponent: "92.5", "0.0312"."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -9,8 +9,8 @@ from services.catalog import operations, store
 from services.catalog.wiring import Deps
 
 LOOK_SECONDS: Final = 5
-"""How often a process looks whether it is time. Looking is one statement; were it done once per period, looking a
-moment too early would leave a whole period out.
+"""How often a process checks whether a poll is due. The check is one statement. With one check per period, a check
+that comes a moment too early would skip a whole period.
 """
 
 
@@ -28,7 +28,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """Held rates wait for an operator; a stale rate keeps merchants from being paid."""
+    """Held rates wait for an operator; without a fresh rate merchants cannot be paid in a currency."""
     with deps.db.autocommit() as connection:
         rated = store.all_currencies_with_rates(connection)
     now, max_age = deps.clock.now(), deps.settings.rates_max_age
@@ -38,11 +38,11 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge(
             "rates_held",
             sum(each.held is not None for each in rated),
-            "Rates that moved too far and wait for somebody to accept them",
+            "Rates that moved too far and wait for an operator to accept them",
         ),
         Gauge(
             "currencies_without_fresh_rate",
             len(in_force) - fresh,
-            "Enabled currencies that can't be paid with for want of a fresh rate",
+            "Enabled currencies that can't be paid with because they have no fresh rate",
         ),
     )

@@ -4,5 +4,5 @@ Owns: invoices, deals and their history (docs/api.md#states), requisites with th
 the expiry of all of them, and the switch behind DEALS_SYSTEM_DISABLED.
 Announces: `fiatgate.invoices.finished`, once per invoice, in the transaction that made it terminal.
 Calls: catalog (currencies, methods, a quote when a method is chosen), merchants (whose invoice it is).
-Does not own: rates and commissions (catalog), balances (withdrawals), webhooks, and who may call.
+Does not own: rates and commissions (catalog), balances (withdrawals), webhooks, and the merchants' access.
 """

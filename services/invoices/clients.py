@@ -1,10 +1,10 @@
-"""What invoices asks of catalog and merchants.
+"""The calls of invoices to catalog and merchants.
 
-The catalog itself (bounds, methods) is kept in memory, for every create needs it. What customers are shown is kept for
-a moment, because pages are looked at again and again, and for longer while the services behind it do not answer. What
-becomes part of a deal (rate, commissions) is asked for at that moment.
+The catalog itself (bounds, methods) is kept in memory, because every create needs it. The parts of a payment page are
+kept for a moment, because pages are read often, and for longer while the services behind them do not answer. The parts
+of a deal (rate, commissions) are queried at the moment of the choice.
 
-A service that hangs costs few threads for a short time: each kind of call has a short limit and a breaker.
+A service that hangs holds few threads for a short time: each kind of call has a short limit and a breaker.
 """
 
 import threading
@@ -25,20 +25,20 @@ from kit.worker import Loop, Outage, Signal
 
 CATALOG_HINT = "fiatgate-hint.catalog"
 CATALOG_RELOAD_SECONDS = 2.0
-# Without the catalog service for longer, nothing new is sold on old terms.
+# An older copy is not used: without the catalog service no invoice is created on old terms.
 CATALOG_MAX_AGE_SECONDS = 60.0
 
 LOOK_SECONDS = 1.0
-"""Longest that a page waits for another service: it has something older to show, or says what is missing."""
+"""Longest time that a page waits for another service; then it shows an older answer, or the reason for the gap."""
 DEAL_SECONDS = 2.5
-"""Longest that a choice, or the copy of the catalog, waits for another service."""
+"""Longest time that a choice of a method, or the reload of the catalog, waits for another service."""
 
 FIRST_COPY_SECONDS = 1.0
 
 STOREFRONT_SECONDS = 2.0
-# Pages show what is this old while the services behind it do not answer.
+# Pages show data up to this age while the services behind it do not answer.
 STOREFRONT_MAX_AGE_SECONDS = 60.0
-STOREFRONTS_MAX = 1000  # the ones opened longest ago are asked for again
+STOREFRONTS_MAX = 1000  # above this the one opened longest ago is dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class CurrencyTerms:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Only what is enabled; `decimals` knows the disabled currencies too."""
+    """Enabled currencies and methods; `decimals` has the disabled currencies too, `method_codes` all methods."""
 
     currencies: Mapping[str, CurrencyTerms]
     decimals: Mapping[str, int]
@@ -73,7 +73,7 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A method's terms for one merchant at this moment: what a deal locks."""
+    """A method's terms for one merchant at this moment, which a deal locks."""
 
     method_code: str
     method_name: str
@@ -101,10 +101,10 @@ class CatalogClient:
         self.changed = Signal()
 
     def catalog(self) -> Catalog:
-        """The copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is away for long.
+        """Returns the copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is long away.
 
-        Then one call at a time loads it, and the others are refused at once: every create passes here. Right after the
-        start they wait for the first copy.
+        When the copy is too old, one call at a time loads it, and the others are refused at once: every create needs
+        it. Right after the start they wait for the first copy.
         """
         known = self._current()
         if known is None and self._loading.acquire(
@@ -125,13 +125,13 @@ class CatalogClient:
         return self._catalog if age_seconds <= CATALOG_MAX_AGE_SECONDS else None
 
     def knows_method(self, method_code: str) -> bool:
-        """Whether the method exists, asked again when the copy does not have it: it may have come just now."""
+        """Whether the method exists; loads the catalog when the copy lacks it, because it may be new."""
         if method_code not in self.catalog().method_codes:
             self._load()
         return method_code in self.catalog().method_codes
 
     def reloading(self) -> Loop:
-        """The loop that every process with calls runs: reloads every 2 s, and when `changed` rings."""
+        """The loop that every process with calls runs: it reloads every 2 s, and when `changed` is set."""
         return Loop("catalog-copy", self._reload, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
 
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
@@ -155,7 +155,7 @@ class CatalogClient:
     def offers(
         self, merchant: merchants_pb2.Merchant, currency_code: str
     ) -> Sequence[catalog_pb2.MethodOffer]:
-        """Those that a deal could be made with now.
+        """The methods that a deal could be made with now.
 
         Raises `Refused` with the reasons of CatalogService.ListMethodOffers, the rate's included.
         """
@@ -168,7 +168,7 @@ class CatalogClient:
         try:
             self._load()
         except Refused as refused:
-            if refused.reason == "DB_UNAVAILABLE":  # away: waited out, and no illness of this process
+            if refused.reason == "DB_UNAVAILABLE":  # catalog is away, which is no fault of this process
                 raise Outage(f"catalog: {refused.message}") from refused
             raise
         return False
@@ -216,11 +216,11 @@ class MerchantsClient:
         self._deals = Breaker("merchants", calls="deals", seconds=DEAL_SECONDS)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """As it is now, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""
+        """Returns the merchant's present state, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""
         return self._merchant(self._deals, merchant_id)
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """The same, for a page, which waits less. Raises `Refused` MERCHANT_NOT_FOUND."""
+        """Like `merchant`, for a page, which waits less. Raises `Refused` MERCHANT_NOT_FOUND."""
         return self._merchant(self._looks, merchant_id)
 
     def _merchant(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.Merchant:
@@ -230,16 +230,16 @@ class MerchantsClient:
 
 @dataclass(frozen=True, slots=True)
 class _Offers:
-    """What catalog answered, and when it was asked."""
+    """An answer of catalog, and the time of its request."""
 
     offers: Sequence[catalog_pb2.MethodOffer]
     asked_seconds: float
 
 
 class Storefront:
-    """What customers are shown of one merchant, each part as it was when it was first asked for.
+    """One merchant's data for payment pages; each part is loaded when it is first needed.
 
-    before  the one it takes the place of: its offers are shown while catalog does not answer
+    before  the storefront that this one replaces: its offers are shown while catalog does not answer
     """
 
     def __init__(
@@ -254,12 +254,12 @@ class Storefront:
         self.opened_seconds = opened_seconds
         self.asking = (
             threading.Lock()
-        )  # held by the one thread that asks for what others have something older of
+        )  # held by the one thread that loads, while the others return older data
         self._catalog = catalog
         self._offers: dict[str, _Offers] = {} if before is None else dict(before._offers)
 
     def offers(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
-        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not remembered."""
+        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not kept."""
         known = self._offers.get(currency_code)
         if known is not None and known.asked_seconds >= self.opened_seconds:
             return known.offers
@@ -285,8 +285,8 @@ class Storefront:
 
 
 class Storefronts:
-    """Name, looks and offers of merchants, at most 2 s old; older while a service behind them does not answer, up to
-    `STOREFRONT_MAX_AGE_SECONDS`. Only to be shown: nothing is decided by them.
+    """Name, appearance and offers of merchants, at most 2 s old; older while a service behind them does not answer, up
+    to `STOREFRONT_MAX_AGE_SECONDS`. For display only: no decision depends on them.
     """
 
     def __init__(self, merchants: MerchantsClient, catalog: CatalogClient) -> None:
@@ -297,7 +297,7 @@ class Storefronts:
         self._lock = threading.Lock()
 
     def of(self, merchant_id: UUID) -> Storefront:
-        """Raises `Refused` MERCHANT_NOT_FOUND, and DB_UNAVAILABLE when nothing is known that may be shown."""
+        """Raises `Refused` MERCHANT_NOT_FOUND, and DB_UNAVAILABLE when there is no data young enough to show."""
         known = self._open.get(merchant_id)
         if known is not None and self._is_fresh(known):
             return known
@@ -330,7 +330,7 @@ class Storefronts:
         return known.opened_seconds > fresh_from_seconds
 
     def close_all(self) -> None:
-        """Ask for all of them again: something has changed."""
+        """Makes each storefront load again on its next use: something has changed."""
         self._fresh_from_seconds = monotonic_seconds()
 
 

@@ -37,7 +37,7 @@ OPEN_DEAL_STATUSES = (DealStatus.PENDING, DealStatus.APPEAL)
 
 
 class Trigger(StrEnum):
-    """What can happen to an open deal."""
+    """The events that can happen to an open deal."""
 
     MARK_PAID = "mark_paid"
     EXPIRE = "expire"
@@ -56,7 +56,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True)
 class DealState:
-    """`status` with its `sub_status`: together they say all that the rules need to know."""
+    """A deal's `status` with its `sub_status`. The rules need no more."""
 
     status: DealStatus
     sub_status: str
@@ -64,7 +64,7 @@ class DealState:
 
 @dataclass(frozen=True)
 class Transition:
-    """Where a trigger leads; `invoice` is what becomes of the invoice, None when it stays pending."""
+    """The target state of a trigger; `invoice` is the invoice's new status, None when it stays pending."""
 
     target: DealState
     invoice: InvoiceStatus | None = None
@@ -129,7 +129,7 @@ TRANSITIONS: Mapping[tuple[DealState, Trigger], Transition] = {
 
 
 def transition(state: DealState, trigger: Trigger) -> Transition | None:
-    """Where `trigger` leads from `state`; None when it may not happen there. Terminal states have no way out."""
+    """The transition of `trigger` from `state`; None when it is not allowed there. Terminal states have none."""
     return TRANSITIONS.get((state, trigger))
 
 
@@ -137,14 +137,14 @@ def transition(state: DealState, trigger: Trigger) -> Transition | None:
 
 
 def customer_amount(amount: Decimal, client_percent: Decimal, decimals: int) -> Decimal:
-    """What the customer sends: the amount and the client's part of the commission, rounded up."""
+    """The amount that the customer sends: the invoice's and the client's part of the commission, rounded up."""
     return round_up(amount * (100 + client_percent) / 100, decimals)
 
 
 def client_percent(category: Decimal, method: Decimal, client_share: Decimal) -> Decimal | None:
-    """The client's part of both commissions, as the catalog will quote it; None when the catalog will refuse to.
+    """The client's part of both commissions, as the catalog will quote it; None when the catalog will refuse.
 
-    Commissions and share are fractions 0..1. The quote decides: this only says beforehand which amount it will ask for.
+    Commissions and share are fractions 0..1. The quote decides; this function only predicts its amount.
     """
     if not all(value.is_finite() and 0 <= value <= 1 for value in (category, method, category + method)):
         return None
@@ -153,13 +153,13 @@ def client_percent(category: Decimal, method: Decimal, client_share: Decimal) ->
 
 
 def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> Decimal:
-    """What the merchant is credited, USDT with 6 decimals, rounded down: never more than was paid for."""
-    with localcontext(prec=60):  # one division, cut far below the sixth decimal
+    """The merchant's credit, USDT with 6 decimals, rounded down: never more than was paid for."""
+    with localcontext(prec=60):  # one division, exact far below the sixth decimal
         return round_down(amount * (100 - merchant_percent) / (rate * 100), USDT_PLACES)
 
 
 def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
-    """Returns whether the amount may be adjusted so: only down, and to more than zero."""
+    """Whether the amount may be adjusted to `adjusted`: only down, and above zero."""
     return 0 < adjusted < requested
 
 
@@ -181,26 +181,26 @@ def confirmation_overdue(state: DealState, confirm_before: datetime | None, now:
     return state == AWAITING_CONFIRMATION and confirm_before is not None and now >= confirm_before
 
 
-# -- late money, and pictures as proof
+# -- late money, and pictures
 
 
 class ProofKind(StrEnum):
-    """What a picture belongs to: an open deal's appeal, or a finished invoice's case."""
+    """The use of a picture: an open deal's appeal, or a finished invoice's case."""
 
     APPEAL = "appeal"
     CASE = "case"
 
 
 PICTURE_MAX_BYTES = 5 * 1024 * 1024
-PICTURE_MAX_PIXELS = 64 * 1024 * 1024  # what a phone takes; an operator's screen has to unpack them
+PICTURE_MAX_PIXELS = 64 * 1024 * 1024  # enough for a phone's camera; an operator's browser has to decode them
 
 
 def late_money_possible(status: InvoiceStatus, *, has_deal: bool) -> bool:
-    """Whether money may have come for an invoice that ended without success: only if an account was ever shown."""
+    """Whether money may have come for an invoice that ended without success: only if a requisite was ever shown."""
     return has_deal and status in (InvoiceStatus.FAIL, InvoiceStatus.EXPIRED, InvoiceStatus.CANCELED)
 
 
-# -- what a finished invoice is called in webhooks
+# -- the names of a finished invoice in webhooks
 
 EVENT_TYPES: Mapping[InvoiceStatus, str] = {
     InvoiceStatus.SUCCESS: "invoice.success",
@@ -243,7 +243,7 @@ class NewInvoice:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null when it isn't known yet."""
+    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null while it is unknown."""
 
     method_code: str
     amount_fiat: Decimal | None
@@ -293,7 +293,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class NewDeal:
-    """What the choice of a method makes of an invoice; the requisite it takes is found when it is stored."""
+    """The deal that the choice of a method makes; its requisite is found when the deal is stored."""
 
     id: UUID
     invoice_id: UUID
@@ -315,7 +315,7 @@ class NewDeal:
 
 @dataclass(frozen=True, slots=True)
 class CreationFacts:
-    """What the database knew at the moment of the insert, and whether it took place."""
+    """The database's state at the moment of the insert, and whether the insert took place."""
 
     created: bool
     system_enabled: bool
@@ -339,5 +339,5 @@ class CustomerLimit:
         return now - self.window
 
     def next_allowed_at(self, oldest_counted_at: datetime) -> datetime:
-        """When the oldest of the newest `limit` unpaid invoices leaves the window."""
+        """The time at which the oldest of the newest `limit` unpaid invoices leaves the window."""
         return oldest_counted_at + self.window

@@ -1,4 +1,4 @@
-"""The one fact that invoices announces: a finished invoice. And the hint that one has changed, for whoever shows it."""
+"""The one fact of invoices, a finished invoice, and its hint that an invoice has changed, for open pages."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,16 +17,16 @@ from services.invoices.models import Deal, Invoice
 
 FINISHED = "fiatgate.invoices.finished"
 CONSUMERS = dict.fromkeys(("withdrawals-invoices-finished", "webhooks-invoices-finished"), FINISHED)
-"""The durable consumers of its fact, which invoices makes with the stream: a process that may make one could have it
-delivered to any subject.
+"""The durable consumers of the fact. Invoices makes them together with the stream: a process with the right to make a
+consumer could have the fact delivered to any subject.
 """
 CHANGED_HINT = "fiatgate-hint.invoice"
-"""With the invoice's id after a point. It may get lost: the page looks again by itself, only later."""
+"""Followed by a point and the invoice's id. A hint may be lost: the page then updates by itself, only later."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Rung after a commit, it tells who shows the invoice that there is something new."""
+    """A hint for the pages that show the invoice; `set` sends it, and is called after the commit."""
 
     bus: Bus
     invoice_id: UUID
@@ -36,7 +36,7 @@ class Changed:
 
 
 def invoice_finished(invoice: Invoice, deal: Deal | None) -> invoices_pb2.InvoiceFinished:
-    """InvoiceFinished of a terminal invoice; the same to the byte whenever it is built again."""
+    """InvoiceFinished of a terminal invoice; every build gives the same bytes."""
     status = InvoiceStatus(invoice.status)
     adjusted = deal.adjusted_amount if deal else None
     return invoices_pb2.InvoiceFinished(

@@ -1,4 +1,4 @@
-"""Tables of the invoices service, nothing else. The constraints are the last word on every invariant here."""
+"""Tables of the invoices service, nothing else. The constraints guard every invariant here, whatever the code does."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -47,8 +47,8 @@ class Invoice(Base):
     __tablename__ = "invoices"
     __table_args__ = (
         UniqueConstraint("merchant_id", "external_id"),
-        # One pending invoice per customer: PENDING_INVOICE_EXISTS, whatever races. Not by status: a search by
-        # status may be planned over ix_invoices_list_status, through all pending invoices of the merchant.
+        # One pending invoice per customer (PENDING_INVOICE_EXISTS), also when creates race. The condition is not on
+        # status: PostgreSQL might then use ix_invoices_list_status and read all pending invoices of the merchant.
         Index(
             "uq_invoices_pending_customer",
             "merchant_id",
@@ -57,7 +57,7 @@ class Invoice(Base):
             postgresql_where=text("finished_at IS NULL"),
         ),
         Index("ix_invoices_customer", "merchant_id", "customer_id", "created_at"),
-        # The lists': with the currency they count and skip without touching a row.
+        # For lists: the currency is included, so that PostgreSQL counts and skips without reading rows.
         Index(
             "ix_invoices_list",
             "merchant_id",
@@ -73,7 +73,7 @@ class Invoice(Base):
             "id",
             postgresql_include=["currency_code"],
         ),
-        # The expiry worker's: only invoices that still wait for a method.
+        # For the expiry worker: only invoices without a method.
         Index(
             "ix_invoices_waiting",
             "expires_at",
@@ -101,9 +101,9 @@ class Invoice(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
-    # The newest deal; null until a method is chosen. Without a foreign key: deals point here already.
+    # The newest deal; null until a method is chosen. No foreign key, because deals already refer to invoices.
     deal_id: Mapped[UUID | None]
-    # InvoiceFinished.event_id, made once when the invoice finishes, so that announcing again says the same.
+    # InvoiceFinished.event_id, made once when the invoice finishes, so that a repeated announcement is the same.
     event_id: Mapped[UUID | None]
 
 
@@ -131,7 +131,7 @@ class Deal(Base):
     __tablename__ = "deals"
     __table_args__ = (
         Index("uq_deals_open_invoice", "invoice_id", unique=True, postgresql_where=text(DEAL_IS_OPEN)),
-        # Two equal amounts on one account could not be told apart (bitcart#605).
+        # Two equal amounts on one requisite could not be told apart (bitcart#605).
         Index(
             "uq_deals_open_amount",
             "requisite_id",
@@ -139,7 +139,7 @@ class Deal(Base):
             unique=True,
             postgresql_where=text(DEAL_IS_OPEN),
         ),
-        # How many places of a method one merchant holds.
+        # For counting the places of a method that one merchant holds.
         Index("ix_deals_open_merchant", "merchant_id", "method_code", postgresql_where=text(DEAL_IS_OPEN)),
         Index("ix_deals_invoice", "invoice_id", "created_at"),
         Index("ix_deals_list", "created_at", "id"),
@@ -181,7 +181,7 @@ class Deal(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     mark_paid_at: Mapped[datetime | None]
-    # When a deal marked paid becomes an appeal by itself.
+    # The time at which a deal marked paid becomes an appeal.
     confirm_before: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 
@@ -202,7 +202,7 @@ class DealTransition(Base):
 
 
 class Case(Base):
-    """Late money that a customer told of: the invoice had ended without success. One per invoice, kept for ever."""
+    """Late money that a customer reported for an invoice that ended without success. One per invoice, kept for ever."""
 
     __tablename__ = "cases"
     __table_args__ = (
@@ -212,7 +212,7 @@ class Case(Base):
         CheckConstraint("(resolved_at IS NULL) = (actor IS NULL)", name="actor"),
     )
 
-    # What the customer quotes on the telephone: short, and no hint at how many there are.
+    # The number that the customer gives on the telephone. It is short, and it does not show how many cases there are.
     number: Mapped[int] = mapped_column(BigInteger, Identity(always=True, start=1001), primary_key=True)
     invoice_id: Mapped[UUID] = mapped_column(ForeignKey("invoices.id"))
     merchant_id: Mapped[UUID]
@@ -225,7 +225,7 @@ class Case(Base):
 
 
 class Proof(Base):
-    """A picture that a customer sent. Here and not in a folder: it's saved, or not, with the step it proves."""
+    """A picture that a customer sent. In the database, not in a folder: it commits together with its step."""
 
     __tablename__ = "proofs"
     __table_args__ = (
@@ -241,7 +241,7 @@ class Proof(Base):
 
 
 class Switch(Base):
-    """An operator's on/off: today one row, `deals`."""
+    """An operator's switch: today one row, `deals`."""
 
     __tablename__ = "switches"
 

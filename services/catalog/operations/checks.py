@@ -1,4 +1,4 @@
-"""The forms that values from outside must have. The functions raise VALIDATION_ERROR with the field's name."""
+"""Checks of values from outside. Each function raises VALIDATION_ERROR with the field's name."""
 
 import re
 from decimal import Decimal
@@ -29,7 +29,7 @@ def method_code(text: str, *, field: str) -> str:
 
 
 def label(text: str, *, field: str, max_characters: int) -> str:
-    """A text for people: not blank, nothing unprintable (NUL, line breaks, direction marks)."""
+    """A text for people: not blank, no unprintable characters (NUL, line breaks, direction marks)."""
     if not text.strip() or len(text) > max_characters or not text.isprintable():
         raise errors.field_invalid(field, f"Expected 1 to {max_characters} printable characters")
     return text
@@ -60,7 +60,7 @@ def fraction(text: str, *, field: str) -> Decimal:
 
 
 def decimal_or_nan(text: str) -> Decimal:
-    """For values whose own reason says that they are unusable."""
+    """NaN for text that is no number: such a value is refused later, with a reason of its own."""
     try:
         return parse_decimal(text)
     except ValueError:
@@ -76,7 +76,7 @@ def rate(text: str, *, field: str) -> Decimal:
 
 
 def image_url(url: str | None, *, field: str) -> str | None:
-    """http or https; merchants are told it, nobody of ours loads it."""
+    """An http or https address. Merchants receive it; Fiatgate itself never loads it."""
     if url is not None:
         try:
             check_url(url, allow_private=True)
@@ -100,6 +100,6 @@ def _decimal(text: str, *, field: str) -> Decimal:
 
 
 def _places(value: Decimal) -> int:
-    """Decimals that count: 100.50 has one."""
+    """The decimals without trailing zeros: 100.50 has one."""
     exponent = value.normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0

@@ -1,4 +1,4 @@
-"""Currencies and payment methods as operators keep them."""
+"""The operators' calls on currencies and payment methods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class CatalogContent:
 def get_catalog(deps: Deps) -> CatalogContent:
     """All currencies by code and all methods by currency and name, enabled or not."""
     with deps.db.transaction() as tx:
-        # Methods first: one that is made in between finds its currency in the answer.
+        # Methods first: the currency of a method that is made in between is then in the answer.
         methods = store.all_methods(tx)
         return CatalogContent(store.all_currencies(tx), methods)
 
@@ -80,7 +80,7 @@ def set_payment_method(
     active: bool,
     logo: bytes | None,
 ) -> Method:
-    """Creates the method or replaces all of its options, a logo only if one is given (empty: none).
+    """Creates the method or replaces all of its options; the logo only if one is given (empty removes it).
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
     """

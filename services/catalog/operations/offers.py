@@ -40,14 +40,14 @@ class MethodOffer:
 
 @dataclass(frozen=True)
 class MethodQuote:
-    """An offer with the rate of now, fiat per USDT."""
+    """An offer with the current rate, fiat per USDT."""
 
     offer: MethodOffer
     rate: Decimal
 
 
 def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[CurrencyOffer]:
-    """Returns the enabled currencies the merchant may use that have a fresh rate, ordered by code.
+    """Returns the enabled currencies that the merchant may use and that have a fresh rate, ordered by code.
 
     Raises RATES_INVALID when any of their stored rates is malformed, RATE_INVALID when a fresh one is no number
     above zero, RATES_UNAVAILABLE when all are stale, RATE_NOT_FOUND when there never was one.
@@ -71,11 +71,11 @@ def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[Currency
 def list_method_offers(
     deps: Deps, *, merchant: Merchant, currency_code: str | None, payable_now: bool = False
 ) -> list[MethodOffer]:
-    """Returns the active methods the merchant may use, of one currency or all, ordered by currency and name.
+    """Returns the active methods that the merchant may use, of one currency or all, ordered by currency and name.
 
     Raises CURRENCY_NOT_FOUND for a code (any case) that is unknown, disabled or not allowed to the merchant, then
-    the category reasons; a known currency without such methods gives an empty list. `payable_now`: refuses with the
-    rate reasons of `get_quote` as well, when it would.
+    the category reasons; a known currency without such methods gives an empty list. With `payable_now` it also raises
+    the rate reasons that `get_quote` would raise.
     """
     code = None if currency_code is None else currency_code.upper()
     if code is not None and not (CURRENCY_CODE.fullmatch(code) and merchant.may_use(code)):
@@ -96,7 +96,7 @@ def list_method_offers(
 
 
 def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuote:
-    """One method with commission split and rate, for locking into a deal.
+    """Returns one method with commission split and rate, for locking into a deal.
 
     Raises PAYMENT_METHOD_NOT_FOUND, then the category reasons, then the rate reasons of its one currency.
     """

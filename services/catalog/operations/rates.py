@@ -1,4 +1,4 @@
-"""Rates as operators and the poller keep them."""
+"""The operators' and the poller's calls on rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,14 +30,14 @@ from services.catalog.store import RatedCurrency
 from services.catalog.wiring import Deps
 
 ANSWER_SECONDS = 1
-"""What has to be left of a call's time, once the sources were asked, to write their rates down and answer."""
+"""The time of a call that must be left after the poll of the sources, to store their rates and answer."""
 
 _log = log.get_logger()
 
 
 @dataclass(frozen=True)
 class RateInfo:
-    """A rate with what it means now: `rate` is after the markup."""
+    """A rate and its present meaning: `rate` is after the markup."""
 
     currency_code: str
     source_rate: Decimal
@@ -57,7 +57,7 @@ class RateState:
 
 
 def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> RateInfo:
-    """The operator's rate is in force at once. What was held against the former rate is dropped.
+    """Puts the operator's rate in force at once, and drops a held rate.
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`.
     """
@@ -87,7 +87,7 @@ def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
 
 
 def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
-    """What the jump guard holds back is in force from now on, with the time of its poll.
+    """Puts the held rate in force, with the time of its poll.
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD.
     """
@@ -106,15 +106,15 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
 
 
 def list_rates(deps: Deps) -> list[RateState]:
-    """Every currency's rate in force and the held one, by code."""
+    """Every currency's rate in force and held rate, by code."""
     with deps.db.autocommit() as connection:
         return [_state(deps, rated) for rated in store.all_currencies_with_rates(connection)]
 
 
 def pull_rates(deps: Deps) -> list[RateState]:
-    """Asks the sources now, whoever's turn it is; the states of the currencies that have sources, by code.
+    """Polls the sources now, also out of turn. Returns the states of the currencies that have sources, by code.
 
-    Raises DB_UNAVAILABLE when the call has too little time left for asking.
+    Raises DB_UNAVAILABLE when the call has too little time left for the poll.
     """
     seconds = deps.settings.rate_source_timeout_seconds
     remaining = deadline.remaining_seconds()
@@ -128,7 +128,7 @@ def pull_rates(deps: Deps) -> list[RateState]:
 
 
 def poll_when_due(deps: Deps) -> None:
-    """The worker's step: asks the sources when a period has passed and no other process has asked in it."""
+    """The worker's step: polls the sources when a period has passed and no other process has polled in it."""
     with deps.db.transaction() as tx:
         mine = store.take_poll_turn(tx, deps.clock.now(), deps.settings.rates_poll_period)
     if mine:
@@ -136,7 +136,7 @@ def poll_when_due(deps: Deps) -> None:
 
 
 def _poll(deps: Deps, *, deadline_seconds: int) -> None:
-    taken_at = deps.clock.now()  # before they answer: a rate is rather called older than it is
+    taken_at = deps.clock.now()  # before they answer: a rate may be marked too old, never too new
     quotes = deps.sources.ask(deadline_seconds)
     outcomes = {code: _record(deps, code, quotes[code], taken_at) for code in sorted(quotes)}
     if any(isinstance(outcome, Accept) for outcome in outcomes.values()):
@@ -150,7 +150,7 @@ def _poll(deps: Deps, *, deadline_seconds: int) -> None:
 def _record(
     deps: Deps, code: str, quotes: Sequence[Quote], taken_at: datetime
 ) -> Accept | Hold | TooFewSources | None:
-    """What became of one currency's poll; None when there is no such currency."""
+    """Judges and stores one currency's poll; None when there is no such currency."""
     with deps.db.transaction() as tx:
         if store.lock_currency(tx, code) is None:
             return None

@@ -1,4 +1,4 @@
-"""Every query of the catalog, named by what it returns. Nothing here decides."""
+"""Every query of the catalog, named by its result. No decisions are made here."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -26,7 +26,7 @@ _turns = models.PollTurn.__table__
 
 @dataclass(frozen=True)
 class RatedCurrency:
-    """A currency with the rates that may be in force, and the held one where it was asked for."""
+    """A currency with the rates that may be in force, and the held one if the query includes it."""
 
     currency: Currency
     rates: AcceptedRates
@@ -41,7 +41,7 @@ class RatedMethod:
 
 @dataclass(frozen=True)
 class CurrencyMethods:
-    """A currency with its active methods, by name; there may be none."""
+    """A currency with its active methods, by name; the list may be empty."""
 
     currency: Currency
     methods: list[Method]
@@ -82,7 +82,7 @@ def put_currency(tx: Session, currency: Currency) -> None:
 
 
 def put_method(tx: Session, method: Method, *, keeps_logo: bool) -> Method:
-    """As it is now: of one that was there the logo stays, if it's meant to.
+    """Creates or replaces the method and returns it as stored; `keeps_logo` leaves the logo of an existing one.
 
     Violates `fk_payment_methods_currency_code` when there is no such currency.
     """
@@ -98,7 +98,7 @@ def put_method(tx: Session, method: Method, *, keeps_logo: bool) -> Method:
 
 
 def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
-    """The one that is there already is the same one."""
+    """Stores the logo unless it is there: the digest names the content, so the stored one is equal."""
     new = insert(models.Logo).values(
         digest=logo.digest, content_type=logo.content_type, content=logo.content, created_at=at
     )
@@ -106,7 +106,7 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
 
 
 def logo(db: Reader, digest: str) -> Row[str, bytes] | None:
-    """Its media type and content."""
+    """The logo's media type and content."""
     query = select(models.Logo.content_type, models.Logo.content).where(models.Logo.digest == digest)
     return db.execute(query).one_or_none()
 
@@ -115,7 +115,7 @@ def logo(db: Reader, digest: str) -> Row[str, bytes] | None:
 
 
 def enabled_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
-    """By code."""
+    """Enabled currencies by code."""
     query = _RATED_CURRENCIES.where(_currencies.c.enabled).order_by(_currencies.c.code)
     return [_rated_currency(row) for row in db.execute(query)]
 
@@ -126,7 +126,7 @@ def enabled_currency_with_rates(db: Reader, code: str) -> RatedCurrency | None:
 
 
 def all_currencies_with_rates(db: Reader) -> list[RatedCurrency]:
-    """By code, the held rates included."""
+    """All currencies by code, held rates included."""
     query = (
         _RATED_CURRENCIES.add_columns(*_held.c)
         .outerjoin(_held, _held.c.currency_code == _currencies.c.code)
@@ -147,7 +147,7 @@ def active_method_with_rates(db: Reader, method_code: str) -> RatedMethod | None
 
 
 def lock_currency(tx: Session, code: str) -> Currency | None:
-    """The currency, its rates in this transaction's hands: they are decided one after the other."""
+    """The currency, locked: decisions about its rates run one after the other."""
     row = tx.execute(
         select(_currencies).where(_currencies.c.code == code).with_for_update(key_share=True)
     ).first()
@@ -175,20 +175,20 @@ def add_rate(tx: Session, code: str, rate: Rate) -> None:
 
 
 def hold_rate(tx: Session, code: str, rate: Rate) -> None:
-    """In place of the one that is held."""
+    """Stores the held rate in place of the former one."""
     _put(tx, _held, "currency_code", _rate_columns(code, rate))
 
 
 def take_held_rate(tx: Session, code: str) -> Rate | None:
-    """The held rate, which is held no more; None when there was none."""
+    """Removes the held rate and returns it; None when there was none."""
     row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
     return None if row is None else _rate(row, _held)
 
 
 def take_poll_turn(tx: Session, now: datetime, period: timedelta) -> bool:
-    """Whether it is time to ask the sources and nobody else is doing it; true only for one asker per period.
+    """Whether this process is to poll the sources now: true for one process per period.
 
-    A turn far in the future, left behind by a clock that was set back, holds nobody up.
+    A turn far in the future, which a clock left before it was set back, does not block.
     """
     started_at = _turns.c.started_at
     query = insert(models.PollTurn).values(id=1, started_at=now)
@@ -219,7 +219,7 @@ _RATED_CURRENCIES: Final[Select[Any]] = (
 
 @dataclass(frozen=True)
 class _Document:
-    """What is kept with a rate for ever: where it came from."""
+    """The record of where a rate came from, stored with it for ever."""
 
     quotes: tuple[Quote, ...]
 
@@ -233,7 +233,7 @@ def _rated_currency(row: Row[Any]) -> RatedCurrency:
 
 
 def _rate(row: Row[Any], table: FromClause) -> Rate | None:
-    """The rate among the row's columns; a held one has no origin of its own: it came from the sources."""
+    """The rate among the row's columns. A held rate has no origin column: it came from the sources."""
     values = row._mapping
     if values[table.c.currency_code] is None:
         return None
@@ -255,7 +255,7 @@ def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
 
 
 def _read(row: Row[Any], table: FromClause, kind: type[T]) -> T:
-    """The dataclass whose fields are named as the table's columns."""
+    """Builds the dataclass from the table's columns of the same names."""
     return kind(**{field.name: row._mapping[table.c[field.name]] for field in fields(kind)})  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the rates (kit.books): computed here once more, apart from the code that takes them in."""
+"""Invariants of the rates (kit.books), computed a second time, apart from the code that records them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,7 +8,7 @@ from typing import Final
 from kit.books import Part
 from services.catalog.domain import RATE_BEFORE, SOURCES_REMEMBERED
 
-# Those of the last days: older ones are in force no more, and MAX_JUMP may have been another.
+# The last days only: older rates are not in force any more, and MAX_JUMP may have been different then.
 _RECENT: Final = """
 rates.id > CAST(:first AS bigint) AND rates.id <= CAST(:last AS bigint) AND rates.taken_at > now() - interval '2 days'
 """
@@ -21,8 +21,8 @@ JOIN LATERAL (
 ) AS before ON true
 """
 
-# Compared with the newest rate, the operator's that was in force, the last one of the sources for a day; and, of those
-# that an operator set with --anyway, with the rate before them, which they name.
+# A rate is compared with the newest rate, the operator's that was in force, and the sources' last one for a day. For
+# each rate that an operator set with --anyway it is also compared with the rate before, which that one names.
 _NO_RATE_JUMPS: Final = """
 SELECT rates.id, rates.currency_code || ' source_rate' AS field, trim_scale(rates.source_rate) AS found,
        'within {max_jump} of a rate before, ' || before.numbers || ', or accepted by an operator' AS due
@@ -74,7 +74,7 @@ WHERE {recent} AND rates.origin <> 'accepted'
 
 
 def parts(max_jump: Decimal, max_age: timedelta) -> Sequence[Part]:
-    """What must hold of rates. A row that agrees with this can't be told from one that the service made."""
+    """The invariants of rates. A forged row that keeps them can't be distinguished from one that the service made."""
     values = {
         "recent": _RECENT,
         "max_jump": f"{max_jump:f}",

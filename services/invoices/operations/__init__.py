@@ -1,5 +1,5 @@
-"""What the service does: one public function per RPC and per timer.
+"""The operations of the service: one public function per RPC and per timer.
 
-`creating` and `reading` serve merchants, `checkout` the customer's page, `desk` the operator, `timers` the clock,
-`proofs` whoever checks the books. `lifecycle` is what they share: the only place where a deal or an invoice changes.
+`creating` and `reading` serve merchants, `checkout` the customer's page, `desk` and `cases` the operator, `timers` the
+clock, `proofs` the verification of the books. All use `lifecycle`, the only place where a deal or an invoice changes.
 """

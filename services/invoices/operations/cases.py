@@ -1,4 +1,4 @@
-"""Late money and its proofs: the invoice has ended and stays as it is, but the customer says that money was sent."""
+"""Late money and its pictures: the invoice ended and stays as it is, but the customer reports that money was sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ OUTCOME_MAX_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class CaseStory:
-    """A case with all that an operator needs to find the money."""
+    """A case with everything that an operator needs to find the money."""
 
     case: CaseRow
     invoice: InvoiceView
@@ -38,7 +38,7 @@ class CaseStory:
 
 @retry_conflicts
 def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseRow:
-    """Record late money; the invoice's case, which is the one it had when it had one already.
+    """Records late money; returns the invoice's case, or the earlier one when it already had one.
 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
@@ -59,7 +59,7 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
             note=written,
         )
         row = store.insert_case_if_first(tx, opened)
-        if row is None:  # of one that was there nothing is changed
+        if row is None:  # an existing case is not changed
             return _found(store.case_of_invoice(tx, invoice.id))
         if proof is not None:
             keep_picture(tx, deal, ProofKind.CASE, proof, now)
@@ -68,9 +68,9 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
 
 
 def picture_from(content: bytes | None) -> Picture | None:
-    """What operators need to see of it: where and with what it was taken is nobody's business.
+    """Returns the picture without its metadata, such as place and camera, which operators must not see.
 
-    Raises VALIDATION_ERROR with field "picture" for what is no picture, or too large a one.
+    Raises VALIDATION_ERROR with field "picture" for content that is no picture, or a picture that is too large.
     """
     if not content:
         return None
@@ -83,7 +83,7 @@ def picture_from(content: bytes | None) -> Picture | None:
 
 
 def keep_picture(tx: Session, deal: Deal, kind: ProofKind, picture: Picture, now: datetime) -> None:
-    """Store it with the step that it proves, in the step's own transaction."""
+    """Stores the picture in the transaction of the step that it belongs to."""
     tx.add(
         Proof(
             deal_id=deal.id,
@@ -118,7 +118,7 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
 
 @retry_conflicts
 def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRow:
-    """Close it with the answer that the customer reads. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
+    """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
         known = _found(store.case(tx, number))
@@ -132,7 +132,7 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRo
 
 
 def get_proof(deps: Deps, *, deal_id: str, kind: ProofKind) -> ProofRow:
-    """With its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
+    """Returns the picture with its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
         row = store.proof(connection, id, kind)

@@ -1,4 +1,4 @@
-"""What the customer does on the hosted page. Every step may be repeated: a reload or a second click changes nothing."""
+"""The customer's steps on the payment page. Each may be repeated: a reload or a second click changes nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from services.invoices.wiring import Deps
 
 @dataclass(frozen=True)
 class Offer:
-    """A method that may be chosen, with what it would cost the customer."""
+    """A method that may be chosen, with its price for the customer."""
 
     offer: catalog_pb2.MethodOffer
     amount_fiat: Decimal
@@ -44,7 +44,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Checkout:
-    """All that the page shows; see GetCheckoutResponse."""
+    """The content of the page; see GetCheckoutResponse."""
 
     invoice: InvoiceView
     merchant: merchants_pb2.Merchant
@@ -67,7 +67,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
             _check_may_be_paid(storefront.merchant)
             offers = _offers(storefront, view)
             refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
-        except Refused as refusal:  # the page says so and goes on showing the rest
+        except Refused as refusal:  # the page shows the reason, and everything else as usual
             refused = refusal.reason
     requisite = None
     if view.deal_status in domain.OPEN_DEAL_STATUSES:
@@ -76,13 +76,13 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
 
 
 def get_invoice(deps: Deps, *, invoice_id: str) -> tuple[InvoiceView, datetime]:
-    """The invoice of the page, and the service's clock. Raises INVOICE_NOT_FOUND."""
+    """The invoice of the page, and the service's present time. Raises INVOICE_NOT_FOUND."""
     now = deps.clock.now()
     return _fresh_view(deps, fields.invoice_id(invoice_id), now), now
 
 
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
-    """Open a deal with this method, in place of an unpaid one; returns the invoice and where to pay.
+    """Opens a deal with this method, in place of an unpaid one; returns the invoice and the requisite.
 
     Raises the reasons of CheckoutService.SelectPaymentMethod.
     """
@@ -95,7 +95,7 @@ def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> t
         return _with_requisite(deps, id)
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
-    # Asked for before the transaction: no call to another service is made while rows are locked.
+    # Before the transaction: no call to another service is made while rows are locked.
     merchant = deps.merchants.merchant(view.merchant_id)
     _check_may_be_paid(merchant)
     quote = deps.catalog.quote(merchant, method_code)
@@ -113,7 +113,7 @@ def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> t
 
 
 def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
-    """No new money for who may not create invoices any more; a customer who has an account to pay to goes on."""
+    """A merchant who may not create invoices gets no new deals; a customer who already has a requisite goes on."""
     if merchant.owner_blocked:
         raise errors.owner_blocked()
     if merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED:
@@ -122,7 +122,7 @@ def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
 
 @retry_conflicts
 def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
-    """The customer says the money is sent; from here time does not end the deal."""
+    """Records that the customer sent the money; from then on time does not end the deal."""
     return _customer_step(
         deps, invoice_id, deal_id, Trigger.MARK_PAID, is_done=lambda deal: deal.mark_paid_at is not None
     )
@@ -130,7 +130,7 @@ def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
 
 @retry_conflicts
 def open_appeal(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None = None) -> InvoiceView:
-    """The customer asks the operator to look at a deal that is marked paid."""
+    """Records the customer's appeal: the operator has to decide a deal that is marked paid."""
     return _customer_step(
         deps,
         invoice_id,
@@ -144,14 +144,14 @@ def open_appeal(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None
 
 @retry_conflicts
 def cancel(deps: Deps, *, invoice_id: str) -> InvoiceView:
-    """Cancel the invoice, with or without a deal, before it is marked paid."""
+    """Cancels the invoice, with or without a deal, before it is marked paid."""
     return cancel_invoice(
         deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_CUSTOMER, actor=lifecycle.BY_CUSTOMER
     )
 
 
 def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str) -> InvoiceView:
-    """What the customer's and the operator's cancellation have in common."""
+    """The common part of the customer's and the operator's cancellation."""
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, invoice_id)
@@ -218,7 +218,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                     lifecycle.advance(
                         tx, deps, invoice, deal, Trigger.REPLACE, now=now, actor=lifecycle.BY_CUSTOMER
                     )
-                    tx.flush()  # the old deal must be closed before the new one takes the invoice's only place
+                    tx.flush()  # an invoice has one open deal: the old one must be closed before the new one is stored
                 new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
                 if not store.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
                     raise errors.no_available_requisites()
@@ -228,7 +228,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
 
 
 def _require_replaceable(invoice: Invoice, deal: Deal, now: datetime) -> None:
-    """Another method may be chosen until the invoice's own expiry: choosing again must not stretch the time."""
+    """Another method may be chosen until the invoice's own expiry: a new choice must not extend the time."""
     if lifecycle.state_of(deal) != AWAITING_PAYMENT:
         message = "The payment is marked as sent; the method can't be changed any more"
         raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
@@ -257,7 +257,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
 
 
 def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
-    """The invoice as time has it: what is overdue by now is expired first, whatever the worker is doing."""
+    """The invoice at `now`: an overdue one is expired first, so a late expiry worker makes no difference."""
     view = _view(deps, invoice_id)
     if view.status == InvoiceStatus.PENDING and _looks_overdue(view, now):
         timers.expire_invoice(deps, invoice_id)
@@ -288,7 +288,7 @@ def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
 
 
 def _case(deps: Deps, view: InvoiceView) -> Row[Any] | None:
-    """Asked for only where there may be one."""
+    """Reads the case only where there may be one."""
     if not domain.late_money_possible(InvoiceStatus(view.status), has_deal=view.deal_id is not None):
         return None
     with deps.db.autocommit() as connection:
@@ -309,7 +309,7 @@ def _may_choose(view: InvoiceView, now: datetime) -> bool:
 
 
 def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:
-    """The methods that take the invoice's amount, with what each would cost."""
+    """The methods that accept the invoice's amount, each with its price for the customer."""
     return [
         Offer(
             offer,

@@ -1,4 +1,4 @@
-"""Create an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md)."""
+"""Creates an invoice, in one statement (docs/decisions/0002-create-invoice-in-one-statement.md)."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,7 +13,7 @@ from services.invoices.domain import CreationFacts, NewInvoice, Wanted
 from services.invoices.operations import fields, scarcity, timers
 from services.invoices.wiring import Deps
 
-# Another create won the race for the external id or the customer: the next look sees its row.
+# Another create may win the race for the external id or the customer: the next attempt sees its row.
 ATTEMPTS = 5
 
 
@@ -31,14 +31,14 @@ def create_invoice(
     success_url: str | None,
     fail_url: str | None,
 ) -> NewInvoice:
-    """Create a pending invoice. `amount` is fiat, digits with at most as many decimals as the currency has.
+    """Creates a pending invoice. `amount` is fiat, digits with at most as many decimals as the currency has.
 
     Raises the reasons of InvoicesService.CreateInvoice in the order of docs/api.md#create-invoice.
     """
     now = deps.clock.now()
     catalog = deps.catalog.catalog()
     new = NewInvoice(
-        id=secret_id(now),  # it opens the customer's page
+        id=secret_id(now),  # the id gives access to the customer's page
         merchant_id=fields.required_id(merchant.merchant_id, "merchant_id"),
         key_id=fields.required_id(key_id, "key_id"),
         external_id=fields.text(external_id, "external_id", most=128),
@@ -132,7 +132,7 @@ def _terms(catalog: Catalog, merchant: merchants_pb2.Merchant, currency_code: st
 
 
 def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal) -> list[Wanted]:
-    """A place of each method that takes this amount; none when the currency's own bounds exclude it."""
+    """A place of each method that accepts this amount; none when the amount is outside the currency's own bounds."""
     if terms is None or not terms.minimum <= amount <= terms.maximum or amount <= 0:
         return []
     allowed = merchant.allowed_methods
@@ -146,7 +146,7 @@ def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amoun
 def _amount_fiat(
     method: MethodTerms, merchant: merchants_pb2.Merchant, amount: Decimal, decimals: int
 ) -> Decimal | None:
-    """What the customer will have to send with this method; None when no quote will be given for it."""
+    """The amount that the customer would send with this method; None when the catalog would give no quote."""
     try:
         category, share = parse_decimal(merchant.category_commission), parse_decimal(merchant.client_share)
     except ValueError:

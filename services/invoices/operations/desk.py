@@ -23,7 +23,7 @@ RequisiteRow = Row[Any]
 
 @dataclass(frozen=True)
 class DealStory:
-    """A deal with where it is paid to and all that happened to it, oldest first."""
+    """A deal with its requisite and its history, oldest first."""
 
     deal: DealRow
     requisite: RequisiteRow | None
@@ -45,7 +45,7 @@ def list_deals(
     created_before: datetime | None = None,
     oldest_first: bool = False,
 ) -> Sequence[DealRow]:
-    """Newest first unless `oldest_first`; empty words are any."""
+    """Newest first unless `oldest_first`; an empty filter matches all."""
     wanted = store.DealFilter(
         status=status,
         sub_status=fields.text(sub_status, "sub_status", least=0, most=64),
@@ -72,17 +72,17 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
 
 
 def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealRow:
-    """The money came: completed, and the invoice is a success. Also for a deal the customer did not mark."""
+    """The money came: completes the deal, and the invoice is a success. The customer need not have marked it paid."""
     return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
 
 
 def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
-    """The money did not come: failed, and the invoice with it. `expected` is the sub_status that the operator saw."""
+    """The money did not come: fails the deal and its invoice. `expected` is the sub_status that the operator saw."""
     return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note, expected=expected)
 
 
 def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
-    """Somebody has to look closer; the deal stays open and no longer ends by time."""
+    """Sets the deal aside for a closer check; it stays open and no longer ends by time."""
     return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
 
 
@@ -152,7 +152,7 @@ def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) ->
 
 @retry_conflicts
 def cancel_invoice(deps: Deps, *, invoice_id: str, actor: str) -> InvoiceView:
-    """Cancel for the customer; a deal that is marked paid is rejected or appealed instead."""
+    """Cancels on behalf of the customer. A deal that is marked paid cannot be canceled, only rejected or appealed."""
     return checkout.cancel_invoice(
         deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=fields.actor(actor)
     )
@@ -195,7 +195,7 @@ def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteRow]:
 
 
 def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteRow:
-    """Disabled: no new deals; open ones go on."""
+    """A disabled requisite gets no new deals; its open ones go on."""
     with deps.db.transaction() as tx:
         return _found(store.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
 
@@ -215,7 +215,7 @@ def get_deals_system(deps: Deps) -> bool:
 
 
 def set_deals_system(deps: Deps, *, enabled: bool, actor: str) -> bool:
-    """Off: no new invoice and no new deal; open deals go on."""
+    """Switched off, there are no new invoices and no new deals; open deals go on."""
     with deps.db.transaction() as tx:
         store.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
     return enabled

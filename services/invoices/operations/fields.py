@@ -1,4 +1,4 @@
-"""Forms of request values. The gateway checks merchants' input before; this holds for every caller."""
+"""Checks of request values. The gateway checks merchants' input before; these checks hold for every caller."""
 
 from decimal import Context, Decimal
 from uuid import UUID
@@ -11,7 +11,7 @@ EXACT = Context(prec=60)
 
 
 def text(value: str, field: str, *, most: int, least: int = 1) -> str:
-    """The value itself: `least` to `most` characters, none of them NUL, which PostgreSQL can't store."""
+    """Returns the value: `least` to `most` characters, none of them NUL, which PostgreSQL can't store."""
     if not least <= len(value) <= most:
         raise errors.field_invalid(field, f"{field} has {least} to {most} characters")
     if "\0" in value:
@@ -30,7 +30,7 @@ def actor(value: str) -> str:
 
 
 def amount(value: str, field: str) -> Decimal:
-    """A fiat amount of any size; its bounds and decimals are the currency's matter."""
+    """A fiat amount of any size; the currency decides its bounds and decimals."""
     try:
         return parse_decimal(value)
     except ValueError as error:
@@ -51,7 +51,7 @@ def required_id(value: str, field: str) -> UUID:
 
 
 def invoice_id(value: str) -> UUID:
-    """Raises INVOICE_NOT_FOUND: what is no UUID names no invoice."""
+    """Raises INVOICE_NOT_FOUND: text that is no UUID names no invoice."""
     parsed = parse_id(value)
     if parsed is None:
         raise errors.invoice_not_found()
@@ -75,7 +75,7 @@ def requisite_id(value: str) -> UUID:
 
 
 def limit(value: int, *, default: int = 100, most: int = 1000) -> int:
-    """How many rows to answer with: 0 means `default`."""
+    """The number of rows to return: 0 means `default`."""
     if not 0 <= value <= most:
         raise errors.field_invalid("limit", f"limit is 1 to {most}")
     return value or default

@@ -1,5 +1,5 @@
-"""The only place where a deal or an invoice changes its state: always under the invoice's row lock, always by the
-table of transitions, always with its history row, and with the announcement when the invoice finishes.
+"""The only place where a deal or an invoice changes its state. Each change is made under the invoice's row lock, by the
+table of transitions, with its history row, and with the announcement when the invoice finishes.
 """
 
 from datetime import datetime
@@ -33,7 +33,7 @@ def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
 
 
 def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
-    """The deal of an invoice that is locked: as it is now, not as it was when the lock was asked for."""
+    """The deal of a locked invoice, in its present state, not in the state before the wait for the lock."""
     return store.deal(tx, invoice.deal_id) if invoice.deal_id else None
 
 
@@ -53,9 +53,9 @@ def require_open(invoice: Invoice) -> None:
 
 
 def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
-    """Do what the expiry worker would have done by now; true when the invoice expired just here.
+    """Expires the invoice as the expiry worker would have done by now; true when it expired in this call.
 
-    Asked before anything a customer does, so that a late worker never makes a step possible that time had ended.
+    Every step of a customer calls this first: a late worker never makes a step possible after its time.
     """
     if invoice.status != InvoiceStatus.PENDING:
         return False
@@ -69,7 +69,7 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
 
 
 def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
-    """Make an appeal of a deal that was marked paid and not confirmed in its time; true when it became one here."""
+    """Makes an appeal of a deal that was marked paid and not confirmed in time; true when this call did it."""
     if deal is None or not domain.confirmation_overdue(state_of(deal), deal.confirm_before, now):
         return False
     advance(tx, deps, invoice, deal, Trigger.CONFIRMATION_OVERDUE, now=now, actor=BY_TIME)
@@ -88,7 +88,7 @@ def advance(
     note: str = "",
     adjusted_amount: Decimal | None = None,
 ) -> None:
-    """Take the deal one step along the table of transitions, and its invoice with it.
+    """Takes the deal one step along the table of transitions, and its invoice with it.
 
     Raises DEAL_STATE_CONFLICT when the table has no such step.
     """
@@ -119,14 +119,14 @@ def advance(
 
 
 def tell(tx: Session, deps: Deps, invoice: Invoice) -> None:
-    """Let the customer's page know, once it is committed."""
+    """Sends a hint to the customer's page, after the commit."""
     wake_after_commit(tx, events.Changed(deps.bus, invoice.id))
 
 
 def finish(
     tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, status: InvoiceStatus, *, now: datetime
 ) -> None:
-    """Make the invoice terminal and announce it, once and for ever."""
+    """Makes the invoice terminal and announces it, once and for ever."""
     require_open(invoice)
     invoice.status = status
     invoice.finished_at = now

@@ -94,7 +94,7 @@ def _rates() -> None:
     op.create_index(
         "ix_rates_decided", "rates", ["currency_code", "id"], postgresql_where=sa.text("origin <> 'sources'")
     )
-    # What deals were priced with is a proof: nobody edits it, the service's own role included.
+    # Rates are evidence of the prices of deals: no role may change them, the service's own included.
     op.execute(
         """
         CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
