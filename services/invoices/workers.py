@@ -10,15 +10,15 @@ from services.invoices.models import BusState, Outbox
 from services.invoices.operations import timers
 from services.invoices.wiring import Deps
 
-# How late a time-out may be noticed. Customers' own steps look at the clock themselves.
+# How late a time-out may be noticed. A customer's own steps check the time themselves.
 TIMER_SECONDS = 1.0
 METHODS_SHOWN = 100
-"""So many methods have metrics of their own, the fullest ones: a series for each would have no bound."""
+"""The number of methods with metrics of their own, the fullest ones: one series for each would have no bound."""
 CROWDED_PERCENT = 80
 
 
 def workers(deps: Deps) -> Sequence[Worker]:
-    """Any number of processes may run these side by side."""
+    """Returns the timers; any number of processes may run them side by side."""
     return [
         _timer("expire-invoices", deps, timers.expire_invoices),
         _timer("expire-deals", deps, timers.expire_deals),
@@ -27,9 +27,9 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def companions(deps: Deps) -> Sequence[Worker]:
-    """Every process keeps the catalog in memory, and relays what it commits itself.
+    """Every process keeps the catalog in memory, and relays the facts that it commits.
 
-    A relay only wakes at once in the process of the commit; in another one the fact would wait for the next poll.
+    A relay wakes at once only in the process of the commit; in another one the fact would wait for the next poll.
     """
     return [
         deps.catalog.reloading(),
@@ -59,7 +59,9 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "Invoices that a timer failed at and tries again later",
         ),
         Gauge("outbox_unpublished", waiting, "Facts that wait to be announced"),
-        Gauge("outbox_oldest_seconds", oldest_seconds, "How long the oldest fact has waited to be announced"),
+        Gauge(
+            "outbox_oldest_seconds", oldest_seconds, "Time that the oldest fact has waited to be announced"
+        ),
         Gauge("deals_pending", deals.pending, "Open deals"),
         Gauge(
             "deals_awaiting_confirmation",
@@ -70,14 +72,14 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge(
             "oldest_confirmation_seconds",
             deals.oldest_confirmation.total_seconds(),
-            "How long the oldest deal that is marked paid has waited for the operator",
+            "Time that the oldest deal that is marked paid has waited for the operator",
         ),
         Gauge(
             "oldest_appeal_seconds",
             deals.oldest_appeal.total_seconds(),
-            "How long the oldest deal in appeal has waited for the operator",
+            "Time that the oldest deal in appeal has waited for the operator",
         ),
-        Gauge("cases_open", open_cases, "Cases of money that came for an invoice that was over"),
+        Gauge("cases_open", open_cases, "Open cases of money that came for an invoice that was over"),
         Gauge(
             "methods_crowded",
             sum(load.is_crowded(CROWDED_PERCENT, share_percent=share_percent) for load in loads),

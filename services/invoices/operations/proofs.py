@@ -1,7 +1,7 @@
-"""For `fiatgate verify`: what must have been credited and announced, and the repair of what was not.
+"""For `fiatgate verify`: the credits and announcements that are due, and the repair of missing ones.
 
-An invoice is announced again as it once was: by the fact that the service signed when the invoice finished. Whoever has
-only the database can finish an invoice there, and can't sign.
+An invoice is announced again with the fact that the service signed when the invoice finished. An attacker who has only
+the database can finish an invoice there, but cannot sign.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ OTHER_FACT = "it is not what its signed fact says"
 
 @dataclass(frozen=True)
 class Finished:
-    """A terminal invoice with its deal. `unproven` says why it is not what the service decided; empty: it is."""
+    """A terminal invoice with its deal. `unproven` is the reason why it is not proven; empty when it is."""
 
     invoice: Invoice
     deal: Deal | None
@@ -50,7 +50,7 @@ class Reannounced:
 
 
 def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
-    """Terminal invoices with their deals, in order of the invoices' ids, those after the given one."""
+    """Terminal invoices with their deals, in order of the invoices' ids, beginning after the given one."""
     after = fields.required_id(after_invoice_id, "after_invoice_id") if after_invoice_id else None
     with deps.db.transaction() as tx:
         page = store.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
@@ -61,12 +61,12 @@ def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[
 def reannounce(
     deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False, actor: str = ""
 ) -> Reannounced:
-    """Announce the terminal ones of these invoices again, in the same words; those that are not proven are refused.
+    """Announces the terminal ones of these invoices again, in the same words; those that are not proven are refused.
 
-    With `accept` an operator answers for what these invoices say now: unproven ones are signed as they are.
+    With `accept` an operator takes responsibility for their present content: unproven ones are signed as they are.
 
-    Each time under a new id of the outbox: under the old one JetStream (for two minutes) and every inbox (for days)
-    would drop it unseen, and nothing would be mended. Consumers have one effect per invoice whatever they hear twice.
+    Each announcement has a new id of the outbox: with the old one JetStream (for two minutes) and every inbox (for
+    days) would drop it, and it would repair nothing. Consumers have one effect per invoice, however often they get it.
     """
     if len(invoice_ids) > MAX_BATCH:
         raise errors.field_invalid("invoice_ids", f"at most {MAX_BATCH} at once")
@@ -106,7 +106,7 @@ def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | No
 
 
 def _signed(deps: Deps, invoice: Invoice, kept: Sequence[KeptFact]) -> list[invoices_pb2.InvoiceFinished]:
-    """Those of them that the service signed."""
+    """The facts among `kept` that the service signed."""
     signed = []
     for fact in kept:
         assert invoice.event_id is not None

@@ -1,4 +1,4 @@
-"""Read one invoice, and pages of invoices (docs/api.md#get-invoice)."""
+"""Reads one invoice, and pages of invoices (docs/api.md#get-invoice)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_PER_PAGE = 500
 
 @dataclass(frozen=True)
 class Page:
-    """Part of the invoices that match; `total` counts them all."""
+    """One page of the matching invoices; `total` counts all that match."""
 
     invoices: Sequence[InvoiceView]
     total: int

@@ -1,7 +1,7 @@
-"""The gRPC face of the service: message -> operation -> message. Errors are the interceptor's matter.
+"""The gRPC servicers: message -> operation -> message. kit's interceptor translates errors.
 
-- `merchants`: what merchants do with invoices
-- `customers`: the hosted page
+- `merchants`: merchants' calls on invoices
+- `customers`: the payment page
 - `desk`: the operator's desk
 - `converters`: rows and values to messages, and back
 """
@@ -48,7 +48,7 @@ SLOTS: Final = (
         threads=2,
         waiting=128,
     ),
-    # These two bring a picture of up to 5 MiB, which is checked here and written to the database.
+    # These two carry a picture of up to 5 MiB, which is checked here and written to the database.
     Slots(
         name="pictures",
         methods=frozenset({"CheckoutService/OpenCase", "CheckoutService/OpenCustomerAppeal"}),
@@ -101,7 +101,7 @@ SLOTS: Final = (
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
-    """Register all that this service offers."""
+    """Registers all servicers of this service."""
     pb_grpc.add_InvoicesServiceServicer_to_server(InvoicesServicer(deps), server)
     pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
     pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)

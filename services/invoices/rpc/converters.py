@@ -41,7 +41,7 @@ def _deal_of_view(view: InvoiceView) -> pb.Deal:
 
 
 class _DealOfView:
-    """The deal inside an invoice's view: its columns carry the prefix `deal_` there."""
+    """The deal in an invoice's view, where its columns have the prefix `deal_`."""
 
     def __init__(self, view: InvoiceView) -> None:
         self._view = view
@@ -147,7 +147,7 @@ _PROOF_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for ki
 
 
 def invoice_status_from_message(value: int) -> InvoiceStatus | None:
-    """None for UNSPECIFIED: all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    """None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a value from a newer proto."""
     if value == pb.INVOICE_STATUS_UNSPECIFIED:
         return None
     for status, number in _INVOICE_STATUSES.items():
@@ -157,7 +157,7 @@ def invoice_status_from_message(value: int) -> InvoiceStatus | None:
 
 
 def deal_status_from_message(value: int) -> DealStatus | None:
-    """None for UNSPECIFIED: all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    """None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a value from a newer proto."""
     if value == pb.DEAL_STATUS_UNSPECIFIED:
         return None
     for status, number in _DEAL_STATUSES.items():
@@ -171,4 +171,4 @@ def proof_kind_from_message(value: int) -> ProofKind:
     for kind, number in _PROOF_KINDS.items():
         if number == value:
             return ProofKind(kind)
-    raise errors.field_invalid("kind", "Say which: the appeal's or the case's")
+    raise errors.field_invalid("kind", "Expected the appeal's picture or the case's")

@@ -1,4 +1,4 @@
-"""CheckoutService: what the customer does on the hosted page."""
+"""CheckoutService: the customer's steps on the payment page."""
 
 import grpc
 
@@ -10,7 +10,7 @@ from services.invoices.operations import cases, checkout
 from services.invoices.rpc.converters import case_to_message, invoice_to_message, requisite_to_message
 from services.invoices.wiring import Deps
 
-# ruff: noqa: N802  the methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 Context = grpc.ServicerContext
 

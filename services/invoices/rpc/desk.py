@@ -19,7 +19,7 @@ from services.invoices.rpc.converters import (
 )
 from services.invoices.wiring import Deps
 
-# ruff: noqa: N802  the methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 Context = grpc.ServicerContext
 
@@ -82,7 +82,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         elif request.rejected:
             row = desk.resolve_as_rejected(self._deps, **who)
         else:
-            raise errors.field_invalid("outcome", "Say how: paid, adjusted_amount or rejected")
+            raise errors.field_invalid("outcome", "Expected one of paid, adjusted_amount, rejected")
         return pb.ResolveAppealResponse(deal=deal_to_message(row))
 
     def GetProof(self, request: pb.GetProofRequest, context: Context) -> pb.GetProofResponse:

@@ -1,4 +1,4 @@
-"""InvoicesService: what merchants do with invoices, and what proofs ask for."""
+"""InvoicesService: merchants' calls on invoices, and the verification's."""
 
 import grpc
 
@@ -13,7 +13,7 @@ from services.invoices.rpc.converters import (
 )
 from services.invoices.wiring import Deps
 
-# ruff: noqa: N802  the methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 Context = grpc.ServicerContext
 

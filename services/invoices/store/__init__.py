@@ -1,9 +1,9 @@
-"""Every query of the invoices service, named by what it returns. Nothing here decides.
+"""Every query of the invoices service, named by its result. No decisions are made here.
 
 - `invoices`: invoices with their newest deal, and the outbox
 - `deals`: deals with their history, requisites, the switch
-- `shares`: how much of a payment method one merchant may hold
-- `cases`: late money and proofs
+- `shares`: the part of a payment method that one merchant may hold
+- `cases`: late money and pictures
 - `facts`: the signed facts of finished invoices
 """
 

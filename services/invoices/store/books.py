@@ -1,5 +1,5 @@
-"""What must hold between invoices, deals, their history and requisites (kit.books): computed here once more, apart from
-the code that writes them.
+"""Invariants of invoices, deals, their history and requisites (kit.books), computed a second time, apart from the code
+that writes them.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ WHERE id > CAST(:first AS uuid) AND id <= CAST(:last AS uuid)
   AND deal_id IS NULL AND status IN ('success', 'fail')
 """
 
-# All deals of an invoice but its newest were replaced by the next one.
+# Every deal of an invoice except its newest was replaced by another deal.
 _DEAL_IS_THE_NEWEST = """
 SELECT invoices.id, 'deal_id' AS field, coalesce(invoices.deal_id::text, 'nothing') AS found,
        coalesce(newest.ids, 'nothing') AS due
@@ -58,8 +58,8 @@ WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid)
   AND compared.found IS DISTINCT FROM compared.due
 """
 
-# The customer sends the amount with the client's commission, rounded up; the merchant is credited what is left of it
-# after its own, at the locked rate, rounded down to 6 decimals. Exact: only products, and a quotient cut by div().
+# The customer sends the amount plus the client's part of the commission, rounded up. The merchant is credited the
+# amount less the merchant's part, at the locked rate, rounded down to 6 decimals. Exact: products and div() only.
 _AMOUNTS_FOLLOW_THE_TERMS = """
 SELECT deals.id, compared.field, coalesce(trim_scale(compared.found)::text, 'nothing') AS found,
        coalesce(trim_scale(compared.due)::text, 'nothing') AS due

@@ -1,4 +1,4 @@
-"""Late money, and pictures as proof."""
+"""Late money, and pictures."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ _PROOFS: Select[Any] = select(
 
 
 def insert_case_if_first(tx: Session, case: Case) -> Row[Any] | None:
-    """The new case; None when the invoice has one already."""
+    """Stores the case and returns it; None when the invoice has one already."""
     given = {
         name: getattr(case, name) for name in ("invoice_id", "merchant_id", "deal_id", "opened_at", "note")
     }
@@ -55,11 +55,11 @@ def open_case_count(connection: Connection) -> int:
 
 
 def proofs(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
-    """Without their content, and with their `size` in bytes."""
+    """Pictures without their content, and with their `size` in bytes."""
     return connection.execute(_PROOFS.where(Proof.deal_id == deal_id).order_by(Proof.at)).all()
 
 
 def proof(connection: Connection, deal_id: UUID, kind: ProofKind) -> Row[Any] | None:
-    """With its content."""
+    """The picture with its content."""
     query = _PROOFS.add_columns(Proof.content).where(Proof.deal_id == deal_id, Proof.kind == kind)
     return connection.execute(query).one_or_none()

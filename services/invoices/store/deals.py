@@ -18,13 +18,13 @@ from services.invoices.domain import DealStatus, NewDeal, may_hold_one_more
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
 
-# The statements of a purchase are made once: to make one anew costs as much as to run it.
+# The statements of a purchase are built once: building one costs as much as running it.
 
 _DEAL = select(Deal).where(Deal.id == bindparam("id")).execution_options(populate_existing=True)
 
 
 def deal(tx: Session, deal_id: UUID) -> Deal | None:
-    """The deal as it is now: ask only under its invoice's lock when it's going to change."""
+    """The deal's present state. Before a change of the deal, call this under its invoice's lock."""
     return tx.execute(_DEAL, {"id": deal_id}).scalar_one_or_none()
 
 
@@ -37,7 +37,7 @@ def deal_row(connection: Connection | Session, deal_id: UUID) -> Row[Any] | None
 
 @dataclass(frozen=True, kw_only=True)
 class DealFilter:
-    """What deals have to be like; null and empty are any."""
+    """Conditions on deals; a null or empty one matches all."""
 
     status: DealStatus | None = None
     sub_status: str = ""
@@ -69,7 +69,7 @@ _REMEMBER = insert(table_of(DealTransition))
 
 
 def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
-    """Write the deal's present state into its history."""
+    """Writes the deal's present state into its history."""
     row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
     tx.execute(_REMEMBER, row | {"actor": actor, "note": note})
 
@@ -81,7 +81,7 @@ def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
 
 @dataclass(frozen=True)
 class OpenDeals:
-    """How many deals are open, and how long ago the oldest of those who wait for the operator was marked paid."""
+    """The numbers of open deals, and the time since the oldest that waits for the operator was marked paid."""
 
     pending: int
     awaiting_confirmation: int
@@ -115,8 +115,8 @@ _QUEUE = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :m
 
 @dataclass(frozen=True)
 class MethodLoad:
-    """The accounts in use of one payment method: their places, how many of these are taken, and the most that one
-    merchant holds.
+    """The enabled requisites of one payment method: their places, the taken places, and the most that one merchant
+    holds.
     """
 
     method_code: str
@@ -155,25 +155,24 @@ ORDER BY taken::numeric / places DESC, method_code LIMIT :limit
 
 
 def method_loads(connection: Connection, limit: int) -> Sequence[MethodLoad]:
-    """Of the methods that have an account in use, the fullest first."""
+    """Of the methods that have an enabled requisite, the fullest first."""
     return [MethodLoad(**row._mapping) for row in connection.execute(_METHOD_LOADS, {"limit": limit})]
 
 
 def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
-    """Let customers who choose these methods in one after the other, so that each sees what the one before took.
+    """Serializes the choices of these methods, so that each sees the places that the one before took.
 
-    Who changes from one method to another queues for both at once and always in the same order: two who change in
-    opposite directions would otherwise each hold the requisite that the other one waits for. Queue as late as possible:
-    the others wait until the commit.
+    A change from one method to another locks both, always in the same order: else two changes in opposite directions
+    would each hold the lock that the other waits for. Call this as late as possible: the others wait until the commit.
     """
     for code in sorted(method_codes):
         tx.execute(_QUEUE, {"method_code": code})
 
 
-# One round trip, for others wait behind it: an account that has room and no open deal of this amount, if the merchant
-# may have it; the deal, its place in the invoice, and the first line of its history. Of several accounts it is the one
-# with the smallest part of its places taken, then the one used longest ago: a merchant must not be able to fill one
-# account after the other.
+# One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal of this
+# amount, if the merchant may have it; inserts the deal, its place in the invoice, and the first row of its history. Of
+# several requisites it takes the one with the smallest part of its places taken, then the one used longest ago: a
+# merchant must not be able to fill one requisite after the other.
 _OPEN_DEAL = text(f"""
 WITH accounts AS (
     {accounts_of(":method_code", ":amount_fiat")}
@@ -208,11 +207,11 @@ SELECT id FROM opened
 
 
 def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> bool:
-    """Open it as the invoice's newest deal, on a requisite that has room for it; false when none has, or when the
-    merchant holds its share of the method already.
+    """Opens the deal as the invoice's newest one, on a requisite that has room for it; false when none has, or when the
+    merchant already holds its share of the method.
 
-    Ask only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial unique
-    index on deals would catch what this misses.
+    Call this only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial
+    unique index on deals is the second guard.
     """
     return (
         tx.execute(_OPEN_DEAL, {**asdict(new), "actor": actor, "share_percent": share_percent}).one_or_none()
@@ -245,7 +244,7 @@ _REQUISITE_TO_SHOW: Prepared[Any] = Prepared(
 
 
 def requisite_to_show(db: Database, requisite_id: UUID) -> Any:
-    """As `requisite`, for the page: outside of any transaction."""
+    """Like `requisite`, for the page: outside of any transaction."""
     return db.one_or_none(_REQUISITE_TO_SHOW, {"id": requisite_id})
 
 
@@ -264,7 +263,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) 
 
 
 def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> Row[Any] | None:
-    """Waits in the queue of its method: a deal that is just being opened on an account that goes would find none."""
+    """Changes the requisite in its method's queue: else a deal that opens at this moment would find no requisite."""
     tx.execute(_QUEUE_FOR_ONE, {"id": requisite_id})
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
     return tx.execute(query.returning(*Requisite.__table__.columns)).one_or_none()
@@ -274,7 +273,7 @@ def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> 
 
 
 def deals_enabled(connection: Connection | Session) -> bool:
-    """True as long as nobody switched it off."""
+    """True unless an operator switched deals off."""
     query = select(Switch.enabled).where(Switch.name == "deals")
     enabled = connection.execute(query).scalar_one_or_none()
     return True if enabled is None else enabled

@@ -21,7 +21,7 @@ _OF_EVENTS: Final = text("SELECT event_id, signature, payload FROM facts WHERE e
 _KEEP: Final = text(
     "INSERT INTO facts (event_id, signature, payload) VALUES (:event_id, :signature, :payload) ON CONFLICT DO NOTHING"
 )
-# By the records, which the service's role can't write. A row that says what it was made as is recorded from its start.
+# Decided by the records, which the service's role can't write. A row with `made_as` is recorded from its start.
 _FROM_BEFORE: Final = text("""
 SELECT invoices.id
 FROM invoices CROSS JOIN LATERAL (
@@ -47,10 +47,10 @@ def kept_facts(tx: Session, event_ids: Sequence[UUID]) -> Mapping[UUID, Sequence
 
 
 def keep_fact(tx: Session, event_id: UUID, fact: KeptFact) -> None:
-    """For a fact that is announced under another id than its event's."""
+    """Keeps a fact that is announced under an id other than its event's."""
     tx.execute(_KEEP, {"event_id": event_id, "signature": fact.signature, "payload": fact.payload})
 
 
 def finished_before_facts_were_kept(tx: Session, invoice_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of them that may have no signed fact, because they finished under a version that kept none."""
+    """The invoices that may lack a signed fact, because they finished under a version that kept none."""
     return set(tx.scalars(_FROM_BEFORE, {"ids": list(invoice_ids)}))

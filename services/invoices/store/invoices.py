@@ -33,8 +33,8 @@ _VIEW = select(*Invoice.__table__.columns, *_DEAL_COLUMNS).select_from(
 
 # -- creating
 
-# One round trip decides and inserts: the facts are those of the insert's own snapshot, and what slips in beside it
-# is caught by the unique constraints (nothing created, no fact against it: ask again).
+# One round trip decides and inserts. The facts come from the insert's own snapshot. The unique constraints stop an
+# insert that races with another: then nothing is created and no fact stands against it, and the caller tries again.
 _WANTED_ACCOUNTS = f"({accounts_of('wanted.method_code', 'wanted.amount_fiat')}) AS accounts"
 
 _CREATE = Prepared(
@@ -119,7 +119,7 @@ def create_if_allowed(
     window_start: datetime,
     customer_limit: int,
 ) -> CreationFacts:
-    """Insert the invoice unless a fact speaks against it, and return the facts. One statement."""
+    """Inserts the invoice unless a fact stands against it, and returns the facts. One statement."""
     facts = db.one_or_none(
         _CREATE,
         {
@@ -127,7 +127,7 @@ def create_if_allowed(
             "merchant_id": new.merchant_id,
             "key_id": new.key_id,
             "external_id": new.external_id,
-            # What is refused anyway may be larger than the column, and PostgreSQL would say so before it looks further.
+            # A refused amount may be too large for the column, and PostgreSQL would fail before it checks the facts.
             "amount": new.amount if acceptable else 0,
             "currency_code": new.currency_code,
             "customer_id": new.customer_id,
@@ -170,7 +170,7 @@ _VIEW_BY_ID = Prepared(
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
-    """What the page is made of, again and again: outside of any transaction."""
+    """The invoice for the payment page, which is read often: outside of any transaction."""
     return db.one_or_none(_VIEW_BY_ID, {"id": invoice_id})
 
 
@@ -214,7 +214,7 @@ def invoice_page(
 ) -> Sequence[InvoiceView]:
     keys = (Invoice.created_at, Invoice.id)
     order = keys if ascending else tuple(key.desc() for key in keys)
-    # The index alone finds the place: rows and deals of the pages before would otherwise be read and sorted, too.
+    # The index alone finds the page: else rows and deals of the pages before would be read and sorted, too.
     ids = _filtered(select(Invoice.id), merchant_id, status, currency_code).order_by(*order)
     page = _VIEW.where(Invoice.id.in_(ids.offset(offset).limit(limit))).order_by(*order)
     return connection.execute(page).all()
@@ -260,7 +260,7 @@ _LOCKED_OF_DEAL = select(Invoice).where(Invoice.id == _OF_DEAL).with_for_update(
 
 
 def locked_invoice(tx: Session, invoice_id: UUID, *, skip_locked: bool = False) -> Invoice | None:
-    """None also when somebody else holds it and `skip_locked` says not to wait."""
+    """The invoice, locked. None when it does not exist, or is locked elsewhere and `skip_locked` is true."""
     query = _LOCKED_IF_FREE if skip_locked else _LOCKED
     return tx.execute(query, {"id": invoice_id}).scalar_one_or_none()
 
@@ -269,7 +269,7 @@ def locked_invoice_of_deal(tx: Session, deal_id: UUID) -> Invoice | None:
     return tx.execute(_LOCKED_OF_DEAL, {"deal_id": deal_id}).scalar_one_or_none()
 
 
-# -- what is due by now, the longest overdue first; not locked: whoever takes one up has to look again
+# -- invoices that are due, the longest overdue first; they are not locked, so check again under the lock
 
 
 def waiting_invoices_due(
@@ -300,7 +300,7 @@ def invoices_with_confirmation_due(
 
 
 def _is_not_of(column: InstrumentedAttribute[UUID], ids: Sequence[UUID]) -> ColumnElement[bool]:
-    """One parameter, however many ids: the statement stays the same."""
+    """Passes the ids as one parameter, however many there are: the statement stays the same."""
     return column != all_(bindparam("without", list(ids), type_=ARRAY(Uuid())))
 
 
@@ -308,7 +308,7 @@ def _is_not_of(column: InstrumentedAttribute[UUID], ids: Sequence[UUID]) -> Colu
 
 
 def outbox_lag(connection: Connection, now: datetime) -> tuple[int, float]:
-    """How many facts wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
+    """The number of facts that wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
     query = select(func.count(), func.min(Outbox.created_at)).where(Outbox.published_at.is_(None))
     count, oldest = connection.execute(query).one()
     return count, (now - oldest).total_seconds() if oldest else 0.0

@@ -1,9 +1,9 @@
-"""How much of a payment method one merchant may hold: SQL that creating an invoice and opening a deal have in common.
+"""The share of a payment method that one merchant may hold: SQL for creating an invoice and for opening a deal.
 
-A method's accounts are few, and every open deal holds one of their places, an appeal for days. One merchant may hold at
-most `share_percent` of the places that no other merchant holds: of its own and the free ones together. So however many
-one merchant takes, some stay free for the others, and a merchant that holds none may always take a free one. The same
-rule counts the accounts that can take one amount, because two open deals of one amount never share an account
+A method's requisites are few, and every open deal holds one of their places, an appeal for days. One merchant may hold
+at most `share_percent` of the places that no other merchant holds: of its own and the free ones together. So however
+many one merchant takes, some stay free for the others, and a merchant that holds none may always take a free one. The
+same rule counts the requisites that can take one amount, because two open deals of one amount never share a requisite
 (docs/decisions/0040-shares-of-scarce-accounts.md).
 """
 
@@ -17,9 +17,9 @@ from services.invoices.models import DEAL_IS_OPEN
 
 
 def accounts_of(method_code: str, amount_fiat: str) -> str:
-    """SELECT of the method's accounts in use. `free` counts places; `holder` is the merchant whose open deal has the
-    amount, null when there is none. The arguments are SQL. OFFSET keeps it whole: each account is asked for its holder
-    once.
+    """SELECT of the method's enabled requisites. `free` counts places; `holder` is the merchant whose open deal has the
+    amount, null when there is none. The arguments are SQL. OFFSET 0 makes PostgreSQL compute `holder` once per
+    requisite.
     """
     return f"""
     SELECT id, open_deals, max_deals, max_deals - open_deals AS free, last_used_at, (
@@ -32,9 +32,9 @@ def accounts_of(method_code: str, amount_fiat: str) -> str:
 
 
 def may_have_place(accounts: str, method_code: str) -> str:
-    """SQL condition: the merchant `:merchant_id` may have one more place of `accounts`, a relation of `accounts_of`.
+    """SQL condition: the merchant `:merchant_id` may take one more place of `accounts`, a relation of `accounts_of`.
 
-    The merchant's deals are counted only where the places of all merchants together are more than one may hold.
+    The merchant's deals are counted only if the places of all merchants together exceed the share of one.
     """
     own_deals = f"""(
         SELECT count(*) FROM deals JOIN requisites ON requisites.id = deals.requisite_id
@@ -53,9 +53,9 @@ def may_have_place(accounts: str, method_code: str) -> str:
 
 
 def _within_share(own: str, free: str) -> str:
-    """SQL condition: with one of the `free` added, `own` is at most its share of both together, or it is the first one.
+    """SQL condition: `own` and one more of the `free` is at most the share of both together, or it is the first one.
 
-    `own` may be a query, so it stands here once: "the first one" is what the other argument of `greatest` allows.
+    `own` may be a query, so it appears here once; the second argument of `greatest` is what allows the first one.
     """
     most = f"greatest(({free} - 1) * :share_percent, 100 - :share_percent)"
     return f"({free} > 0 AND ({own} + 1) * (100 - :share_percent) <= {most})"
