@@ -1,4 +1,4 @@
-"""The service put together: the one place that knows which part is made of which."""
+"""The one place that builds the service from its parts."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -15,16 +15,16 @@ from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
 
 HINT_SECONDS = 0.1
-"""How often hints of a changed catalog are followed at most: each costs a look at all of it."""
+"""The least time between two reactions to hints of a changed catalog: each one loads all of it."""
 
 
 @dataclass(frozen=True)
 class Deps:
-    """What operations and workers use.
+    """The first argument of every operation and worker.
 
-    announced  the facts that were committed to the outbox here
+    announced  the facts that this process committed to the outbox
     set_aside  the invoices that the timers failed at
-    verifier   knows the facts that this service has signed, also with keys that it had before
+    verifier   knows the facts that this service has signed, also with its earlier keys
     """
 
     settings: InvoicesSettings
@@ -41,7 +41,7 @@ class Deps:
 
 
 def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
-    """Connects nowhere; the process starts the bus."""
+    """Opens no connection; the process starts the bus."""
     stream = OwnStream(replicas=settings.nats_replicas, consumers=CONSUMERS)
     bus = Bus(settings.nats_url, name=settings.service, ca=settings.nats_ca, stream=stream)
     catalog = CatalogClient(settings.catalog_address, identity=settings.identity)

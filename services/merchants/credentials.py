@@ -1,18 +1,16 @@
 """API keys and signing secrets: how they are made and stored.
 
-                 made of                     kept as
+                 made of                     stored as
 API key          "fg_" and 196 random bits   HMAC-SHA256 under the lookup key
 signing secret   256 random bits             sealed
 lookup key       256 random bits             sealed
 
-"Sealed" is encrypted and authenticated under a master key (Fernet); the first master key seals, all of them
-open, so rotating is: put a new key first, restart, `python -m services.merchants rotate-secrets`, drop the
-old key, restart.
+"Sealed" means encrypted and authenticated under a master key (Fernet). The first master key seals, all of them open. To
+rotate: put a new key first, restart, run `python -m services.merchants rotate-secrets`, remove the old key, restart.
 
-The lookup key stands between the master keys and the hashes because a hash, unlike a sealed value, can't be
-moved to another key without the plaintext: were API keys hashed under the master key itself, dropping an
-old master key would shut out every merchant. It needs no rotation of its own: nobody finds 196 random bits
-by trying, whatever leaks.
+API keys are hashed under the lookup key and not under a master key, because a hash, unlike a sealed value, can't be
+moved to another key without the plaintext: the removal of an old master key would shut out every merchant. The lookup
+key needs no rotation: 196 random bits cannot be found by trial, even if the hashes and the lookup key leak.
 """
 
 import hmac
@@ -34,7 +32,7 @@ _is_api_key = re.compile(f"fg_[0-9A-Za-z]{{{_KEY_CHARACTERS}}}").fullmatch
 
 
 class MasterKeyMissing(Exception):
-    """A value was sealed under a master key that isn't configured any more: a fault of the installation."""
+    """A value is sealed under a master key that is no longer configured: a fault of the installation."""
 
 
 def new_api_key() -> str:
@@ -50,7 +48,7 @@ def new_lookup_key() -> bytes:
 
 
 def hint_of(api_key: str) -> str:
-    """Enough to recognise a key by, far too little to guess it from."""
+    """The start of the key: enough to recognise it, far too little to guess it."""
     return api_key[:_HINT_CHARACTERS]
 
 
@@ -59,13 +57,12 @@ def hash_of(api_key: str, lookup_key: bytes) -> bytes:
 
 
 class ApiKeyHasher:
-    """Turns a presented key into what it is looked up by.
+    """Computes the hash under which a presented key is stored.
 
-    `sealed_lookup_key` asks the database; that happens once, the lookup key never changes.
+    `sealed_lookup_key` reads the database; it is called until there is a lookup key, which then never changes.
 
-    The hash is then compared by an index, not in constant time, and that's fine: without the lookup key
-    nobody can choose a key whose hash shares a prefix with a stored one, so what the time tells about the
-    prefix helps nobody.
+    The database compares the hash by an index, not in constant time. That is safe: without the lookup key an attacker
+    can't choose a key whose hash shares a prefix with a stored one, so the time reveals nothing of use.
     """
 
     def __init__(self, vault: "Vault", sealed_lookup_key: Callable[[], bytes | None]) -> None:
@@ -74,7 +71,7 @@ class ApiKeyHasher:
         self._lookup_key: bytes | None = None
 
     def hash_of(self, presented: str) -> bytes | None:
-        """The hash, or None when no key can be meant: not of a key's form, or no key was ever made."""
+        """The hash; None when the text is not of a key's form, or no key was ever made."""
         if _is_api_key(presented) is None:
             return None
         if self._lookup_key is None:
@@ -102,7 +99,7 @@ class Vault:
             raise MasterKeyMissing("no key in FIATGATE_MASTER_KEYS opens a stored secret") from None
 
     def reseal(self, sealed: bytes) -> bytes:
-        """The same content under the first master key. Raises MasterKeyMissing."""
+        """Returns the same content sealed under the first master key. Raises MasterKeyMissing."""
         try:
             return self._fernet.rotate(sealed)
         except InvalidToken:

@@ -1,6 +1,6 @@
-"""The rules, without a database: who is let in, and what a value has to look like.
+"""The rules, without a database: the admission of merchants, and the form of values.
 
-Each `parse_…` returns the value to keep, or raises ValueError with half a sentence for people.
+Each `parse_…` returns the value to store, or raises ValueError with the end of an error message.
 """
 
 import re
@@ -21,8 +21,8 @@ EMAIL_CHARACTERS: Final = 254
 FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20
-# Every customer of the shop loads it, on whatever network, and the whole page is to stay under 60 KB. It is shown in at
-# most 160 x 48 pixels.
+# Every customer of the shop loads it, on any network, and the whole page stays under 60 KB. It is shown in at most
+# 160 x 48 pixels.
 LOGO_MAX_BYTES: Final = 6 * 1024
 LOGO_MAX_PIXELS: Final = 512 * 512
 
@@ -37,7 +37,7 @@ class MerchantStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merchant:
-    """A merchant as others see it, its owner and category looked up."""
+    """A merchant with its owner and category, for other services."""
 
     merchant_id: UUID
     name: str
@@ -69,7 +69,7 @@ def status_of(activated_at: datetime | None, banned_at: datetime | None) -> Merc
     return MerchantStatus.INACTIVE if activated_at is None else MerchantStatus.ACTIVE
 
 
-# The reasons to refuse a good key, in the order in which they are reported (docs/api.md#authentication).
+# The reasons to refuse a valid key, in the order in which they are reported (docs/api.md#authentication).
 _ADMISSION: Final[tuple[tuple[str, Callable[[Merchant], bool]], ...]] = (
     ("OWNER_BLOCKED", lambda merchant: merchant.owner_blocked),
     ("MERCHANT_BLOCKED", lambda merchant: merchant.status is MerchantStatus.BANNED),
@@ -78,7 +78,7 @@ _ADMISSION: Final[tuple[tuple[str, Callable[[Merchant], bool]], ...]] = (
 
 
 def obstacle(merchant: Merchant) -> str | None:
-    """Why this merchant is not let in: the first reason that holds, None when there is none."""
+    """The first reason to refuse this merchant; None when there is none."""
     return next((reason for reason, holds in _ADMISSION if holds(merchant)), None)
 
 
@@ -93,7 +93,7 @@ def parse_name(text: str) -> str:
 
 
 def parse_key_name(text: str) -> str:
-    """For people; may be empty."""
+    """A name for people; may be empty."""
     name = text.strip()
     if len(name) > KEY_NAME_CHARACTERS:
         raise ValueError(f"expected at most {KEY_NAME_CHARACTERS} characters")
@@ -101,9 +101,7 @@ def parse_key_name(text: str) -> str:
 
 
 def parse_email(text: str) -> str:
-    """In lower case, for that is how owners are told apart. Whether it reaches anybody only a mail could
-    tell.
-    """
+    """The address in lower case, because owners are distinguished by it. Whether it receives mail is not checked."""
     email = text.strip().lower()
     if len(email) > EMAIL_CHARACTERS or not re.fullmatch(r"[^@\s]{1,64}@[^@\s]+", email):
         raise ValueError("expected an e-mail address")
@@ -127,7 +125,7 @@ def parse_fraction(text: str) -> Decimal:
 
 
 def fraction_text(value: Decimal) -> str:
-    """`"0.05"`, `"0"`, `"1"`: as short as it can be."""
+    """The shortest text: `"0.05"`, `"0"`, `"1"`."""
     return f"{value.normalize():f}"
 
 
@@ -146,7 +144,7 @@ def parse_colour(text: str) -> str:
 
 
 def parse_origins(texts: Iterable[str]) -> list[str]:
-    """What a browser calls an origin: scheme, host, and a port when it isn't the scheme's own. No wildcards."""
+    """Origins as browsers define them: scheme, host, and a port unless it is the scheme's default. No wildcards."""
     given = list(texts)
     if not all(
         re.fullmatch(r"https?://[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?(:[1-9][0-9]{0,4})?", text)
@@ -170,9 +168,7 @@ def _codes(texts: Iterable[str], pattern: str, form: str, *, normal: Callable[[s
 
 
 def _printable(text: str) -> str:
-    """The text, unless it holds control characters (NUL among them), line separators or halves of surrogate
-    pairs.
-    """
+    """The text, unless it has control characters (NUL among them), line separators or halves of surrogate pairs."""
     if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
         raise ValueError("expected no control characters")
     return text

@@ -1,4 +1,4 @@
-"""Every reason this service can refuse with, besides those of kit."""
+"""Every reason that this service can refuse with, besides those of kit."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -8,7 +8,7 @@ from kit.errors import Refused, denied, invalid, not_found, precondition
 V = TypeVar("V")
 T = TypeVar("T")
 
-# The message of each refusal of a key.
+# The message of each reason to refuse a key.
 _ADMISSION: Final = {
     "API_KEY_INVALID": "API key is invalid or deactivated",
     "OWNER_BLOCKED": "Merchant account owner is blocked",
@@ -56,7 +56,7 @@ def out_of_bounds(field: str, most: int) -> Refused:
 
 
 def checked(field: str, parse: Callable[[V], T], value: V) -> T:
-    """`parse(value)`; its ValueError becomes a VALIDATION_ERROR that names the field."""
+    """Returns `parse(value)`; turns its ValueError into a VALIDATION_ERROR that names the field."""
     try:
         return parse(value)
     except ValueError as error:

@@ -23,7 +23,7 @@ class Owner(Base):
 
     __tablename__ = "owners"
     __table_args__ = (
-        # Lower case of ASCII, that is: of other alphabets the database and Python needn't think the same.
+        # Lower case of ASCII letters only: for other alphabets the database and Python may differ.
         CheckConstraint('email = lower(email COLLATE "C") AND char_length(email) <= 254', name="email"),
     )
 
@@ -34,9 +34,8 @@ class Owner(Base):
 
 
 class Merchant(Base):
-    """A shop of an owner. Its status is in two instants: banned while `banned_at` is set, whatever it was
-    before; else active since `activated_at`, or not yet. So lifting a ban finds the earlier state
-    untouched.
+    """A shop of an owner. Two instants make its status: it is banned while `banned_at` is set; else active if
+    `activated_at` is set, or inactive. So the end of a ban restores the earlier state.
     """
 
     __tablename__ = "merchants"
@@ -65,19 +64,19 @@ class Merchant(Base):
     allowed_currencies: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: all
     allowed_methods: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)
     colour: Mapped[str | None]
-    logo_url: Mapped[str | None]  # of the release before, which showed pictures from elsewhere
+    logo_url: Mapped[str | None]  # of the version before, which showed pictures from other servers
     logo: Mapped[str | None] = mapped_column(ForeignKey("logos.digest"))
-    frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: nobody's
+    frame_origins: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=NO_CODES)  # empty: none
     created_at: Mapped[datetime]
 
 
 class Logo(Base):
-    """A picture, named by its content. One that is replaced stays: pages that were open before show it still."""
+    """A picture, named by its content. A replaced one stays: pages that are already open still show it."""
 
     __tablename__ = "logos"
     __table_args__ = (
         CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
-        # What the first release took; the rule of today is the domain's.
+        # The limit of the first release; the domain has today's limit.
         CheckConstraint("octet_length(content) BETWEEN 1 AND 32768", name="content"),
     )
 
@@ -88,7 +87,7 @@ class Logo(Base):
 
 
 class Category(Base):
-    """A line of business and the commission that goes with it, a fraction."""
+    """A line of business and its commission, a fraction."""
 
     __tablename__ = "categories"
     __table_args__ = (
@@ -122,9 +121,7 @@ class ApiKey(Base):
 
 
 class LookupKey(Base):
-    """The one key under which all API keys are hashed, sealed; made with the first API key and never
-    changed.
-    """
+    """The one key under which all API keys are hashed, sealed; made with the first API key and never changed."""
 
     __tablename__ = "lookup_key"
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)

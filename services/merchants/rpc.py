@@ -1,4 +1,4 @@
-"""fiatgate.merchants.v1.MerchantsService: message, operation, message. Errors are the interceptor's."""
+"""fiatgate.merchants.v1.MerchantsService: message, operation, message. kit's interceptor translates errors."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from services.merchants.domain import MerchantStatus
 from services.merchants.operations import MerchantOptions
 from services.merchants.wiring import Deps
 
-# ruff: noqa: N802  methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 _STATUSES = {
     MerchantStatus.INACTIVE: pb.MERCHANT_STATUS_INACTIVE,
@@ -30,7 +30,7 @@ CALLERS: Final[Callers] = {
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
 }
 
-# Every request of a merchant waits for Authenticate; a flood of it must not stop the pages, nor the pages stop it.
+# Every merchant's request waits for Authenticate: many such calls must not stop the pages, nor the pages stop them.
 SLOTS: Final = (
     Slots(name="keys", methods=frozenset({"MerchantsService/Authenticate"}), waiting=160),
     Slots(

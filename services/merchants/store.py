@@ -1,4 +1,4 @@
-"""Every query of the service, named by what it returns."""
+"""Every query of the merchants service, named by its result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from kit.prepared import Prepared
 from services.merchants import domain
 from services.merchants.models import ApiKey, Category, Logo, LookupKey, Merchant, Owner
 
-ONLY = 1  # the id of the one lookup key
+ONLY = 1  # the id of the only lookup key
 
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """Who presented a key, and which one."""
+    """The merchant who presented a key, and the key's id."""
 
     key_id: UUID
     merchant: domain.Merchant
@@ -32,7 +32,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """The secret that signs for `merchant_id` when `preferred_key_id` should."""
+    """The sealed secret that signs for `merchant_id` if `preferred_key_id` is preferred."""
 
     merchant_id: UUID
     preferred_key_id: UUID | None
@@ -40,7 +40,7 @@ class SealedSecret:
     sealed: bytes
 
 
-# -- who is behind a key
+# -- the merchant of a key
 
 _MERCHANT = (
     select(
@@ -99,7 +99,7 @@ _HOLDER_OF_ACTIVE_KEY = Prepared(
 
 
 def holder_of_active_key(db: Database, key_hash: bytes) -> KeyHolder | None:
-    """One statement for everything that Authenticate needs: no call is more frequent."""
+    """Reads everything that Authenticate needs in one statement: it is the most frequent call."""
     return db.one_or_none(_HOLDER_OF_ACTIVE_KEY, {"key_hash": key_hash})
 
 
@@ -108,7 +108,7 @@ def sealed_lookup_key(connection: Connection) -> bytes | None:
 
 
 def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> bytes:
-    """The lookup key there is; else `sealed` becomes it. Of two who come first at once one waits for the
+    """Returns the lookup key, after storing `sealed` as it if there was none. Concurrent first calls wait for each
     other.
     """
     tx.execute(insert(LookupKey).values(id=ONLY, sealed=sealed, created_at=at).on_conflict_do_nothing())
@@ -119,7 +119,7 @@ def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> byt
 
 
 def merchant_by_id(db: Database, merchant_id: UUID) -> domain.Merchant | None:
-    """As `merchant`, outside of any transaction: every deal that is opened asks for it."""
+    """Like `merchant`, outside of any transaction: every new deal calls it."""
     return db.one_or_none(_MERCHANT_BY_ID, {"id": merchant_id})
 
 
@@ -136,7 +136,7 @@ def merchants_newest_first(tx: Session, *, older_than: UUID | None, limit: int) 
 
 
 def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
-    """The row, locked until the transaction ends; keys may be added to the merchant meanwhile."""
+    """The row, locked until the transaction ends; API keys may be added to the merchant meanwhile."""
     return tx.scalar(select(Merchant).where(Merchant.id == merchant_id).with_for_update(key_share=True))
 
 
@@ -145,7 +145,7 @@ def owner_to_change(tx: Session, email: str) -> Owner | None:
 
 
 def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
-    """The owner there is, else a new one; who makes the same one at the same time waits and finds it."""
+    """The owner's id; makes the owner if there is none. A concurrent call with the same address waits and finds it."""
     tx.execute(
         insert(Owner)
         .values(id=new_id(), email=email, created_at=at)
@@ -162,7 +162,7 @@ def _merchant(row: Row[*tuple[Any, ...]]) -> domain.Merchant:
 
 
 def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
-    """The one that is there already is the same one."""
+    """Stores the logo unless it is there: the digest names the content, so the stored one is equal."""
     new = insert(Logo).values(
         digest=logo.digest, content_type=logo.content_type, content=logo.content, created_at=at
     )
@@ -170,7 +170,7 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
 
 
 def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
-    """Its media type and content."""
+    """The logo's media type and content."""
     query = select(Logo.content_type, Logo.content).where(Logo.digest == digest)
     return connection.execute(query).one_or_none()
 
@@ -216,7 +216,7 @@ def signing_secrets(connection: Connection, asked: Sequence[tuple[UUID, UUID | N
     ]
 
 
-# -- what the master keys protect
+# -- the values that the master keys protect
 
 
 def api_keys_after(tx: Session, key_id: UUID | None, *, limit: int) -> Sequence[ApiKey]:

@@ -1,4 +1,4 @@
-"""The one place where the service is put together."""
+"""The one place that builds the service from its parts."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from services.merchants.credentials import ApiKeyHasher, Vault
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """What every operation gets first."""
+    """The first argument of every operation."""
 
     settings: MerchantsSettings
     db: Database

@@ -3,7 +3,7 @@
 Owns: the double-entry ledger (docs/decisions/0009-ledger-one-row-per-transfer.md), withdrawal methods and their
 addresses, withdrawals.
 Consumes: `fiatgate.invoices.finished`, from which it credits each successful invoice exactly once.
-Announces nothing and calls nobody.
-Does not own: what an invoice is worth (invoices) and who may call (merchants, gateway). It sends nothing to a
-blockchain: an operator does, and enters the outcome.
+Announces nothing and makes no calls.
+Does not own: the USDT value of an invoice (invoices) and the rights of callers (merchants, gateway). It sends nothing
+to a blockchain: an operator does, and enters the outcome.
 """

@@ -1,7 +1,7 @@
-"""Whether an address is one of its network: money sent to a wrong one is gone.
+"""Checks that an address belongs to its network: money sent to a wrong one is lost.
 
-The checksum is what catches a typing error, so the form that has one is asked for wherever people use it. Each
-family is read by a library that knows it; the forms asked for here are narrower than what the libraries take.
+The checksum catches typing errors, so a form with a checksum is required where wallets use one. A library reads each
+family of addresses; the forms accepted here are narrower than the libraries'.
 """
 
 import re
@@ -22,7 +22,7 @@ _EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}").fullmatch
 _TON_FORM = re.compile(r"[A-Za-z0-9+/]{48}|[A-Za-z0-9_-]{48}").fullmatch
 _TON_BASECHAIN: Final = 0
 
-# USDT's own contracts: sending the token to its own contract is the commonest way to lose it for good.
+# USDT's own contracts: tokens sent to their own contract are lost, and this is the most common such mistake.
 _TOKEN_CONTRACTS: Final[Mapping[str, bytes]] = MappingProxyType(
     {
         "TRC20": bytes.fromhex("a614f803b6fd780986a42c78ec9c7f77e6ded13c"),
@@ -45,7 +45,7 @@ def is_address_of(network: str, address: str) -> bool:
 
 
 def _tron_account(address: str) -> bytes | None:
-    if not _TRON_FORM(address):  # base58 overlooks a space at the end
+    if not _TRON_FORM(address):  # base58 ignores a space at the end
         return None
     try:
         decoded = base58.b58decode_check(address)
@@ -57,21 +57,21 @@ def _tron_account(address: str) -> bytes | None:
 def _evm_account(address: str) -> bytes | None:
     if not _EVM_FORM(address):
         return None
-    # In mixed case the case of the letters is the checksum (EIP-55); in one case there is none, as some wallets write.
+    # In mixed case the case is the checksum (EIP-55); in a single case, as some wallets write, there is no checksum.
     if is_checksum_formatted_address(address) and not is_checksum_address(address):
         return None
     return to_canonical_address(address)
 
 
 def _ton_account(address: str) -> bytes | None:
-    if not _TON_FORM(address):  # pytoniq takes any length, and the raw form, which has no checksum
+    if not _TON_FORM(address):  # pytoniq accepts any length, and the raw form, which has no checksum
         return None
     url_safe = address.replace("+", "-").replace("/", "_")
     try:
         read = Address(url_safe)
     except AddressError:
         return None
-    # It overlooks a tag it doesn't know, and takes the test network's: neither would be written back as it came.
+    # pytoniq ignores an unknown tag and accepts the test network's. Neither comes back equal when it is written again.
     main_network = read.to_str(is_bounceable=read.is_bounceable) == url_safe
     return read.hash_part if main_network and read.wc == _TON_BASECHAIN else None
 

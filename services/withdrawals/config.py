@@ -1,4 +1,4 @@
-"""Settings of the withdrawals service: those that every consumer of facts has."""
+"""Settings of the withdrawals service: those of every consumer of facts, and its own."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ class WithdrawalsSettings(FactSettings):
     service: ClassVar[str] = "withdrawals"
     slot_connections: ClassVar[int] = 5
 
-    # CheckLedger reads the whole ledger: some seconds per million transfers. The database's limits end the rest.
+    # CheckLedger reads the whole ledger: some seconds per million transfers. The database limits all other calls.
     call_seconds: int = Field(
         default=60,
         ge=1,
@@ -22,5 +22,5 @@ class WithdrawalsSettings(FactSettings):
         default=60,
         ge=0,
         le=10_080,
-        description="how often each working process proves the ledger by itself, for the metrics; 0: never",
+        description="how often each working process verifies the ledger, for the metrics; 0: never",
     )

@@ -9,11 +9,11 @@ from typing import Final
 from uuid import UUID
 
 USDT_PLACES: Final = 6
-# Far above all USDT there is, far below what a balance column holds.
+# Far more than all USDT in existence, far less than a balance column holds.
 MAX_AMOUNT: Final = Decimal(10) ** 12
 MAX_ADDRESS_CHARACTERS: Final = 128
 METHOD_NAME_MAX_CHARACTERS: Final = 128
-# What fits beside the opcode in one cell of a TON transfer.
+# The space beside the opcode in one cell of a TON transfer.
 MAX_MEMO_CHARACTERS: Final = 120
 MAX_TX_ID_CHARACTERS: Final = 128
 
@@ -45,7 +45,7 @@ UNKNOWN: Final = State(WithdrawalStatus.FAILED, "unknown")
 CANCELLED_BY_USER: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_user")
 CANCELLED_BY_ADMIN: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_admin")
 
-# Where each state may be reached from. What is not here is refused, so every final state absorbs.
+# The states from which each state may be reached. All other steps are refused, so every final state stays.
 REACHED_FROM: Final[Mapping[State, frozenset[State]]] = MappingProxyType(
     {
         PENDING: frozenset(),
@@ -64,7 +64,7 @@ FAILURES: Final[Mapping[str, State]] = MappingProxyType(
 
 
 def may_become(current: State, target: State) -> bool:
-    """Whether the table has this step. Staying is none: repeating a step is for the caller to recognise."""
+    """Whether the table has this step. A state is no step to itself: the caller recognises repeated steps."""
     return current in REACHED_FROM[target]
 
 
@@ -72,11 +72,11 @@ def may_become(current: State, target: State) -> bool:
 
 
 class AccountKind(StrEnum):
-    """Accounts of the ledger. Each merchant has the first two; of the others there is one each."""
+    """Accounts of the ledger. Each merchant has the first two; the others exist once."""
 
     AVAILABLE = "merchant_available"
     RESERVED = "merchant_reserved"
-    # Where credits come from: minus all that was ever credited.
+    # The source of credits: its balance is minus everything that was ever credited.
     SETTLEMENT = "settlement"
     PAID_OUT = "paid_out"
     FEES = "fees"
@@ -97,14 +97,14 @@ class Movement:
 
 
 def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
-    """What a successful invoice moves."""
+    """The movement of a successful invoice."""
     return Movement(f"invoice:{invoice_id}", AccountKind.SETTLEMENT, AccountKind.AVAILABLE, merchant_usdt)
 
 
 def withdrawal_movements(
     withdrawal_id: UUID, status: WithdrawalStatus, *, amount: Decimal, network_fee: Decimal
 ) -> Sequence[Movement]:
-    """What a withdrawal moves on reaching `status`: held when made, then paid out or given back, whole either way."""
+    """A withdrawal's movements on reaching `status`: the whole amount is held first, then paid out or given back."""
     available, reserved = AccountKind.AVAILABLE, AccountKind.RESERVED
     legs = {
         WithdrawalStatus.PENDING: [("reserve", available, reserved, amount)],

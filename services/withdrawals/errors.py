@@ -1,4 +1,4 @@
-"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+"""Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ def field_invalid(field: str, message: str) -> Refused:
 
 
 def query_invalid(field: str, message: str) -> Refused:
-    """For what merchants give in the query: it gets the 422 shape."""
+    """For a merchant's query parameters: answered in the 422 shape."""
     return invalid("VALIDATION_ERROR", message, field=field, shape="query")
 
 

@@ -1,4 +1,4 @@
-"""The one fact consumed: an invoice is finished."""
+"""The one fact that withdrawals consumes: an invoice is finished."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,7 +25,7 @@ _UNPAID: Final = frozenset(
 
 @dataclass(frozen=True)
 class InvoicePaid:
-    """A successful invoice, and what its merchant is credited: USDT, zero or more."""
+    """A successful invoice and its credit: USDT, zero or more."""
 
     invoice_id: UUID
     merchant_id: UUID
@@ -35,7 +35,7 @@ class InvoicePaid:
 def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoicePaid | None:
     """None when the invoice did not end in success, which moves no money here.
 
-    Raises ValueError for what invoices never says: an event like that is parked, for money hangs on it.
+    Raises ValueError for content that invoices never sends. Such an event is parked, because money depends on it.
     """
     if message.status in _UNPAID:
         return None

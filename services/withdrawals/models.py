@@ -1,7 +1,7 @@
-"""Tables of the withdrawals service, nothing else. The constraints are the last word on every invariant here.
+"""Tables of the withdrawals service, nothing else. The constraints guard every invariant here, whatever the code does.
 
-What constraints can't say, triggers do (migration 0001): inserting a transfer moves the two balances, nothing
-else can; a transfer is never changed or deleted.
+Triggers guard the rest (migration 0001): only the insert of a transfer moves the two balances, and a transfer is never
+changed or deleted.
 """
 
 from collections.abc import Iterable
@@ -38,13 +38,13 @@ class Account(Base):
     """One account of the ledger.
 
     Only merchants' accounts keep a running balance; those of the system are the sums of their transfers. Every
-    credit leaves `settlement`: with a balance there each would wait for the commit of the one before it (measured
-    with 8 connections on 2 cores: 1,800 credits a second in place of 4,100).
+    credit leaves `settlement`: with a balance there each credit would wait for the commit of the one before it
+    (measured with 8 connections on 2 cores: 1,800 credits a second instead of 4,100).
     """
 
     __tablename__ = "accounts"
     __table_args__ = (
-        # The merchant first: that is how accounts are looked up.
+        # The merchant first, because accounts are searched by merchant.
         UniqueConstraint("merchant_id", "kind", postgresql_nulls_not_distinct=True),
         CheckConstraint(f"kind IN ({_texts(AccountKind)})", name="kind"),
         CheckConstraint(
@@ -71,7 +71,7 @@ class Transfer(Base):
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
-    # Bytewise, so that the references of invoices are in the order of their ids.
+    # Compared bytewise, so that the references of invoices are in the order of their ids.
     reference: Mapped[str] = mapped_column(Text(collation="C"), unique=True)
     debit_account: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
     credit_account: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
@@ -80,7 +80,7 @@ class Transfer(Base):
 
 
 class WithdrawalMethod(Base):
-    """A way out: token and network, its fee and its least amount."""
+    """A way to withdraw: token and network, its fee and its least amount."""
 
     __tablename__ = "withdrawal_methods"
     __table_args__ = (
@@ -100,13 +100,13 @@ class WithdrawalMethod(Base):
 
 
 class Withdrawal(Base):
-    """What a merchant takes out; network and fee as they were when it was made."""
+    """A merchant's withdrawal; network and fee are those of its creation."""
 
     __tablename__ = "withdrawals"
     __table_args__ = (
         UniqueConstraint("request_key"),
-        # One transaction pays one withdrawal; networks count their transactions each for itself.
-        # Hashes are stored in one writing (transactions.py), marks as they were typed; the index finds both.
+        # One transaction pays one withdrawal; transaction ids are unique per network only.
+        # Hashes are stored in one normal form (transactions.py), other marks as typed; the index finds both.
         UniqueConstraint("network", "external_tx_id"),
         Index("ix_withdrawals_transaction", "network", text("lower(external_tx_id)")),
         CheckConstraint(f"(status, coalesce(substatus, '')) IN ({_STATES})", name="status"),
@@ -115,7 +115,7 @@ class Withdrawal(Base):
         CheckConstraint("network_fee >= 0 AND amount > network_fee", name="amount"),
         Index("ix_withdrawals_list", "merchant_id", "created_at", "id"),
         Index("ix_withdrawals_list_status", "merchant_id", "status", "created_at", "id"),
-        # The operators': newest first over all merchants.
+        # For operators: newest first, all merchants.
         Index("ix_withdrawals_status", "status", "id"),
     )
 

@@ -1,4 +1,4 @@
-"""fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. Errors are the interceptor's."""
+"""fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. kit's interceptor translates errors."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.store.books import PARTS
 from services.withdrawals.wiring import Deps
 
-# ruff: noqa: N802  methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 _STATUSES = {
     WithdrawalStatus.PENDING: pb.WITHDRAWAL_STATUS_PENDING,
@@ -263,7 +263,7 @@ def method_to_message(method: WithdrawalMethod) -> pb.WithdrawalMethod:
 
 
 def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStatus | None:
-    """None for UNSPECIFIED: all."""
+    """None for UNSPECIFIED, which means all."""
     if status not in _STATUS_FILTERS:
         raise errors.query_invalid("status", "Expected pending, success, failed or cancelled")
     return _STATUS_FILTERS[status]

@@ -1,7 +1,7 @@
-"""One writing for each transaction, so that no second withdrawal is completed by it under another.
+"""One normal form for each transaction, so that a second spelling of it cannot complete a second withdrawal.
 
-The hash of a transaction has 32 bytes on every network here. People copy it in capitals, with or without 0x; that of
-TON, whose explorers differ, in hexadecimal or in one of the two alphabets of base64.
+The hash of a transaction has 32 bytes on every network here. People copy it in capitals, with or without 0x. TON's
+explorers differ, so its hashes are also copied in hexadecimal or in one of the two alphabets of base64.
 """
 
 import base64
@@ -16,9 +16,9 @@ _WITH_BASE64: Final = frozenset({"TON"})
 
 
 def normal_form(network: str, text: str) -> str:
-    """How it is stored: the hash in small hexadecimal digits, after 0x where the network's explorers write that.
+    """The stored form: the hash in lower-case hexadecimal digits, after 0x on networks whose explorers write that.
 
-    A text that is no hash, as an operator's own mark for a payment, is stored as it was typed.
+    A text that is no hash, such as an operator's own mark for a payment, is stored as it was typed.
     """
     digits = _digits(network, text)
     if digits is None:
@@ -49,13 +49,13 @@ def _writings(network: str, digits: str) -> Iterator[str]:
     if network in _WITH_BASE64:
         hash = bytes.fromhex(digits)
         for encoded in (base64.b64encode(hash), base64.urlsafe_b64encode(hash)):
-            # In small letters base64 is no longer one to one, but two hashes that it takes for one are never met.
+            # In lower case two different hashes could have equal base64, but that is too improbable to matter.
             padded = encoded.decode().lower()
             yield from (padded, padded.rstrip("="))
 
 
 def _digits(network: str, text: str) -> str | None:
-    """64 small hexadecimal digits; None for what is no hash."""
+    """64 lower-case hexadecimal digits; None for a text that is no hash."""
     found = _HEXADECIMAL(text)
     if found:
         return found[1].lower()

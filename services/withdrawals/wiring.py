@@ -1,4 +1,4 @@
-"""The one place where the service is put together."""
+"""The one place that builds the service from its parts."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from services.withdrawals.config import WithdrawalsSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """What every operation gets first."""
+    """The first argument of every operation."""
 
     settings: WithdrawalsSettings
     db: Database
@@ -21,7 +21,7 @@ class Deps:
 
 
 def wire(settings: WithdrawalsSettings, *, clock: Clock | None = None) -> Deps:
-    """Connects nowhere; the process starts the bus."""
+    """Opens no connection; the process starts the bus."""
     clock = clock or SystemClock()
     return Deps(
         settings=settings,

@@ -1,4 +1,4 @@
-"""What works without being asked: the consumer that credits finished invoices, and the proof of the ledger."""
+"""Background work: the consumer that credits finished invoices, and the verification of the ledger."""
 
 from collections.abc import Sequence
 
@@ -20,10 +20,10 @@ from services.withdrawals.wiring import Deps
 log = structlog.get_logger(__name__)
 
 LEDGER_PROBLEMS = metrics.gauge(
-    "ledger_problems", "What this process found wrong when it last proved the ledger"
+    "ledger_problems", "Faults that this process found when it last verified the ledger"
 )
 LEDGER_CHECKED_AT = metrics.gauge(
-    "ledger_checked_timestamp_seconds", "When this process last proved the ledger"
+    "ledger_checked_timestamp_seconds", "Time at which this process last verified the ledger"
 )
 
 CONSUMER = "withdrawals-invoices-finished"
@@ -31,7 +31,7 @@ CONSUMER = "withdrawals-invoices-finished"
 
 
 def consumer(deps: Deps) -> Consumer:
-    """One credit per successful invoice."""
+    """Credits each successful invoice once."""
 
     def handle(tx: Session, event: Incoming) -> None:
         paid = invoice_paid_from_message(invoices_pb2.InvoiceFinished.FromString(event.payload))
@@ -57,14 +57,14 @@ def consumer(deps: Deps) -> Consumer:
 
 
 def ledger_check(deps: Deps) -> Loop:
-    """Proves the ledger at the start and then now and then: a wrong balance is found before a merchant finds it."""
+    """Verifies the ledger at the start and then regularly: finds a wrong balance before a merchant does."""
 
     def step() -> bool:
         try:
             report = operations.check_ledger(deps)
         except (
             DatabaseBusy
-        ) as error:  # grown too large for one statement: again at the next turn, not in a moment
+        ) as error:  # the ledger is too large for one statement: try again in the next round, not at once
             log.warning("ledger_not_checked", error=str(error))
             return False
         for problem in report.problems:
@@ -82,10 +82,10 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """What `fiatgate status` shows of what waits for people."""
+    """The numbers that `fiatgate status` shows of everything that waits for an operator."""
     backlog = operations.backlog(deps)
     return [
-        Gauge("withdrawals_pending", backlog.pending, "Withdrawals that nobody has begun to send"),
+        Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),
         Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),
         Gauge("parked", backlog.parked, "Events that could not take effect and were set aside"),
     ]

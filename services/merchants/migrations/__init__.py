@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 NEEDS = "0003"
-"""What this version can't do without; what comes after is the next version's (docs/decisions/0025)."""
+"""The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
     "owners": "SELECT, INSERT, UPDATE",
@@ -13,5 +13,5 @@ RIGHTS: Mapping[str, str] = {
     "api_keys": "SELECT, INSERT, UPDATE",
     "lookup_key": "SELECT, INSERT, UPDATE",
 }
-"""What the service's role may do with each table (kit.rights). Without DELETE and with named columns where rows stay
-what they are."""
+"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
+columns only."""

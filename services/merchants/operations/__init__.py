@@ -1,7 +1,7 @@
 """One function per RPC: the transaction, the rules, the answer.
 
-Each takes `Deps` first, values as they came in after it, and may raise VALIDATION_ERROR besides the reasons
-it names. An id that is no UUID is answered as one that nobody has.
+Each takes `Deps` first, then values as they came in, and may raise VALIDATION_ERROR besides the reasons that it
+names. An id that is no UUID is answered like an unknown id.
 """
 
 from services.merchants.operations.api_keys import (

@@ -1,4 +1,4 @@
-"""API keys and signing secrets: who presents one, making and deactivating them, what signs, rotation."""
+"""API keys and signing secrets: authentication, making and deactivating keys, secrets for signing, rotation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ RESEALED_PER_TRANSACTION: Final = 500
 
 @dataclass(frozen=True, kw_only=True)
 class NewApiKey:
-    """What is shown once, and never again."""
+    """The key and its secret, which are shown once and never again."""
 
     key_id: UUID
     api_key: str
@@ -28,7 +28,7 @@ class NewApiKey:
 
 @dataclass(frozen=True, kw_only=True)
 class SigningSecret:
-    """The secret that signs for a merchant now, and the question it answers."""
+    """The secret that now signs for a merchant, with the query that it answers."""
 
     merchant_id: UUID
     preferred_key_id: UUID | None
@@ -37,8 +37,8 @@ class SigningSecret:
 
 
 def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
-    """Who is behind the header's value, taken to the letter; read from the database each time, so that a
-    deactivated key, a ban or a block holds from the very next request.
+    """Returns the merchant of this API key, compared exactly. It is read from the database each time, so that a
+    deactivated key, a ban or a block counts from the next request.
 
     Raises, in this order, API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE
     (docs/api.md#authentication).
@@ -56,9 +56,7 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
 
 
 def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey:
-    """A key and its signing secret, of which only a keyed hash and a sealed form are kept. Raises
-    MERCHANT_NOT_FOUND.
-    """
+    """Makes a key and its signing secret; only a keyed hash and a sealed form are stored. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()
     key_name = checked("name", domain.parse_key_name, name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
@@ -87,7 +85,7 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
 
 
 def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
-    """For good, from the very next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
+    """Deactivates the key for good, from the next Authenticate; a repetition keeps the time. Raises API_KEY_NOT_FOUND."""
     parsed = parse_id(key_id)
     if parsed is None:
         raise errors.api_key_not_found()
@@ -100,9 +98,8 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
 
 
 def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list[SigningSecret]:
-    """For each (merchant id, preferred key id): the secret of that key while it is active, else of the
-    merchant's newest active key (docs/api.md#signature). A merchant that is unknown, or has no active key, is
-    absent from the answer.
+    """For each (merchant id, preferred key id): the secret of that key while it is active, else of the merchant's
+    newest active key (docs/api.md#signature). The answer leaves out a merchant that is unknown or has no active key.
     """
     if len(asked) > SIGNING_SECRETS_PER_CALL:
         raise errors.out_of_bounds("queries", SIGNING_SECRETS_PER_CALL)
@@ -113,7 +110,7 @@ def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list
     ]
     with deps.db.autocommit() as connection:
         found = store.signing_secrets(connection, parsed)
-    opened = {each.key_id: each.sealed for each in found}  # many invoices, few keys
+    opened = {each.key_id: each.sealed for each in found}  # many queries name few keys
     secrets = {key_id: deps.vault.open(sealed).decode() for key_id, sealed in opened.items()}
     return [
         SigningSecret(
@@ -127,12 +124,11 @@ def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list
 
 
 def rotate_secrets(deps: Deps) -> int:
-    """Seals everything anew under the first master key, after which the others can go; returns how many
+    """Seals everything again under the first master key, after which the others can be removed; returns the number of
     values.
 
-    Safe beside running servers and when repeated. Run it when every process has the new list of master
-    keys: one with the old list would go on sealing under the old key. Raises MasterKeyMissing when a value
-    can't be opened.
+    Safe beside running servers, and to repeat. Run it when every process has the new list of master keys: a process
+    with the old list would go on sealing under the old key. Raises MasterKeyMissing when a value can't be opened.
     """
     with deps.db.transaction() as tx:
         lookup_key = store.lookup_key_to_change(tx)

@@ -11,7 +11,7 @@ CATEGORIES_LISTED: Final = 10_000
 
 
 def set_category(deps: Deps, *, code: str, commission: str) -> models.Category:
-    """Makes the category, or changes its commission."""
+    """Creates the category, or changes its commission."""
     category = models.Category(
         code=checked("code", domain.parse_category_code, code),
         commission=checked("commission", domain.parse_fraction, commission),
@@ -23,6 +23,6 @@ def set_category(deps: Deps, *, code: str, commission: str) -> models.Category:
 
 
 def list_categories(deps: Deps) -> Sequence[models.Category]:
-    """By code."""
+    """All categories, by code."""
     with deps.db.transaction() as tx:
         return store.categories(tx, limit=CATEGORIES_LISTED)

@@ -1,4 +1,4 @@
-"""Logos: checked and cleaned before they are kept, found again by their content."""
+"""Logos: checked and cleaned before they are stored, found by their digest."""
 
 from sqlalchemy import Row
 
@@ -9,7 +9,7 @@ from services.merchants.wiring import Deps
 
 
 def kept_logo(deps: Deps, content: bytes) -> str | None:
-    """The digest of the picture, which is kept from now on; None for an empty one. Raises VALIDATION_ERROR."""
+    """Stores the picture and returns its digest; None for an empty one. Raises VALIDATION_ERROR."""
     if not content:
         return None
     try:
@@ -22,7 +22,7 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
 
 
 def get_logo(deps: Deps, *, logo: str) -> Row[str, bytes]:
-    """Its media type and content. Raises NOT_FOUND."""
+    """The logo's media type and content. Raises NOT_FOUND."""
     with deps.db.autocommit() as connection:
         found = store.logo(connection, logo.replace("\0", ""))
     if found is None:

@@ -1,4 +1,4 @@
-"""What several operations look up first."""
+"""The first step of several operations: find the merchant or refuse."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Merchants: made, configured, activated, banned."""
+"""Merchants: creating, configuring, activating, banning."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ MERCHANTS_PER_PAGE: Final = 200
 
 @dataclass(frozen=True, kw_only=True)
 class MerchantOptions:
-    """What can be said about a merchant; None leaves it as it is.
+    """The options of a merchant; None leaves one as it is.
 
-    An empty category, colour, logo or URL means none, an empty list means all; of frame origins, nobody's.
+    An empty category, colour, logo or URL means none. An empty list means all; of frame origins it means none.
     """
 
     name: str | None = None
@@ -41,9 +41,9 @@ class MerchantOptions:
 def create_merchant(
     deps: Deps, *, owner_email: str, options: MerchantOptions, active: bool = False
 ) -> Merchant:
-    """A new merchant of the owner with this e-mail address, who is new as well when nobody has it yet.
+    """Creates a merchant of the owner with this e-mail address; creates the owner too when the address is new.
 
-    A name has to be among the options. Raises MERCHANT_CATEGORY_NOT_FOUND.
+    The options must have a name. Raises MERCHANT_CATEGORY_NOT_FOUND.
     """
     now = deps.clock.now()
     email = checked("owner_email", domain.parse_email, owner_email)
@@ -69,7 +69,7 @@ def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 
 
 def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
-    """Newest first; the page after the merchant given, the first page when that's empty."""
+    """Newest first: the page after the given merchant, or the first page when it is empty."""
     if not 0 <= limit <= MERCHANTS_PER_PAGE:
         raise errors.out_of_bounds("limit", MERCHANTS_PER_PAGE)
     older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
@@ -91,7 +91,7 @@ def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions
 
 
 def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
-    """Raises MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT for a banned one. An active one stays as it is."""
+    """Raises MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT for a banned merchant. An active one stays as it is."""
     now = deps.clock.now()
 
     def activate(_: Session, merchant: models.Merchant) -> None:
@@ -104,7 +104,7 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 
 
 def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
-    """From any state, which is kept beneath the ban. Raises MERCHANT_NOT_FOUND."""
+    """Bans a merchant in any state; the state beneath is kept. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()
 
     def ban(_: Session, merchant: models.Merchant) -> None:
@@ -114,7 +114,7 @@ def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 
 
 def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
-    """Back to the state before the ban. Raises MERCHANT_NOT_FOUND."""
+    """Restores the state before the ban. Raises MERCHANT_NOT_FOUND."""
 
     def unban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = None
@@ -138,7 +138,7 @@ def _require_category(tx: Session, code: str | None) -> None:
 
 
 def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) -> None:
-    # Browsers are sent to the latter two: http and any host will do. The former is called from here.
+    # Browsers open success_url and fail_url: http and any host are allowed. Webhooks calls callback_url itself.
     callback_url = _url(allow_private=deps.settings.webhook_allow_private)
     page_url = _url(allow_private=True)
     for field, parse in (

@@ -9,13 +9,13 @@ from services.merchants.wiring import Deps
 
 
 def block_owner(deps: Deps, *, email: str) -> models.Owner:
-    """Holds for all the owner's merchants. Raises OWNER_NOT_FOUND."""
+    """Blocks all the owner's merchants. Raises OWNER_NOT_FOUND."""
     now = deps.clock.now()
     return _set_block(deps, email, lambda blocked_at: blocked_at or now)
 
 
 def unblock_owner(deps: Deps, *, email: str) -> models.Owner:
-    """Raises OWNER_NOT_FOUND."""
+    """Ends the block. Raises OWNER_NOT_FOUND."""
     return _set_block(deps, email, lambda _: None)
 
 

@@ -1,4 +1,4 @@
-"""The ledger: credits of invoices, balances, and the proof that the books are right."""
+"""The ledger: credits of invoices, balances, and the verification of the books."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ MAX_PROBLEMS: Final = 100
 
 
 class CreditDiffers(Exception):
-    """An invoice that was credited is announced with another amount or merchant: a person has to look at it."""
+    """An invoice that was credited is announced with another amount or merchant: an operator has to check it."""
 
 
 def credit_invoice(deps: Deps, tx: Session, paid: InvoicePaid) -> None:
-    """Credit the merchant in the consumer's transaction, once per invoice for ever.
+    """Credits the merchant in the consumer's transaction, once per invoice for ever.
 
-    Zero moves nothing, for there is no transfer of nothing. Raises `CreditDiffers`.
+    Zero moves nothing: there is no transfer of zero. Raises `CreditDiffers`.
     """
     if paid.merchant_usdt > 0:
         movement = invoice_credit(paid.invoice_id, paid.merchant_usdt)
@@ -36,7 +36,7 @@ def credit_invoice(deps: Deps, tx: Session, paid: InvoicePaid) -> None:
 
 
 def confirm_credit(tx: Session, paid: InvoicePaid) -> None:
-    """Raises `CreditDiffers` unless the invoice was credited exactly so: nothing at all for zero."""
+    """Raises `CreditDiffers` unless the invoice has exactly this credit, or none when the amount is zero."""
     credit = ledger.credit(tx, paid.invoice_id)
     expected = Credit(paid.invoice_id, paid.merchant_id, paid.merchant_usdt) if paid.merchant_usdt else None
     if credit != expected:
@@ -44,7 +44,7 @@ def confirm_credit(tx: Session, paid: InvoicePaid) -> None:
 
 
 def get_balance(deps: Deps, *, merchant_id: str) -> Balance:
-    """A merchant never seen has zeros."""
+    """An unknown merchant has zeros."""
     with deps.db.autocommit() as connection:
         return ledger.balance(connection, checked.uuid("merchant_id", merchant_id))
 
@@ -59,7 +59,7 @@ def list_credits(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[C
 
 @dataclass(frozen=True)
 class Report:
-    """What CheckLedger found; the books are right when there are no problems."""
+    """The result of CheckLedger; the books are right when there are no problems."""
 
     transfers: int
     accounts: int
@@ -68,7 +68,7 @@ class Report:
 
 
 def check_ledger(deps: Deps) -> Report:
-    """The whole ledger and all withdrawals at one moment. Each problem is a sentence; at most 100 are told."""
+    """Checks the whole ledger and all withdrawals at one moment. Each problem is a sentence; at most 100 are listed."""
     with deps.db.transaction() as tx:
         checks.begin_snapshot(tx)
         totals = checks.totals(tx)
@@ -117,7 +117,7 @@ def _withdrawal_problems(tx: Session) -> list[str]:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What waits for people."""
+    """The numbers of withdrawals and events that wait for an operator."""
 
     pending: int
     processing: int
@@ -125,7 +125,7 @@ class Backlog:
 
 
 def backlog(deps: Deps) -> Backlog:
-    """How many withdrawals wait to be sent or are being sent, and how many events were set aside."""
+    """Counts the withdrawals that wait to be sent or are being sent, and the events that were set aside."""
     with deps.db.autocommit() as connection:
         row = withdrawals.backlog(connection)
     return Backlog(row.pending, row.processing, row.parked)

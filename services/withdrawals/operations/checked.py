@@ -1,4 +1,4 @@
-"""Values from outside, checked: what each returns is of the documented form, or VALIDATION_ERROR was raised."""
+"""Checks of values from outside. Each function returns a value of the documented form or raises VALIDATION_ERROR."""
 
 import re
 from decimal import Decimal
@@ -28,7 +28,7 @@ def uuid(field: str, text: str) -> UUID:
 
 
 def amount(text: str, *, field: str = "amount") -> Decimal:
-    """A number of USDT with at most 6 decimals, below zero too: the bounds are the caller's."""
+    """A number of USDT with at most 6 decimals, possibly below zero: the caller checks the bounds."""
     try:
         value = parse_decimal(text)
     except ValueError:
@@ -46,7 +46,7 @@ def method_code(text: str) -> str:
 
 
 def method_name(text: str) -> str:
-    """A text for people: not blank, nothing unprintable."""
+    """A text for people: not blank, no unprintable characters."""
     if not text.strip() or len(text) > METHOD_NAME_MAX_CHARACTERS or not text.isprintable():
         message = f"Expected 1 to {METHOD_NAME_MAX_CHARACTERS} printable characters"
         raise errors.field_invalid("method.name", message)
@@ -67,7 +67,7 @@ def address(text: str) -> str:
 
 
 def memo(text: str | None) -> str | None:
-    """An empty memo is none."""
+    """An empty memo means none."""
     if text and (len(text) > MAX_MEMO_CHARACTERS or not text.isprintable()):
         message = f"Expected at most {MAX_MEMO_CHARACTERS} printable characters"
         raise errors.field_invalid("address_memo", message)
@@ -83,7 +83,7 @@ def external_tx_id(text: str) -> str:
 
 
 def limit(value: int, *, most: int, default: int | None = None) -> int:
-    """`default`, if there is one, stands for 0."""
+    """Returns the number; 0 means `default`, if there is one."""
     if value == 0 and default is not None:
         return default
     if not 1 <= value <= most:

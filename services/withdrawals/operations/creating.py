@@ -1,4 +1,4 @@
-"""A new withdrawal, whose amount is held from then on."""
+"""Creates a withdrawal, whose amount is held from then on."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from services.withdrawals.operations.books import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.wiring import Deps
 
-# What a repeated request must say again; method and merchant included, times and fee not.
+# The values that a repeated request must repeat: method and merchant included, times and fee not.
 _ASKED = ("merchant_id", "method_id", "address", "address_memo", "amount")
 
 
@@ -31,7 +31,7 @@ def create_withdrawal(
     amount: str,
     request_key: str,
 ) -> Withdrawal:
-    """Reserve the amount; a `request_key` given before answers with the withdrawal it made then.
+    """Reserves the amount; a `request_key` that was used before returns the withdrawal that it made.
 
     Raises WITHDRAWAL_METHOD_NOT_FOUND, WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID,
     INSUFFICIENT_BALANCE.
@@ -61,7 +61,7 @@ def create_withdrawal(
 
 
 def _fitting_method(tx: Session, asked: Withdrawal) -> WithdrawalMethod:
-    """The method asked for, if it can carry this withdrawal."""
+    """The requested method, if it can carry this withdrawal."""
     method = withdrawals.enabled_method(tx, asked.method_id)
     if method is None:
         raise errors.method_not_found()

@@ -1,4 +1,4 @@
-"""The ways out, as operators keep them."""
+"""The operators' calls on withdrawal methods."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from services.withdrawals.wiring import Deps
 
 
 def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
-    """All methods by id, those switched off too."""
+    """All methods by id, disabled ones included."""
     with deps.db.transaction() as tx:
         return withdrawals.methods(tx)
 
@@ -27,9 +27,9 @@ def set_withdrawal_method(
     memo_allowed: bool,
     enabled: bool,
 ) -> WithdrawalMethod:
-    """Creates the method of this code or replaces its options, all but its network.
+    """Creates the method of this code or replaces its options, except its network.
 
-    Withdrawals there are keep network and fee as they were. Raises VALIDATION_ERROR.
+    Existing withdrawals keep their network and fee. Raises VALIDATION_ERROR.
     """
     fee = checked.amount(network_fee, field="method.network_fee")
     least = checked.amount(min_amount, field="method.min_amount")

@@ -1,4 +1,4 @@
-"""Withdrawals as merchants and operators read them."""
+"""Withdrawals for merchants and operators to read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ DEFAULT_LIMIT: Final = 100
 
 @dataclass(frozen=True)
 class Page:
-    """Some of `total` withdrawals that match."""
+    """One page of the matching withdrawals; `total` counts all that match."""
 
     withdrawals: Sequence[Withdrawal]
     total: int
@@ -45,7 +45,7 @@ def list_withdrawals(
         total = withdrawals.count(tx, merchant_id=merchant, status=status)
         if total == 0:
             raise errors.withdrawals_not_found()
-        if offset >= total:  # also spares PostgreSQL an offset that it could not count to
+        if offset >= total:  # this also keeps an offset from PostgreSQL that is too large for its integers
             return Page([], total)
         found = withdrawals.page(
             tx,
@@ -59,7 +59,7 @@ def list_withdrawals(
 
 
 def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withdrawal:
-    """Returns one withdrawal. Raises WITHDRAWAL_NOT_FOUND, for another merchant's as for an unknown one."""
+    """Returns one withdrawal. Raises WITHDRAWAL_NOT_FOUND for an unknown one and for another merchant's."""
     merchant = checked.uuid("merchant_id", merchant_id)
     withdrawal_id = parse_id(withdraw_uuid)
     if withdrawal_id is None:
@@ -74,7 +74,7 @@ def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withd
 def list_all_withdrawals(
     deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
 ) -> Sequence[Withdrawal]:
-    """The operator's list, newest first; an empty `merchant_id` stands for all."""
+    """The operator's list, newest first; an empty `merchant_id` means all merchants."""
     merchant = checked.uuid("merchant_id", merchant_id) if merchant_id else None
     limit = checked.limit(limit, most=MAX_LIMIT, default=DEFAULT_LIMIT)
     with deps.db.transaction() as tx:

@@ -1,4 +1,4 @@
-"""What operators do with a withdrawal: one step of domain's table each, safe to repeat."""
+"""Operators' steps on a withdrawal: each is one step of the domain's table, and safe to repeat."""
 
 from sqlalchemy.orm import Session
 
@@ -25,20 +25,20 @@ from services.withdrawals.wiring import Deps
 
 
 def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> Withdrawal:
-    """It is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do."""
+    """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do."""
     return _advance(deps, withdraw_uuid, PROCESSING)
 
 
 def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> Withdrawal:
-    """It was sent by this transaction; a second transaction for it is a conflict.
+    """Records the transaction that sent it; a second transaction for it is a conflict.
 
-    Raises VALIDATION_ERROR when the transaction, in whatever writing, has paid another withdrawal.
+    Raises VALIDATION_ERROR when the transaction, in any spelling, has paid another withdrawal.
     """
     return _advance(deps, withdraw_uuid, SUCCESS, checked.external_tx_id(external_tx_id))
 
 
 def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdrawal:
-    """It could not be sent, for one of the reasons of `FAILURES`; the money is the merchant's again."""
+    """Records that it could not be sent, for one of the reasons of `FAILURES`; gives the money back to the merchant."""
     target = FAILURES.get(substatus or str(FAILED.substatus))
     if target is None:
         raise errors.field_invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
@@ -46,7 +46,7 @@ def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdr
 
 
 def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> Withdrawal:
-    """It is not wanted any more; the money is the merchant's again."""
+    """Cancels it; gives the money back to the merchant."""
     return _advance(deps, withdraw_uuid, CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN)
 
 
@@ -78,7 +78,7 @@ def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str 
 
 
 def _has_paid(tx: Session, network: str, transaction: str) -> bool:
-    """Whether the transaction has completed a withdrawal, in whatever writing.
+    """Whether the transaction, in any spelling, has completed a withdrawal.
 
     Completions by the same transaction wait for each other. Without that, two that come at the same time in different
     writings would both find none.

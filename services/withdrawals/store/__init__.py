@@ -1,6 +1,6 @@
-"""Every query of the withdrawals service, named by what it returns. Nothing here decides.
+"""Every query of the withdrawals service, named by its result. No decisions are made here.
 
 - `ledger`: accounts, transfers, balances
 - `withdrawals`: withdrawals and their methods
-- `checks`: what is wrong with the books
+- `checks`: faults in the books
 """

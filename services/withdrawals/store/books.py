@@ -1,12 +1,12 @@
-"""What must hold between withdrawals, their records and the ledger (kit.books). `checks` has the amounts and accounts
-of the transfers.
+"""Invariants of withdrawals, their records and the ledger (kit.books). `checks` has the amounts and accounts of the
+transfers.
 """
 
 from typing import Final
 
 from kit.books import Part
 
-# Rows and transfers are written in one transaction, at one time.
+# Rows and their transfers are written in one transaction, with one time.
 _TIMES_ARE_THOSE_OF_THE_TRANSFERS = """
 SELECT withdrawals.id, compared.field, compared.found, compared.due
 FROM withdrawals
@@ -42,7 +42,7 @@ PARTS: Final = (
         table="withdrawal_methods",
         key_type="bigint",
         kind="method",
-        made_at="CAST('-infinity' AS timestamptz)",  # no column says when
+        made_at="CAST('-infinity' AS timestamptz)",  # no column has the time
         kept=("id", "code", "network"),
     ),
 )

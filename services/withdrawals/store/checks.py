@@ -1,4 +1,4 @@
-"""What is wrong with the books: each query returns the rows that should not be.
+"""Faults in the books: each query returns the rows that should not exist.
 
 Written apart from the code that moves the money, so that a mistake there is not repeated here.
 """
@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-# The whole ledger is read: longer than any other statement may take, shorter than for ever.
+# These queries read the whole ledger. They may take longer than any other statement, but not without a limit.
 STATEMENT_TIMEOUT_SECONDS = 60
 
 
 def begin_snapshot(tx: Session) -> None:
-    """Everything that follows in this transaction sees the database of one moment. Call it first."""
+    """Makes the whole transaction see the database at one moment. Call it first."""
     tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
     tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
 
@@ -38,7 +38,7 @@ FROM accounts LEFT JOIN moved ON moved.account = accounts.id
 
 
 def totals(tx: Session) -> Row[Any]:
-    """`transfers` and `accounts`, how many there are; `sum` of all balances."""
+    """The numbers of `transfers` and `accounts`, and the `sum` of all balances."""
     return tx.execute(_TOTALS).one()
 
 
@@ -52,7 +52,7 @@ ORDER BY accounts.id LIMIT :limit
 
 
 def wrong_balances(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
-    """Accounts whose `balance` is not what their transfers `moved`."""
+    """Accounts whose `balance` differs from the sum of their transfers, `moved`."""
     return tx.execute(_WRONG_BALANCES, {"limit": limit}).all()
 
 
@@ -64,7 +64,7 @@ JOIN accounts AS credit ON credit.id = credit_account
 WHERE reference >= 'invoice:' AND reference < 'invoice;'
   AND (debit.kind, credit.kind) <> ('settlement', 'merchant_available')
 LIMIT :limit
-""")  # in no order: PostgreSQL would walk the index for it, ten times slower
+""")  # unordered: for an order PostgreSQL would walk the index, ten times slower
 
 
 def wrong_credits(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
@@ -101,8 +101,8 @@ ORDER BY reference LIMIT :limit
 
 
 def wrong_withdrawals(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
-    """References of withdrawals where the amount `due` by the status is not `done`, or between other accounts.
+    """References of withdrawals where the amount `due` by the status differs from `done`, or other accounts were used.
 
-    `due` is null for a transfer that should not be, `done` for one that is missing.
+    `due` is null for a transfer that should not exist, `done` for a missing one.
     """
     return tx.execute(_WRONG_WITHDRAWALS, {"limit": limit}).all()

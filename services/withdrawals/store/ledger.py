@@ -17,12 +17,12 @@ from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
 from services.withdrawals.models import Account, Transfer
 
 Accounts = Mapping[AccountKind, int]
-"""The ids of the accounts one merchant's money can move between: its own two and the system's three."""
+"""The ids of the accounts that one merchant's money can move between: its own two and the system's three."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """What a merchant has and had, in USDT."""
+    """A merchant's money, present and past, in USDT."""
 
     available: Decimal
     reserved: Decimal
@@ -30,13 +30,13 @@ class Balance:
 
     @property
     def credited(self) -> Decimal:
-        """All that ever came in: what came in is there, held, or went out (CheckLedger proves it)."""
+        """Everything that ever came in: it is available, held, or withdrawn (CheckLedger verifies this)."""
         return self.available + self.reserved + self.withdrawn
 
 
 @dataclass(frozen=True)
 class Credit:
-    """What one invoice brought one merchant."""
+    """The credit of one invoice."""
 
     invoice_id: UUID
     merchant_id: UUID
@@ -44,7 +44,7 @@ class Credit:
 
 
 def accounts(tx: Session, merchant_id: UUID) -> Accounts:
-    """The accounts of the merchant, opened if it had none, and those of the system."""
+    """The accounts of the merchant, made if it had none, and those of the system."""
     found = _find_accounts(tx, merchant_id)
     if AccountKind.AVAILABLE not in found:
         both = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
@@ -53,7 +53,7 @@ def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     return found
 
 
-# Made once: to make them anew costs as much as to run them.
+# Built once: building a statement costs as much as running it.
 _ACCOUNTS = select(Account.kind, Account.id).where(
     or_(Account.merchant_id == bindparam("merchant_id"), Account.merchant_id.is_(None))
 )
@@ -68,12 +68,12 @@ def _find_accounts(tx: Session, merchant_id: UUID) -> Accounts:
 
 
 def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at: datetime) -> None:
-    """Move the money. IntegrityError `ck_accounts_balance_not_negative` when there is not enough."""
+    """Moves the money. IntegrityError `ck_accounts_balance_not_negative` when there is not enough."""
     tx.execute(_TRANSFER, [_transfer_row(among, movement, at) for movement in movements])
 
 
 def transfer_once(tx: Session, among: Accounts, movement: Movement, *, at: datetime) -> bool:
-    """Move the money unless its reference has moved some before; whether it did."""
+    """Moves the money unless a transfer with its reference exists; returns whether it moved."""
     return tx.execute(_TRANSFER_ONCE, _transfer_row(among, movement, at)).one_or_none() is not None
 
 
@@ -98,18 +98,18 @@ FROM accounts WHERE merchant_id = :merchant_id
 
 
 def balance(connection: Connection, merchant_id: UUID) -> Balance:
-    """Of one moment, for it's one statement; zeros for a merchant never seen."""
+    """The balance at one moment, because it is one statement; zeros for an unknown merchant."""
     row = connection.execute(_BALANCE, {"merchant_id": merchant_id}).one()
     return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn)
 
 
 def credit(tx: Session, invoice_id: UUID) -> Credit | None:
-    """What the invoice was credited with."""
+    """The credit of the invoice; None when it has none."""
     return next(iter(_credits(tx, Transfer.reference == f"invoice:{invoice_id}", limit=1)), None)
 
 
 def credits_after(tx: Session, invoice_id: UUID | None, *, limit: int) -> list[Credit]:
-    """The next credits in the order of invoice ids."""
+    """The next credits after the given invoice id, in the order of invoice ids."""
     after = f"invoice:{invoice_id or ''}"
     return _credits(tx, Transfer.reference > after, Transfer.reference < "invoice;", limit=limit)
 

@@ -14,12 +14,12 @@ from services.withdrawals.models import Withdrawal, WithdrawalMethod
 
 
 def methods(tx: Session) -> Sequence[WithdrawalMethod]:
-    """All, by id."""
+    """All methods, by id."""
     return tx.scalars(select(WithdrawalMethod).order_by(WithdrawalMethod.id)).all()
 
 
 def methods_to_change(tx: Session) -> Sequence[WithdrawalMethod]:
-    """All, by id; nobody else changes or adds any until this transaction ends, while withdrawals go on."""
+    """All methods, by id, locked: none is changed or added until this transaction ends, while withdrawals go on."""
     tx.execute(text("LOCK TABLE withdrawal_methods IN SHARE ROW EXCLUSIVE MODE"))
     return methods(tx)
 
@@ -31,9 +31,9 @@ def enabled_method(tx: Session, method_id: int) -> WithdrawalMethod | None:
 
 
 def add(tx: Session, withdrawal: Withdrawal) -> bool:
-    """Write a new withdrawal unless its request_key has made one; whether it was written.
+    """Stores a new withdrawal unless its request_key has made one; returns whether it was stored.
 
-    Waits for whoever is just writing one with the same key, so that the other one can be read afterwards.
+    Waits for a concurrent insert with the same key, so that its withdrawal can be read afterwards.
     """
     columns = {c.key: getattr(withdrawal, c.key) for c in Withdrawal.__table__.columns}
     once = insert(Withdrawal).values(columns).on_conflict_do_nothing(index_elements=[Withdrawal.request_key])
@@ -45,7 +45,7 @@ def of_request_key(tx: Session, request_key: UUID) -> Withdrawal | None:
 
 
 def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
-    """The withdrawal, and nobody else moves it until this transaction ends."""
+    """The withdrawal, locked until this transaction ends."""
     return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
 
 
@@ -55,12 +55,12 @@ _QUEUE = text(
 
 
 def wait_for_transaction(tx: Session, network: str, writing: str) -> None:
-    """Those that write down the same transaction of the network wait for each other, until their own ends."""
+    """Makes callers with the same transaction of the network wait for each other, until their own one ends."""
     tx.execute(_QUEUE, {"network": network, "writing": writing.lower()})
 
 
 def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | None:
-    """The withdrawal that this transaction of the network has completed, if there is one."""
+    """The withdrawal that this transaction of the network has completed, or None."""
     is_written_so = func.lower(Withdrawal.external_tx_id).in_(writings)
     return tx.scalar(select(Withdrawal).where(Withdrawal.network == network, is_written_so).limit(1))
 
@@ -68,9 +68,9 @@ def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | 
 def advance(
     tx: Session, withdrawal: Withdrawal, target: State, *, external_tx_id: str | None, at: datetime
 ) -> Withdrawal:
-    """Bring the withdrawal to `target` if it still is as it was read; raises NoResultFound otherwise.
+    """Moves the withdrawal to `target` if its state is still the one that was read; raises NoResultFound otherwise.
 
-    IntegrityError `uq_withdrawals_network_external_tx_id` when that transaction has paid another one.
+    IntegrityError `uq_withdrawals_network_external_tx_id` when that transaction has paid another withdrawal.
     """
     step = (
         update(Withdrawal)
@@ -99,7 +99,7 @@ def withdrawal_of(tx: Session, merchant_id: UUID, withdrawal_id: UUID) -> Withdr
 
 
 def count(tx: Session, *, merchant_id: UUID, status: WithdrawalStatus | None) -> int:
-    """How many the merchant has, of that status if one is given."""
+    """Counts the merchant's withdrawals, or those of the given status."""
     matching = _matching(merchant_id, status)
     return tx.scalar(select(func.count()).select_from(Withdrawal).where(*matching)) or 0
 
@@ -113,7 +113,7 @@ def page(
     offset: int,
     limit: int,
 ) -> Sequence[Withdrawal]:
-    """Some of them in the order of creation."""
+    """One page of them, in the order of creation."""
     keys = (Withdrawal.created_at, Withdrawal.id)
     order = [key.desc() if newest_first else key.asc() for key in keys]
     query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(*order)
@@ -123,7 +123,7 @@ def page(
 def newest(
     tx: Session, *, merchant_id: UUID | None, status: WithdrawalStatus | None, limit: int
 ) -> Sequence[Withdrawal]:
-    """The newest ones, of all merchants when none is given. Ids are in the order of creation."""
+    """The newest withdrawals of one merchant, or of all. Ids are in the order of creation."""
     query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
     return tx.scalars(query.limit(limit)).all()
 
@@ -146,5 +146,5 @@ FROM withdrawals WHERE status = 'pending'
 
 
 def backlog(connection: Connection) -> Row[Any]:
-    """`pending` and `processing`: withdrawals that wait for an operator; `parked`: events that do."""
+    """`pending` and `processing`: withdrawals that wait for an operator; `parked`: events that wait for one."""
     return connection.execute(_BACKLOG).one()
