@@ -85,7 +85,7 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
 
 
 def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
-    """Deactivates the key for good, from the next Authenticate; a repetition keeps the time. Raises API_KEY_NOT_FOUND."""
+    """Deactivates the key for good, from the next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = parse_id(key_id)
     if parsed is None:
         raise errors.api_key_not_found()
