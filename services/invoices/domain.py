@@ -257,10 +257,10 @@ def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a method's accounts in use have left for one merchant and amount.
+    """The free places of a method's enabled requisites for one merchant and amount.
 
     taken, free        places of all accounts
-    own                of the taken ones, the merchant's
+    own                the merchant's among the taken ones
     accounts           the accounts
     free_accounts      those with a free place and no open deal of the amount
     own_accounts       those where the merchant has the open deal of the amount

@@ -45,7 +45,7 @@ def companions(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """What waits, and for whom."""
+    """Returns the numbers of everything that waits."""
     now, share_percent = deps.clock.now(), deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
         waiting, oldest_seconds = store.outbox_lag(connection, now)

@@ -1,4 +1,4 @@
-"""What this service asks others: the secrets that sign."""
+"""The calls of webhooks to other services: signing secrets from merchants."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -15,14 +15,14 @@ SigningKey = tuple[UUID, UUID]
 
 
 class Merchants:
-    """merchants, as webhooks sees it. Connects on first use."""
+    """The client of the merchants service. Connects on first use."""
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
 
     def signing_secrets(self, keys: Iterable[SigningKey]) -> dict[SigningKey, str]:
-        """The secret that signs now for each; merchants without an active key are absent.
+        """Returns the present signing secret of each; merchants without an active key are absent.
 
         Raises `Refused` (DB_UNAVAILABLE) when merchants doesn't answer.
         """

@@ -13,10 +13,10 @@ CALL_MARGIN_SECONDS = 5
 class WebhooksSettings(FactSettings):
     service: ClassVar[str] = "webhooks"
     slot_connections: ClassVar[int] = 5
-    # A resend uses the database for some milliseconds before and after it waits for its receiver.
+    # A resend uses the database for some milliseconds before and after the wait for its receiver.
     threads_per_connection: ClassVar[int] = 16
 
-    # Resends wait for receivers: many threads that do nothing, and calls longer than the delivery timeout.
+    # Resends wait for receivers: they need many idle threads, and calls longer than the delivery timeout.
     threads: int = Field(
         default=64,
         ge=2,
@@ -58,8 +58,8 @@ class WebhooksSettings(FactSettings):
         default=30,
         ge=1,
         le=600,
-        description="how much longer than two attempts a worker may hold an event, seconds; what it dies with is sent "
-        "again after that",
+        description="how much longer than two attempts a worker may hold an event, seconds; after that the events of "
+        "a worker that died are sent again",
     )
     webhook_resend_cooldown_seconds: int = Field(
         default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"
@@ -85,5 +85,5 @@ class WebhooksSettings(FactSettings):
 
     @property
     def lease_seconds(self) -> int:
-        """How long a claim holds: a wait in a lane, an attempt, its body, and clocks that differ."""
+        """How long a claim is valid: a wait in a lane, an attempt, its body, and clocks that differ."""
         return 2 * self.webhook_timeout_seconds + self.webhook_lease_margin_seconds

@@ -36,18 +36,18 @@ class AttemptStatus(StrEnum):
 
 
 RETRY_DELAYS_SECONDS = (30, 60, 120, 240, 480, 960, 1800)
-"""The delay after each failure but the last (docs/api.md#retries). After the eighth failure the event is dead."""
+"""The delay after each failure except the last (docs/api.md#retries). After the eighth failure the event is dead."""
 
 RETRY_JITTER_SECONDS = 1.0
-"""Spreads the retries of a receiver that was down; only ever later, never earlier than documented."""
+"""Spreads the retries of a receiver that was down; only later, never earlier than documented."""
 
 
-# -- what is sent
+# -- the content of a webhook
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedInvoice:
-    """An invoice that reached a terminal status, with everything its webhook says."""
+    """An invoice that reached a terminal status, with all the data of its webhook."""
 
     event_id: UUID
     event_type: str
@@ -72,7 +72,7 @@ class FinishedInvoice:
 
 
 def payload_of(invoice: FinishedInvoice) -> bytes:
-    """Returns the body, to the byte, of every attempt: compact JSON in UTF-8, in the order of docs/api.md#payload."""
+    """The exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload."""
     payload = {
         "event_id": str(invoice.event_id),
         "order_id": str(invoice.invoice_id),
@@ -100,24 +100,24 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def destination_of(url: str) -> str:
-    """host:port, lower-case: what of a merchant shares slots, so that one endpoint that hangs delays only itself.
+    """host:port in lower case. A merchant's webhooks to one destination share a lane, and one that hangs delays no other.
 
-    It is logged, so nothing of user, path and query, where merchants keep secrets, is in it.
+    It is logged, so it contains no user, path or query, where merchants keep secrets.
     """
     try:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
-    except ValueError:  # never sendable, but its event and its failures belong into the history all the same
+    except ValueError:  # it can't be sent to, but the event and its failures belong to the history
         return re.split("[/?#]", url.partition("//")[2])[0].rpartition("@")[2]
     return f"{parts.hostname or ''}:{port}"
 
 
-# -- what comes of an attempt
+# -- the result of an attempt
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """The receiver has it; nothing more is sent by itself."""
+    """The receiver has it; there are no more automatic attempts."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class RetryAt:
 
 @dataclass(frozen=True)
 class Dead:
-    """It failed for the last time; nothing more is sent by itself."""
+    """It failed for the last time; there are no more automatic attempts."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ Verdict = Delivered | RetryAt | Dead | Unchanged
 
 
 def is_success(http_status: int | None) -> bool:
-    """Returns whether the status is a 2xx; nothing else is a success."""
+    """Whether the status is a 2xx; nothing else is a success."""
     return http_status is not None and HTTPStatus.OK <= http_status < HTTPStatus.MULTIPLE_CHOICES
 
 
@@ -162,11 +162,11 @@ def after_automatic(
 
 
 def after_manual(*, succeeded: bool) -> Verdict:
-    """Returns the verdict on a manual attempt: a success ends the retries, a failure changes nothing."""
+    """The verdict on a manual attempt: a success ends the retries, a failure changes nothing."""
     return Delivered() if succeeded else Unchanged()
 
 
-# -- who may resend
+# -- permission to resend
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class ResendTooSoon:
 def may_resend(
     *, now: datetime, lease_until: datetime | None, last_manual_at: datetime | None, cooldown_seconds: int
 ) -> ResendAllowed | ResendConflict | ResendTooSoon:
-    """Whether a manual attempt may start now; the conflict is told before the cooldown."""
+    """Whether a manual attempt may start now; the conflict is reported before the cooldown."""
     if lease_until is not None and lease_until > now:
         return ResendConflict()
     if last_manual_at is not None:

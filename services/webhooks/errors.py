@@ -1,4 +1,4 @@
-"""Every reason this service can raise, one constructor each; what they mean stands in error_reason.proto."""
+"""Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
 from kit.errors import Refused, conflict, exhausted, invalid, not_found
 

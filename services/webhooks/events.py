@@ -1,4 +1,4 @@
-"""The one fact consumed here: an invoice reached a terminal status."""
+"""The one fact that webhooks consumes: an invoice reached a terminal status."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from services.webhooks.domain import FinishedInvoice
 
 INVOICE_FINISHED_SUBJECT = "fiatgate.invoices.finished"
 
-# The final states, as the payload writes them. An invoice in any other state must not become a webhook.
+# The final states, as the payload names them. An invoice in any other state must not become a webhook.
 _STATUSES = {
     invoices_pb2.INVOICE_STATUS_SUCCESS: "success",
     invoices_pb2.INVOICE_STATUS_FAIL: "fail",

@@ -1,4 +1,4 @@
-"""Tables of the webhooks service, nothing else. The constraints are the last word on every invariant here."""
+"""Tables of the webhooks service, nothing else. The constraints guard every invariant here, whatever the code does."""
 
 from datetime import datetime
 from typing import Any
@@ -17,15 +17,15 @@ class Base(DeclarativeBase):
 
 
 class Event(Base):
-    """One webhook: what is sent where, how far its delivery is, and who is at it now."""
+    """One webhook: its content and address, the state of its delivery, and the worker that holds it."""
 
     __tablename__ = "events"
     __table_args__ = (
         UniqueConstraint("invoice_id"),
         UniqueConstraint("payload_event_id"),
-        # What becomes due: only what is still to be sent, in order of time.
+        # For the next due time: pending events only, in order of time.
         Index("ix_events_due", "next_retry_at", postgresql_where=text("status = 'pending'")),
-        # The claim's: the same by lane, so that nobody's claim reads another's backlog.
+        # For claims: the same by lane, so that a claim in one lane never reads another lane's backlog.
         Index(
             "ix_events_lanes",
             "merchant_id",
@@ -35,12 +35,12 @@ class Event(Base):
             postgresql_where=text("status = 'pending'"),
         ),
         CheckConstraint("status IN ('pending', 'success', 'dead')", name="status"),
-        # A pending event without a next attempt would wait for ever; a finished one must not be sent again by itself.
+        # A pending event without a next attempt would wait for ever; a finished one must not be sent automatically.
         CheckConstraint("(status = 'pending') = (next_retry_at IS NOT NULL)", name="next_retry_at"),
-        # A lease is held by somebody, under a token, until some time; or not at all.
+        # A lease has a holder, a token and times, or none of them.
         CheckConstraint("num_nulls(locked_at, locked_by, lease_token, lease_until) IN (0, 4)", name="lease"),
         CheckConstraint("auto_attempts >= 0 AND manual_attempts >= 0", name="attempts"),
-        # Claims change no indexed column: with room on the page they touch no index at all.
+        # Claims change no indexed column: with free space on the page they write to no index.
         {"postgresql_with": {"fillfactor": 70}},
     )
 
@@ -53,30 +53,30 @@ class Event(Base):
     event_type: Mapped[str]
     status: Mapped[str]
     callback_url: Mapped[str]
-    # host:port of the callback URL: what shares slots.
+    # host:port of the callback URL; with the merchant it names the lane.
     destination: Mapped[str]
-    # The body to the byte: sent as it is on every attempt.
+    # The exact bytes of the body, the same on every attempt.
     payload: Mapped[bytes]
     auto_attempts: Mapped[int]
     manual_attempts: Mapped[int]
     next_retry_at: Mapped[datetime | None]
-    # When the last manual attempt began: the cooldown's.
+    # The start of the last manual attempt, for the cooldown.
     last_manual_at: Mapped[datetime | None]
     locked_at: Mapped[datetime | None]
     locked_by: Mapped[str | None]
-    # Fences: a result is written only under the token of its claim.
+    # The fence: a result is written only under the token of its claim.
     lease_token: Mapped[UUID | None]
-    # Past this the claim is void and the event due again.
+    # After this time the claim is void and the event is due again.
     lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    # Of the request that it goes back to, for the log and the trace (kit.tracing) of each attempt.
+    # Of the request that led to the event, for the log and the trace (kit.tracing) of each attempt.
     request_id: Mapped[str | None]
     traceparent: Mapped[str | None]
 
 
 class Attempt(Base):
-    """One request to a receiver and what came of it: append-only."""
+    """One request to a receiver and its result: append-only."""
 
     __tablename__ = "attempts"
     __table_args__ = (
@@ -98,7 +98,7 @@ class Attempt(Base):
     response_body: Mapped[str | None]
     error_message: Mapped[str | None]
     duration_ms: Mapped[int]
-    # When the attempt began.
+    # The start of the attempt.
     created_at: Mapped[datetime]
 
 

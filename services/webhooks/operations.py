@@ -1,4 +1,4 @@
-"""What the service does: one public function per RPC and per consumed fact."""
+"""The operations of the service: one public function per RPC and per consumed fact."""
 
 import threading
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ STUCK_MAX_EVENTS = 1000
 STUCK_DEFAULT_EVENTS = 100
 STUCK_DEFAULT_SECONDS = 60
 RECORD_SECONDS = 5.0
-"""How long a resend waits for a database that went away after the request: a restart takes less."""
+"""Longest time that a resend waits for a database that went away after the request: a restart takes less."""
 PRUNE_ROWS = 100
 PRUNE_REST = 19
-"""So many times what a batch took passes before the next: one delivery in twenty meets one, and it is small."""
+"""The pause after a batch is this many times the time of the batch: one delivery in twenty meets a small batch."""
 PRUNE_SECONDS = 2.0
-"""Longest that one call prunes and rests."""
+"""Longest time that one call deletes and pauses."""
 PRUNE_MOST_DAYS = 36_500
 
 
@@ -57,7 +57,7 @@ def _id(field: str, value: str) -> UUID:
 def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
     """Adds the event of a finished invoice that has a callback URL, due at once. A second call changes nothing.
 
-    A row of the invoice that no process of this service made takes the words of the true event.
+    If no process of this service made the invoice's row, it gets the content of the true event.
     """
     if invoice.callback_url is None:
         return
@@ -84,11 +84,11 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
 
 
 def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
-    """Seal an event that has no right seal, with the words of the true event if it says something else."""
+    """Seals an event that has no right seal, after giving it the content of the true event if it differs."""
     found = events.sealed_event_locked(tx, terms.invoice_id)
     if found is None or deps.seals.is_right(found.terms, found.seal):
         return
-    if replace(found.terms, destination=terms.destination) == terms:  # no seal is over that one, it follows
+    if replace(found.terms, destination=terms.destination) == terms:  # no seal covers it
         if events.seal_event(tx, found.event_id, seal, now=deps.clock.now()):
             wake_after_commit(tx, deps.wake)
         return
@@ -107,7 +107,7 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
 
 
 def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
-    """Returns the events of the merchant's invoice, newest first. A merchant of "" means any: for operators."""
+    """The events of the merchant's invoice, newest first. An empty merchant id means any: for operators."""
     merchant = _id("merchant_id", merchant_id) if merchant_id else None
     invoice = _id("invoice_id", invoice_id)
     with deps.db.transaction() as tx:
@@ -128,34 +128,34 @@ def get_event(deps: Deps, *, event_id: int) -> EventHistory:
 
 @dataclass(frozen=True, kw_only=True)
 class Resent:
-    """A manual attempt that was made and written down."""
+    """A manual attempt that was made and recorded."""
 
     attempt_id: int
     outcome: Outcome
 
 
 def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
-    """Sends the invoice's latest event once, now, whatever its status. With "" for the merchant, the
-    invoice may be anyone's: for operators.
+    """Sends the invoice's latest event once, now, whatever its status. An empty merchant id means any merchant: for
+    operators.
 
-    A success ends automatic retries (a success is never sent again by itself); a failure leaves status and schedule
-    as they are. Raises WEBHOOK_NOT_FOUND, WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order; RATE_LIMITED
-    while too many resends of the merchant wait for their receivers; and DB_UNAVAILABLE while merchants is away, also
-    when the request went out and the database then stayed away: the attempt is missing from the history, and what was
-    pending is sent again once its lease has run out.
+    A success ends the automatic retries; a failure leaves status and schedule as they are. Raises WEBHOOK_NOT_FOUND,
+    WEBHOOK_RESEND_CONFLICT, WEBHOOK_RESEND_COOLDOWN, in this order; RATE_LIMITED while too many resends of the merchant
+    wait for their receivers; and DB_UNAVAILABLE while merchants is away. DB_UNAVAILABLE also when the request went out
+    and the database then stayed away: the history lacks the attempt, and a pending event is sent again once its lease
+    has run out.
     """
     merchant = _id("merchant_id", merchant_id) if merchant_id else None
     invoice = _id("invoice_id", invoice_id)
     claimed = replace(
         _claim_latest(deps, merchant_id=merchant, invoice_id=invoice),
-        request_id=request_id.current(),  # it goes back to who asks for it now
+        request_id=request_id.current(),  # of the caller's request, not of the one that led to the event
         traceparent=tracing.traceparent(),
     )
     outcome = _attempt(deps, claimed)
     recorded = _recorded(deps, outcome)
-    # The event may have become due meanwhile, and the engine had to pass it over.
+    # The event may have become due during the resend, and the engine could not claim it.
     deps.wake.set()
-    if not recorded:  # this process slept through its lease; what the later claim did stands
+    if not recorded:  # this process outlived its lease; the result of the later claim stands
         raise errors.resend_conflict()
     return Resent(attempt_id=recorded[0].attempt_id, outcome=outcome)
 
@@ -184,20 +184,20 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
-    """Send it; whatever keeps it from an outcome gives the claim back."""
+    """Sends it; any error before there is an outcome gives the claim back."""
     try:
         with deps.resend_turns.turn(str(claimed.merchant_id)):
             key = (claimed.merchant_id, claimed.key_id)
             secret = deps.merchants.signing_secrets([key]).get(key)
             return deps.courier.send(Shipment(claimed, secret))
     except BaseException:
-        with suppress(Outage):  # its lease runs out by itself, and what failed first is what has to be told
+        with suppress(Outage):  # the lease runs out by itself; the first error is the one to raise
             _release(deps, claimed)
         raise
 
 
 def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
-    """Written down, if the database comes back in time: the receiver may have shipped something by now."""
+    """Records the outcome, if the database comes back in time: the receiver may already have acted on the request."""
     trying = Retrying(
         retry=retry_if_exception_type(Outage),
         stop=stop_after_delay(RECORD_SECONDS),
@@ -221,14 +221,14 @@ def _release(deps: Deps, claimed: Claimed) -> None:
         claims.release(connection, [claimed])
 
 
-# -- proofs
+# -- verification
 
 
 def check_invoices(
     deps: Deps, *, invoice_ids: Sequence[str], facts: Sequence[FinishedInvoice] = ()
 ) -> list[InvoiceEvents]:
-    """How many events each of these invoices (at most 1000) has; those without are left out. With the facts of some of
-    them: where their events differ from what would be made of them now.
+    """The number of events of each of these invoices (at most 1000); those without events are left out. `facts` of some
+    of them add the differences between their events and the events that the facts would make.
     """
     if len(invoice_ids) > CHECK_MAX_INVOICES or len(facts) > CHECK_MAX_INVOICES:
         raise errors.field_invalid("invoice_ids", f"At most {CHECK_MAX_INVOICES} invoices at a time")
@@ -240,7 +240,7 @@ def check_invoices(
 
 
 def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[UUID]:
-    """Invoices that have an event, in the order of their ids, those after the given one ("": from the start)."""
+    """Invoices that have an event, in the order of their ids, after the given one ("" is the start)."""
     if not 1 <= limit <= CHECK_MAX_INVOICES:
         raise errors.field_invalid("limit", f"Expected 1 to {CHECK_MAX_INVOICES}")
     after = _id("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
@@ -249,7 +249,7 @@ def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Seq
 
 
 def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[Event]:
-    """Pending events that nobody has taken up for longer than `overdue_seconds` (0: 60), the oldest first.
+    """Pending events that no worker has claimed for longer than `overdue_seconds` (0: 60), the oldest first.
 
     At most `limit` (1 to 1000, 0: 100), without payload and attempts.
     """
@@ -262,7 +262,7 @@ def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequen
 
 @retry_conflicts
 def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
-    """Give each of them an attempt now; returns how many."""
+    """Makes each of them due now; returns their number."""
     overdue_since = _before_now(deps, overdue_seconds)
     with deps.db.transaction() as tx:
         wake_after_commit(tx, deps.wake)
@@ -279,8 +279,8 @@ def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
 
 
 def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
-    """Delete attempts of finished events that are older, in small batches with rests between them, from the oldest
-    behind number `after` on, for at most `PRUNE_SECONDS`; `more` tells to come again with the `last_id` given back.
+    """Deletes older attempts of finished events, from the oldest after number `after` on, in small batches with pauses,
+    for at most `PRUNE_SECONDS`. If `more`, call again with `after=last_id`.
     """
     if not 1 <= older_than_days <= PRUNE_MOST_DAYS:
         raise errors.field_invalid("older_than_days", f"Expected 1 to {PRUNE_MOST_DAYS}")
@@ -312,6 +312,6 @@ def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
 
 
 def backlog(deps: Deps) -> Backlog:
-    """What waits and what is under way, for `fiatgate status`."""
+    """The numbers of events that wait and are under way, for `fiatgate status`."""
     with deps.db.autocommit() as connection:
         return events.backlog(connection, now=deps.clock.now())

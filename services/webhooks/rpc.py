@@ -1,4 +1,4 @@
-"""fiatgate.webhooks.v1.WebhooksService: message, operation, message. Errors are the interceptor's."""
+"""fiatgate.webhooks.v1.WebhooksService: message, operation, message. kit's interceptor translates errors."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from services.webhooks.store.books import PARTS
 from services.webhooks.store.events import EventHistory
 from services.webhooks.wiring import Deps
 
-# ruff: noqa: N802  methods are named by the proto
+# ruff: noqa: N802  the proto names the methods
 
 _EVENT_STATUSES = {
     EventStatus.PENDING: pb.EVENT_STATUS_PENDING,

@@ -1,4 +1,4 @@
-"""The one place where the service is put together."""
+"""The one place that builds the service from its parts."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,12 +16,12 @@ from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.seals import Seals
 
 RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
-"""Resends of one merchant that wait for their receivers at the same time, and that wait for their turn."""
+"""Resends of one merchant that wait for their receivers at the same time, and those that wait for their turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """What every operation gets first."""
+    """The first argument of every operation."""
 
     settings: WebhooksSettings
     db: Database
@@ -32,7 +32,7 @@ class Deps:
     seals: Seals
     courier: Courier
     recorder: Recorder
-    # Rings when something may be due: the engine of this process hears it, if there is one.
+    # Set when something may be due; the engine of this process waits for it, if there is one.
     wake: Wake
     # A merchant whose receivers are slow delays no other merchant's resends.
     resend_turns: Turns

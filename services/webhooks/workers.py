@@ -1,4 +1,4 @@
-"""What works without being asked: the consumer of finished invoices, the delivery engine, the end of old attempts."""
+"""Background work: the consumer of finished invoices, the delivery engine, the deletion of old attempts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -21,11 +21,11 @@ CONSUMER = "webhooks-invoices-finished"
 
 RETENTION_SECONDS = 1.0
 RETENTION_REST = timedelta(hours=1)
-"""Between two rounds over all that is old."""
+"""Pause between two rounds over all old attempts."""
 
 
 def consumer(deps: Deps) -> Consumer:
-    """One webhook event per finished invoice with a callback URL."""
+    """Makes one webhook event per finished invoice with a callback URL."""
 
     def handle(tx: Session, event: Incoming) -> None:
         message = invoices_pb2.InvoiceFinished.FromString(event.payload)
@@ -62,7 +62,7 @@ def engine(deps: Deps) -> Engine:
 
 
 class _Retention:
-    """Deletes old attempts as gently as `operations.prune_attempts` does, then rests."""
+    """Deletes old attempts in the small batches of `operations.prune_attempts`, then pauses."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
@@ -90,14 +90,14 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """What `fiatgate status` shows of the queue."""
+    """The numbers that `fiatgate status` shows of the queue."""
     backlog = operations.backlog(deps)
     return [
-        Gauge("webhooks_due", backlog.due, "Webhooks of which an attempt is due"),
+        Gauge("webhooks_due", backlog.due, "Webhooks with a due attempt"),
         Gauge(
             "oldest_due_seconds",
             backlog.oldest_due.total_seconds(),
-            "How long the attempt that has waited longest has been due",
+            "Time that the attempt that has waited longest has been due",
         ),
         Gauge(
             "oldest_undelivered_seconds",

@@ -27,10 +27,10 @@ def normal_form(network: str, text: str) -> str:
 
 
 def writings(network: str, text: str) -> list[str]:
-    """All that may stand for the transaction in a row, in small letters; the same list for each of them.
+    """Every lower-case form in which the transaction may be stored; each form gives the same list.
 
-    Marks that differ in case or in 0x only are one: a second one is a mistake. The version before stored hashes as they
-    were typed.
+    Marks that differ only in case or in 0x count as one: a second one would be a mistake. The version before stored
+    hashes as they were typed.
     """
     digits = _digits(network, text)
     if digits is None:
@@ -40,7 +40,7 @@ def writings(network: str, text: str) -> list[str]:
 
 
 def is_same(network: str, one: str, other: str) -> bool:
-    """Whether both stand for one transaction."""
+    """Whether both texts name one transaction."""
     return writings(network, one) == writings(network, other)
 
 

@@ -44,7 +44,7 @@ def consumer(deps: Deps) -> Consumer:
     return Consumer(
         CONSUMER,
         handle,
-        lock_order=merchant_of,  # whose balance a credit changes
+        lock_order=merchant_of,  # a credit changes this merchant's balance
         ids_in=ids_in,
         subject=INVOICE_FINISHED,
         db=deps.db,

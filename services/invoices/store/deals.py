@@ -125,8 +125,8 @@ class MethodLoad:
     of_one_merchant: int
 
     def is_crowded(self, percent: int, *, share_percent: int) -> bool:
-        """Whether that part of its places is taken, or one merchant holds its share of them. Every deal takes all of a
-        single place: that is not crowded.
+        """Whether `percent` of its places are taken, or one merchant holds its share of them. A single place is never
+        crowded: any deal takes all of it.
         """
         if self.places <= 1 or not self.taken:
             return False

@@ -77,7 +77,7 @@ CROSS JOIN LATERAL (
 
 
 def rooms(connection: Connection, merchant_id: UUID, wanted: Sequence[Wanted]) -> Sequence[Room]:
-    """What each method has left, counted without the lock."""
+    """The free places of each method, counted without the lock."""
     values = {
         "merchant_id": merchant_id,
         "method_codes": [each.method_code for each in wanted],

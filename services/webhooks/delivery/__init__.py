@@ -1,7 +1,7 @@
 """The delivery engine: three stages with typed hand-overs, bounded at each.
 
     claim   due events, in batches, under a lease          Claimed    engine.py, store/claims.py
-            with the secret of this moment                 Shipment   engine.py, clients.py
+            with the present secret                        Shipment   engine.py, clients.py
     send    one request each, bounded per destination      Outcome    lanes.py, sender.py, courier.py, spans.py
     record  verdicts and attempts, in batches, fenced      Recorded   record.py, store/claims.py
 

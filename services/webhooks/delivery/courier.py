@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Courier:
-    """Starts its thread at the first use: a process that only serves has it only once somebody resends."""
+    """Starts its thread at the first use: a process that only serves calls has none until the first resend."""
 
     def __init__(self, *, clock: Clock, seals: Seals, timeout_seconds: float, allow_private: bool) -> None:
         self._clock = clock
@@ -32,7 +32,7 @@ class Courier:
         self._sender: Sender | None = None
 
     def send(self, shipment: Shipment) -> Outcome:
-        """One attempt, waited for: at most the timeout and what its body may add. For threads outside the loop."""
+        """Makes one attempt and waits for it: at most the timeout and the time of its body. Not from the loop."""
 
         async def attempt(sender: Sender) -> Outcome:
             return await sender.send(shipment)
@@ -40,12 +40,12 @@ class Courier:
         return self.submit(attempt).result()
 
     def submit(self, work: Callable[[Sender], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Run `work` on the loop, with its sender; from any thread outside of it."""
+        """Runs `work` on the loop, with its sender; from any thread outside of it."""
         loop, sender = self._started()
         return asyncio.run_coroutine_threadsafe(work(sender), loop)
 
     def close(self) -> None:
-        """End the thread; what is under way on it is cancelled. It starts again when used again."""
+        """Ends the thread and cancels its work. The next use starts it again."""
         with self._lock:
             if self._thread is not None:
                 assert self._loop is not None and self._closing is not None
@@ -71,7 +71,7 @@ class Courier:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(self._serve(ready))
         finally:
-            ready.set()  # also when it could not start: whoever waits has to learn of it
+            ready.set()  # also when it could not start: `_started` waits for it and raises
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()

@@ -1,8 +1,7 @@
-"""The worker that delivers what is due: claims, hands to lanes, sends, records; sleeps in between.
+"""The worker that delivers due events: claims, passes them to lanes, sends, records; sleeps in between.
 
-It runs on the courier's loop; statements and calls to merchants run in two threads beside it. Nothing is polled
-while nothing is due: it sleeps until the next due time or a wake, and looks every few seconds for what other
-processes added.
+It runs on the courier's loop; statements and calls to merchants run in two threads beside it. It sleeps until the next
+due time or a wake-up, and checks every few seconds for events that other processes added.
 """
 
 import asyncio
@@ -39,32 +38,32 @@ MOST_CLAIMED = 6000
 CLAIM_ROWS = 1000
 RECORD_ROWS = 500
 RECORD_GATHER_SECONDS = 0.05
-"""How long results gather before they are written together: a statement costs as much as some thirty rows."""
+"""Time in which results gather to be written together: a statement costs as much as some thirty rows."""
 
 MOST_UNRECORDED = 2 * RECORD_ROWS
-"""Claims wait while more results do: what a process dies with is sent again, so it must not grow."""
+"""Above this number of unwritten results nothing is claimed: if the process dies, all of them are sent again."""
 POLL_SECONDS = 2.0
-"""How late an event may be noticed that another process added or freed."""
+"""Longest delay until an event that another process added or freed is noticed."""
 
 LOOK_BACK = timedelta(seconds=0.5)
-"""An event may be committed later than it was due, at most so much; what took longer is seen with all."""
+"""The longest time that an event may be committed after it was due. The look at all lanes finds later ones."""
 LOOK_AT_NEW = 5000
-"""So many new events are read at a time, which takes some milliseconds; the next look goes on from there. A lane whose
-only event is far behind is found sooner by the look at all lanes."""
+"""The number of new events read at a time, which takes some milliseconds; the next look continues from there. The look
+at all lanes finds a lane sooner if its only event is far behind."""
 LOOK_AT_LANES = 10_000
 LOOK_AT_LANES_SECONDS = POLL_SECONDS
 LOOK_AT_LANES_REST = 20
-"""So many lanes are looked at again for whatever is due, then the next ones; in between passes so many times what that
-took: it costs a look per lane that waits, and a merchant may have any number."""
+"""`LOOK_AT_LANES` lanes are checked for any due event, then the next ones. The pause in between is this many times the
+time of the check: a check costs one step per waiting lane, and a merchant may have any number of lanes."""
 
 LEAST_SLEEP_SECONDS = 0.05
 STALE_AFTER_SECONDS = 30.0
 END_SECONDS = 2.0
-"""At the stop, what is left to the engine of the time that the process gives it once its attempts have ended."""
+"""Part of the process's time for stopping that is left to the engine after its attempts have ended."""
 
 
 class Wake(Signal):
-    """A bell that rings on an event loop: what `wake_after_commit` sets and the engine waits for."""
+    """A signal that an event loop can wait for: `wake_after_commit` sets it and the engine waits for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +77,7 @@ class Wake(Signal):
             loop.call_soon_threadsafe(self._bell.set)
 
     def attach(self) -> None:
-        """Ring on the running loop from now on; rings that came before are not lost."""
+        """Signals the running loop from now on; earlier signals are not lost."""
         self._bell = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         if self._event.is_set():
@@ -86,11 +85,11 @@ class Wake(Signal):
             self._bell.set()
 
     def ring(self) -> None:
-        """`set`, from the loop itself."""
+        """Like `set`, from the loop itself."""
         self._bell.set()
 
     async def heard(self, timeout_seconds: float) -> None:
-        """Wait for a ring, at most so long."""
+        """Waits for a signal, at most this long."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 await self._bell.wait()
@@ -113,12 +112,12 @@ class EngineParts:
 
     @property
     def drain_seconds(self) -> float:
-        """How long attempts under way, and writing them down, are waited for at the stop."""
+        """Longest wait at the stop for attempts under way, and for their results to be written."""
         return max(self.stop_seconds - END_SECONDS, self.stop_seconds / 2)
 
 
 def worker_name() -> str:
-    """Who holds a lease: the host and the process."""
+    """The name of a lease's holder: the host and the process."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -181,7 +180,7 @@ class _Run:
             try:
                 claimed = await self._claim()
                 sleep_seconds = 0.0 if claimed else await self._seconds_until_due()
-            except Exception as error:  # noqa: BLE001  the engine outlives whatever a round runs into
+            except Exception as error:  # noqa: BLE001  the engine survives any error of a round
                 trouble = _as_outage(error)
                 self._pulse.trouble(trouble)
                 log_failure(Engine.name, trouble)
@@ -193,7 +192,7 @@ class _Run:
                 await self._parts.wake.heard(sleep_seconds)
 
     async def _claim(self) -> bool:
-        """Look who has something due, claim one batch and hand it to the lanes; whether another may follow."""
+        """Finds lanes with due events, claims one batch and adds it to the lanes; whether another batch may follow."""
         if not self._lanes.room or self._ended.qsize() > MOST_UNRECORDED:
             return False
         await self._look()
@@ -208,8 +207,8 @@ class _Run:
         return True
 
     async def _look(self) -> None:
-        """Each look sees what became due since the one before (`LOOK_AT_NEW`), some see all of some lanes
-        (`LOOK_AT_LANES`).
+        """Reads the events that became due since the look before (`LOOK_AT_NEW`), and now and then everything due in
+        some lanes (`LOOK_AT_LANES`).
         """
         started = monotonic_seconds()
         now = self._parts.clock.now()
@@ -227,7 +226,7 @@ class _Run:
 
         due, read_to = await self._in_thread(look)
         self._lanes.note_due(due)
-        # The next look goes on behind what this one read: without the look back, which would read the same again.
+        # The next look starts where this one ended. LOOK_BACK is added, or the next one would read the same again.
         self._looked_at = now if read_to is None else read_to + LOOK_BACK
         if at_lanes:
             ended = monotonic_seconds()
@@ -243,7 +242,7 @@ class _Run:
             return claims.claim_due(connection, lease, rooms)
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
-        """The secrets of this moment. When merchants is away that is no receiver's failure: all are given back."""
+        """Adds the present secrets. If merchants does not answer, no receiver failed: all events are given back."""
         keys = {(each.merchant_id, each.key_id) for each in claimed}
         try:
             secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
@@ -273,16 +272,16 @@ class _Run:
             task.add_done_callback(self._sending.discard)
 
     async def _send_in_turn(self, shipment: Shipment) -> None:
-        """Send it and then, for as long as somebody has a turn, the next: a task per request would cost more."""
+        """Sends one, and then the next while there is one to send: a task per request would cost more."""
         following: Shipment | None = shipment
         while following is not None:
             following = await self._send(following)
 
     async def _send(self, shipment: Shipment) -> Shipment | None:
-        """Send one; whoever's turn is next."""
+        """Sends one; returns the next one to send."""
         outcome: Outcome | None = None
         try:
-            # A lease that would run out under way is left to whoever claims next: two must not send at once.
+            # A lease that would run out during the attempt is left to the next claim: two must not send at once.
             if (
                 self._parts.clock.now() + timedelta(seconds=self._parts.timeout_seconds)
                 < shipment.claimed.lease_until
@@ -300,7 +299,7 @@ class _Run:
         return following
 
     def _give_back(self, shipments: list[Shipment]) -> None:
-        """Not waited for; where it fails, the leases run out."""
+        """Gives the events back without waiting for it; if it fails, their leases run out."""
         claimed = [each.claimed for each in shipments]
         task = asyncio.create_task(self._in_thread(lambda: self._release(claimed)))
         self._giving_back.add(task)
@@ -314,7 +313,7 @@ class _Run:
     # -- record
 
     async def _record_for_ever(self) -> None:
-        """While one batch is being written the next one gathers."""
+        """Writes results in batches; while one batch is written the next one gathers."""
         while True:
             batch = [await self._ended.get()]
             if not self._stop.is_set() and self._ended.qsize() < RECORD_ROWS:
@@ -331,7 +330,7 @@ class _Run:
                 self._parts.wake.ring()
 
     async def _recorded(self, batch: list[Outcome]) -> list[Recorded]:
-        """Until it is written: a request that was made must not be made again for a database that was away."""
+        """Tries until it is written: a request must not be made again because the database was away."""
         backoff, again = Backoff(), False
         while True:
             try:
@@ -343,14 +342,14 @@ class _Run:
                 log.error("webhook_record_broke", outcomes=len(batch), exc_info=error)
                 if len(batch) == 1:
                     return []
-                # One of them can't be written: alone it harms no other.
+                # One of them can't be written: written one by one, it stops no other.
                 return [each for one in batch for each in await self._recorded([one])]
             await asyncio.sleep(backoff.next_seconds())
 
     # -- stop
 
     async def _drain(self) -> None:
-        """Give back what was not begun, let what is under way end, write what ended."""
+        """Gives back events that were not begun, waits for attempts under way, writes their results."""
         waiting = [shipment.claimed for shipment in self._lanes.drain()]
         try:
             async with asyncio.timeout(self._parts.drain_seconds):
@@ -376,7 +375,7 @@ class _Run:
 
 
 def _as_outage(error: Exception) -> Exception:
-    """merchants being away is weather, told in one line."""
+    """Turns an error of an absent merchants service into an outage, which is logged in one line."""
     if isinstance(error, Refused) and error.reason == "DB_UNAVAILABLE":
         return Outage(f"merchants: {error.message}")
     return error

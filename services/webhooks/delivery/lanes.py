@@ -1,12 +1,12 @@
-"""Who may send next: a bound in all, one per merchant, one per destination, and turns. Pure bookkeeping, no waiting.
+"""The order of sending: a bound for all, one per merchant, one per destination, and turns. Pure; never waits.
 
 Each destination of a merchant has a lane. Lanes and merchants start with few slots and earn more by quick successes, as
-TCP's slow start does; silence costs half of them, and quick failures what was earned. So an endpoint that hangs holds a
-handful of slots at most, whatever its backlog; a merchant with a thousand such endpoints holds few more; and all that
-hang together hold half of everything at most: the rest is for those that answer
+in TCP's slow start. Silence costs half of the slots, and a quick failure takes back some of the earned ones. So an
+endpoint that hangs holds a handful of slots at most, whatever its backlog; a merchant with a thousand such endpoints
+holds few more; and all hanging endpoints together hold at most half of all slots: the rest is for those that answer
 (docs/decisions/0012-a-lane-per-destination.md).
 
-This is the breaker as well: it delays attempts that are due and drops none. Where nothing hangs, nothing waits.
+This is the breaker as well: it delays attempts that are due and drops none. While no endpoint hangs, nothing waits.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -19,16 +19,16 @@ from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 
 QUICK_MS: Final = 1000
 SLOW_MS: Final = 5000
-"""An answer that took longer holds a slot as silence does, and costs the same."""
+"""An answer slower than this holds a slot like silence does, and costs the same."""
 
 KEPT: Final = 1000
-"""Idle lanes and merchants remembered, so that an endpoint that hung is met with care when its retries come."""
+"""Idle lanes and merchants that are remembered, so that an endpoint that hung has few slots when its retries come."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Slots at the start, the fewest and the most; `most_claimed` ahead for somebody quick, so that its slots never
-    wait for the database."""
+    """Slots at the start, the fewest and the most; `most_claimed` events are claimed ahead for a quick receiver, so
+    that its slots never wait for the database."""
 
     fewest: int
     first: int
@@ -41,7 +41,7 @@ MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=3000)
 
 
 class LaneKey(NamedTuple):
-    """Merchants that share a host share no lane: one's endpoint may hang while the other's doesn't."""
+    """Merchants that share a host have separate lanes: one's endpoint may hang while the other's answers."""
 
     merchant_id: UUID
     destination: str
@@ -52,7 +52,7 @@ def lane_of(claimed: Claimed) -> LaneKey:
 
 
 class Bound:
-    """`slots` requests at a time, `window` events claimed at a time; both learn from what comes of requests."""
+    """`slots` requests at a time, `window` events claimed at a time; both are adjusted by the results of requests."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -65,7 +65,7 @@ class Bound:
 
     @property
     def room(self) -> int:
-        """How many more may be claimed: none until half of the window is free, so that claims stay batches."""
+        """The number of events that may be claimed; 0 until half of the window is free, so that claims are batches."""
         return self.window - self.claimed if self.claimed * 2 <= self.window else 0
 
     def learn(self, outcome: Outcome) -> None:
@@ -75,8 +75,8 @@ class Bound:
             self.window = self.slots
             self.is_silent = True
         elif held_ms >= QUICK_MS:
-            self.window = self.slots  # what waits behind a slow one must not outlive its lease
-        else:  # step by step to all there is, or to what a stranger has: failures are no reason to hurry
+            self.window = self.slots  # an event that waits behind a slow one must not outlive its lease
+        else:  # step by step to the most, or after a failure to the first value: failures earn nothing
             most, most_claimed = limits.first, limits.first
             if outcome.succeeded:
                 most, most_claimed = limits.most, limits.most_claimed
@@ -116,7 +116,7 @@ class Lane(Bound):
 
 @dataclass(frozen=True)
 class Rooms:
-    """What may be claimed now: `total` in all, and of each lane and each merchant; those that come first, first."""
+    """The numbers of events that may be claimed now: in `total`, of each lane and each merchant, in order of turn."""
 
     total: int
     lanes: dict[LaneKey, int]
@@ -131,10 +131,10 @@ class Rooms:
 
 @dataclass(frozen=True)
 class Finished:
-    """What the end of a request changes.
+    """The effect of a request's end.
 
-    opened      events may be claimed that could not be before
-    given_back  claimed for a destination that has become too slow for them; they are due again
+    opened      whether the lane may claim again and could not before
+    given_back  events claimed for a destination that has become too slow for them; they are due again
     """
 
     opened: bool
@@ -142,32 +142,32 @@ class Finished:
 
 
 class Lanes:
-    """At most `most_sending` requests at a time, at most `most_claimed` events in hand."""
+    """At most `most_sending` requests at a time, at most `most_claimed` claimed events."""
 
     def __init__(self, *, most_sending: int, most_claimed: int) -> None:
         self._most_sending = most_sending
         self._most_claimed = most_claimed
-        # Both with the least recently used first.
+        # Both have the least recently used first.
         self._lanes: OrderedDict[LaneKey, Lane] = OrderedDict()
         self._merchants: OrderedDict[UUID, Merchant] = OrderedDict()
         self._turns: deque[Merchant] = deque()
-        # Lanes that have something due, as far as is known, by merchant: ordered sets, the next to claim first.
+        # Lanes with due events, as far as known, by merchant: ordered sets, the next to claim first.
         self._due: OrderedDict[UUID, OrderedDict[LaneKey, None]] = OrderedDict()
         self.sending = 0
         self.claimed = 0
 
     @property
     def room(self) -> int:
-        """How many events may be claimed now; none until half of all is free."""
+        """The number of events that may be claimed now; 0 until half of the total is free."""
         return self._most_claimed - self.claimed if self.claimed * 2 <= self._most_claimed else 0
 
     def note_due(self, keys: Iterable[LaneKey]) -> None:
-        """Somebody saw that these have something due."""
+        """Records that these lanes have something due."""
         for key in keys:
             self._due.setdefault(key.merchant_id, OrderedDict()).setdefault(key)
 
     def note_claimed(self, rooms: Rooms, claimed: Sequence[Claimed]) -> None:
-        """A claim is over: who left room unused has nothing more due; who used it waits for the next turn."""
+        """Records a claim: a lane that left room unused has nothing more due; one that used it goes to the end."""
         of_lane = Counter(lane_of(each) for each in claimed)
         of_merchant = Counter(each.merchant_id for each in claimed)
         for id, lanes in rooms.by_merchant().items():
@@ -184,10 +184,10 @@ class Lanes:
                 self._due.move_to_end(id)
 
     def rooms(self, most: int) -> Rooms:
-        """For the claim: who has something due and room for it; those that waited longest come first.
+        """The room for the next claim in lanes that have something due; those that waited longest come first.
 
-        Silent lanes share half of all slots. No more lanes are looked at than can be claimed from, and those that have
-        something in hand: a merchant may have any number.
+        Silent lanes share half of all slots. A merchant may have any number of lanes, so this checks only as many as
+        can be claimed from, and those that have claimed events.
         """
         silent_left = self._most_sending // 2 - sum(
             lane.claimed for lane in self._lanes.values() if lane.is_silent
@@ -196,7 +196,7 @@ class Lanes:
         for id, due in self._due.items():
             merchant = self._merchants.get(id)
             of_merchant = merchant.room if merchant else MERCHANT.first
-            # Each has something due, so that is enough of them.
+            # Each lane has something due, so this many lanes are enough.
             enough = min(rooms.total, len(rooms.lanes) + of_merchant)
             for key in due:
                 if len(rooms.lanes) >= enough:
@@ -214,7 +214,7 @@ class Lanes:
         return rooms
 
     def add(self, shipments: Iterable[Shipment]) -> None:
-        """Queue what was claimed."""
+        """Queues claimed events."""
         for shipment in shipments:
             lane = self._lane(lane_of(shipment.claimed))
             lane.queue.append(shipment)
@@ -222,7 +222,7 @@ class Lanes:
             self._give_turn(lane)
 
     def take(self) -> Shipment | None:
-        """The next to send, merchants and their lanes in turn; None when all who wait are at a bound."""
+        """The next one to send, merchants and their lanes in turn; None when all that wait are at a bound."""
         while self._turns and self.sending < self._most_sending:
             merchant = self._turns.popleft()
             merchant.waits_for_turn = False
@@ -239,7 +239,7 @@ class Lanes:
         return None
 
     def finish(self, shipment: Shipment, outcome: Outcome | None) -> Finished:
-        """A shipment that was taken is done, or was not sent at all (None)."""
+        """Records that a taken shipment is done, or was not sent at all (None)."""
         lane = self._lanes[lane_of(shipment.claimed)]
         was_open = self._is_open(lane)
         self._count_sending(lane, -1)
@@ -257,7 +257,7 @@ class Lanes:
         return Finished(opened=self._is_open(lane) and not was_open, given_back=given_back)
 
     def drain(self) -> list[Shipment]:
-        """Everything that waits in a queue, taken out to be given back."""
+        """Takes everything out of the queues, to be given back."""
         waiting: list[Shipment] = []
         for lane in self._lanes.values():
             waiting += lane.queue
@@ -277,7 +277,7 @@ class Lanes:
         if lane is None:
             _forget_idle(self._lanes)
             lane = self._lanes[key] = Lane(key, merchant)
-        lane.merchant = merchant  # another one only after all was idle and the merchant forgotten
+        lane.merchant = merchant  # it differs only after the merchant was idle and forgotten
         self._lanes.move_to_end(key)
         self._merchants.move_to_end(key.merchant_id)
         return lane
@@ -307,7 +307,7 @@ B = TypeVar("B", bound=Bound)
 
 
 def _forget_idle(bounds: OrderedDict[K, B]) -> None:
-    """Make place for one more; whoever has something in hand stays."""
+    """Makes room for one more; a lane or merchant with claimed events stays."""
     if len(bounds) >= KEPT:
         idle = next((key for key, each in bounds.items() if not each.claimed), None)
         if idle is not None:

@@ -28,38 +28,36 @@ from services.webhooks.store import claims
 
 ATTEMPTS = metrics.counter(
     "webhook_attempts",
-    "Attempts to deliver that were written down, by what came of them",
+    "Attempts to deliver that were recorded, by their result",
     ["trigger", "verdict"],
 )
-ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "How long attempts took", ["trigger"])
+ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "Duration of attempts", ["trigger"])
 
-# Finding the child of some labels costs more than counting.
+# Finding a metric by its labels costs more than counting.
 _counter, _seconds = functools.cache(ATTEMPTS.labels), functools.cache(ATTEMPT_SECONDS.labels)
 
 log = structlog.get_logger(__name__)
 
 LEASE_LOST = "lease_lost"
 _VERDICT_NAMES = {Delivered: "delivered", RetryAt: "retry", Dead: "dead", Unchanged: "unchanged"}
-for (
-    _trigger
-) in Trigger:  # there at 0 from the start: a series that begins with 1 has not grown, for Prometheus
+for _trigger in Trigger:  # each series begins at 0: Prometheus sees no growth in a series that begins with 1
     for _name in (*_VERDICT_NAMES.values(), LEASE_LOST):
         ATTEMPTS.labels(_trigger, _name)
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """Writes what came of attempts: the last stage, the same for the engine and for manual resends."""
+    """Writes the results of attempts: the last stage, the same for the engine and for manual resends."""
 
     db: Database
     clock: Clock
     retry_delays_seconds: tuple[int, ...]
 
     def record(self, outcomes: Sequence[Outcome], *, again: bool = False) -> list[Recorded]:
-        """One statement for all; an outcome whose lease is another's by now is dropped, logged, and not in the answer.
+        """Writes all in one statement. An outcome that lost its lease is dropped, logged, and not in the answer.
 
-        Raises `DatabaseUnavailable`. Nothing is written then, or all of it and only the answer was lost: recorded
-        once more, with `again`, what was written is found.
+        Raises `DatabaseUnavailable`. Then nothing was written, or all was written and only the answer was lost: a
+        repeated call, with `again`, finds the rows that were written.
         """
         judged = [(outcome, self._verdict(outcome)) for outcome in outcomes]
         recorded = {each.claim: each for each in self._write(judged)}
@@ -67,7 +65,7 @@ class Recorder:
             missing = [outcome for outcome in outcomes if outcome.claimed.claim not in recorded]
             recorded |= {each.claim: each for each in self._written_before(missing)}
         with in_one_write():
-            bound = log.bind()  # once: a logger costs as much as its line
+            bound = log.bind()  # once for all lines: a new logger costs as much as a line
             for outcome, verdict in judged:
                 _tell(bound, outcome, verdict, fenced=outcome.claimed.claim not in recorded)
         return list(recorded.values())
@@ -95,7 +93,7 @@ class Recorder:
 
 
 def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
-    """One wide line per attempt, and counted."""
+    """Logs one wide line per attempt, and counts it."""
     claimed = outcome.claimed
     verdict_name = LEASE_LOST if fenced else _VERDICT_NAMES[type(verdict)]
     _counter(claimed.trigger, verdict_name).inc()

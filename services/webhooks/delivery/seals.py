@@ -1,8 +1,8 @@
 """Seals of events: only a process of webhooks makes them, and only a sealed event is sent.
 
-SQL under the service's role can insert the row of an event. It would be signed with the merchant's secret and sent, and
-would take the place of the true one. So the process that makes an event of a proven fact seals what it says, with a key
-that the database does not have, and the seal is checked before each attempt.
+SQL under the service's role can insert the row of an event. Such a row would be signed with the merchant's secret and
+sent, in place of the true one. So the process that makes an event from a proven fact seals the event's terms with a key
+that the database does not have, and each attempt checks the seal first.
 """
 
 import hmac
@@ -20,23 +20,25 @@ from kit.keys import decoded, encoded
 log = structlog.get_logger(__name__)
 
 UNSEALED = metrics.counter(
-    "webhook_unsealed", "Attempts that were not made, for the event has no right seal: none, wrong", ["seal"]
+    "webhook_unsealed",
+    "Attempts that were not made because the event has no right seal: none, wrong",
+    ["seal"],
 )
 REPLACED = metrics.counter(
-    "webhook_events_replaced", "Events that no process made, replaced by the true ones"
+    "webhook_events_replaced", "Events without a right seal that were replaced by the true ones"
 )
 
 NONE: Final = "none"
 WRONG: Final = "wrong"
 PREFIX: Final = b"fiatgate webhook event v1\n"
-"""Keeps a seal of an event from being one of anything else."""
+"""Distinguishes the seal of an event from a code over anything else."""
 
-for _seal in (NONE, WRONG):  # there at 0 from the start: an alert sees the first one grow
+for _seal in (NONE, WRONG):  # each series begins at 0: an alert sees the first increase
     UNSEALED.labels(_seal)
 
 
 class Terms(Protocol):
-    """What a seal is over: the terms of an event. In the database they change only together with the seal."""
+    """The content of a seal: the terms of an event. In the database they change only together with the seal."""
 
     @property
     def payload_event_id(self) -> UUID: ...
@@ -55,9 +57,10 @@ class Terms(Protocol):
 
 
 class Seals:
-    """Makes and checks seals: HMAC-SHA256 under the first key; a seal of any of the keys is right.
+    """Makes and checks seals: HMAC-SHA256 under the first key; a seal under any of the keys is right.
 
-    `unsealed_until`  until then an event without a seal counts: those of the version before. A wrong one never does.
+    `unsealed_until`  until then an event without a seal is sent, for events of the version before; never one with a
+                      wrong seal
     """
 
     def __init__(self, keys: Sequence[str], *, unsealed_until: datetime | None, clock: Clock) -> None:
@@ -77,7 +80,7 @@ class Seals:
         return any(hmac.compare_digest(hmac.digest(key, sealed, "sha256"), given) for key in self._keys)
 
     def flaw(self, terms: Terms, seal: str | None) -> str | None:
-        """NONE or WRONG when the event must not be sent."""
+        """NONE or WRONG when the event must not be sent; None when it may."""
         if not seal:
             return None if self._unsealed_count() else NONE
         return None if self.is_right(terms, seal) else WRONG

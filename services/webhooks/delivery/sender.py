@@ -1,4 +1,4 @@
-"""One attempt: sign, send, and say in one value what came of it. Never raises for what a receiver does."""
+"""One attempt: sign, send, and return the result as one value. Never raises because of a receiver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ NO_KEY_ERROR = "not sent: the merchant has no active API key to sign with"
 
 @dataclass(frozen=True)
 class Sender:
-    """Sends shipments, each within `timeout_seconds` of wall clock from the name's look-up to the answer's head."""
+    """Sends shipments, each within `timeout_seconds` of wall clock from the name's resolution to the answer's head."""
 
     egress: Egress
     seals: Seals
@@ -95,15 +95,15 @@ class Sender:
         except EgressError as failure:
             return None, str(failure)
         except Exception as failure:
-            # Counted like any failure: an event that breaks us must reach its end as well, and not be tried for ever.
-            # Not the URL: merchants keep secrets in theirs.
+            # Recorded like any failure: an event that breaks this code must reach its end too, not be tried for ever.
+            # The URL is not logged: merchants keep secrets in theirs.
             log.error("webhook_attempt_broke", destination=destination_of(url), exc_info=failure)
             return None, "not sent: internal error"
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 
 
 def _kept(answer: client.Answer) -> Answer:
-    """What the history keeps: replacement characters may have made the body longer, headers may be many and long."""
+    """The part of the answer that the history keeps: its body, and as many headers as fit, in bytes of UTF-8."""
     body = answer.text.encode()[:BODY_MAX_BYTES].decode(errors="ignore")
     headers: dict[str, str] = {}
     left = HEADERS_MAX_BYTES

@@ -1,4 +1,4 @@
-"""The span of an attempt, in the trace of the request that the event goes back to (kit.tracing).
+"""The span of an attempt, in the trace of the request that led to the event (kit.tracing).
 
 Receivers get no `traceparent`: docs/api.md#webhook-headers lists all headers that are sent.
 """
@@ -19,7 +19,7 @@ def of_attempt(claimed: Claimed) -> Span:
         "fiatgate.trigger": str(claimed.trigger),
     }
     host, _, port = claimed.destination.rpartition(":")
-    if port.isdecimal() and "/" not in host:  # of an address that is none, all of it is the destination
+    if port.isdecimal() and "/" not in host:  # a URL that can't be parsed is its own destination
         attributes |= {"server.address": host, "server.port": int(port)}
     if claimed.request_id:
         attributes[tracing.REQUEST_ID] = claimed.request_id
@@ -27,7 +27,7 @@ def of_attempt(claimed: Claimed) -> Span:
 
 
 def ended(span: Span, outcome: Outcome) -> None:
-    """The answer's status; no word of it, nor of what went wrong, which quote addresses."""
+    """Sets the answer's status, but no text of the answer or the error, because those contain addresses."""
     if outcome.http_status is not None:
         span.tell("http.response.status_code", outcome.http_status)
     if not outcome.succeeded:

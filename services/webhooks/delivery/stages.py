@@ -1,4 +1,4 @@
-"""What one stage hands to the next."""
+"""The values that one stage passes to the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from uuid import UUID
 from services.webhooks.domain import EventStatus, Trigger, is_success
 
 Claim = tuple[int, UUID]
-"""An event and the token of its lease: a token is a whole batch's."""
+"""An event and the token of its lease; a whole batch has one token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """An event that is ours to send until `lease_until`, as it was when claimed; nobody else changes it meanwhile."""
+    """An event that this process may send until `lease_until`, as claimed; no other process changes it meanwhile."""
 
     event_id: int
     lease_token: UUID
@@ -30,9 +30,9 @@ class Claimed:
     status: EventStatus
     next_retry_at: datetime | None
     auto_attempts: int
-    # Empty when it has none; None on the schema of the version before, where no event has one.
+    # Empty when the event has no seal; None on the schema of the version before, where no event has one.
     seal: str | None
-    # Of the request that it goes back to; empty when that is not known.
+    # Of the request that led to the event; empty when it is not known.
     request_id: str = ""
     traceparent: str = ""
 
@@ -51,7 +51,7 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the receiver said. Header names and values and the body are cut to what the history keeps."""
+    """The receiver's answer. Header names and values and the body are cut to the size that the history keeps."""
 
     http_status: int
     headers: Mapping[str, str]
@@ -60,10 +60,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """An attempt that ended: with an answer, or with an error for people, never with both missing.
+    """An attempt that ended: with an answer or an error text, or both, but never neither.
 
-    duration_ms  to the status line, which is the answer; without one, to the end
-    held_ms      to the end: a receiver may drip what follows its status line
+    duration_ms  until the status line; without an answer, until the end
+    held_ms      until the end: a receiver may send the rest of its answer slowly
     """
 
     claimed: Claimed
@@ -73,7 +73,7 @@ class Outcome:
     held_ms: int
     answer: Answer | None
     error: str | None
-    # Of the attempt; empty without traces.
+    # Of the attempt; empty when tracing is off.
     traceparent: str = ""
 
     @property
@@ -87,7 +87,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An outcome that was written: its attempt, and when the event is sent again by itself."""
+    """An outcome that was written: its attempt, and the time of the event's next automatic attempt."""
 
     event_id: int
     lease_token: UUID

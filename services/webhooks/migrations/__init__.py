@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 NEEDS = "0002"
-"""What this version can't do without; what comes after is the next version's (docs/decisions/0025)."""
+"""The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
     "events": "SELECT, INSERT, UPDATE (status, auto_attempts, manual_attempts, next_retry_at, last_manual_at,"
@@ -13,5 +13,5 @@ RIGHTS: Mapping[str, str] = {
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
 }
-"""What the service's role may do with each table (kit.rights). Without DELETE and with named columns where rows stay
-what they are. The terms of an event change only together with its seal (0007)."""
+"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
+columns only. The terms of an event change only together with its seal (0007)."""

@@ -1,1 +1,1 @@
-"""Every query of the service, named by what it returns: `claims` for the engine, `events` for everybody else."""
+"""Every query of the webhooks service, named by its result: `claims` for the engine, `events` for all else."""

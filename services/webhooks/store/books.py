@@ -1,4 +1,4 @@
-"""What must hold between events and their attempts (kit.books), and between an event and the fact it was made of."""
+"""Invariants of events and their attempts (kit.books), and of an event and the fact that it was made from."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destinati
 from services.webhooks.models import Event
 from services.webhooks.store.claims import SEAL
 
-# Retention takes the oldest attempts, and none of the last day: what is left of an event's attempts are the newest.
+# Retention deletes the oldest attempts, and none of the last day: the attempts that are left are the newest.
 _ATTEMPTS_ARE_COUNTED = """
 SELECT events.invoice_id AS id, 'attempts' AS field,
        coalesce('numbers ' || oldest || ' to ' || newest || ', ' || counted || ' of them', 'none') AS found,
@@ -79,7 +79,7 @@ PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where an event is not what its fact says."""
+    """A field in which an event differs from its fact."""
 
     field: str
     found: str
@@ -101,7 +101,7 @@ _EVENTS: Final = select(
 def differences(
     connection: Connection, facts: Sequence[FinishedInvoice], seals: Seals
 ) -> Mapping[UUID, Sequence[Difference]]:
-    """By invoice, of the events that these facts have."""
+    """The differences of the events that these facts have, by invoice."""
     by_invoice = {fact.invoice_id: fact for fact in facts}
     wanted = _EVENTS.where(Event.invoice_id.in_(list(by_invoice)))
     sealed = SEAL.is_there(connection)
@@ -139,7 +139,7 @@ def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:
 
 
 def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
-    """Member by member; the whole when it is no object, or when only its form differs."""
+    """One difference per member; one for the whole payload when it is no object, or differs only in form."""
     expected: dict[str, Any] = json.loads(due)
     try:
         members = json.loads(found)
@@ -158,5 +158,5 @@ SELECT invoice_id FROM events WHERE invoice_id > CAST(:after AS uuid) ORDER BY i
 
 
 def invoices_with_event(connection: Connection, *, after: UUID, limit: int) -> Sequence[UUID]:
-    """In the order of their ids."""
+    """Invoices in the order of their ids."""
     return connection.scalars(_INVOICES, {"after": after, "limit": limit}).all()

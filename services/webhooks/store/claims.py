@@ -1,4 +1,4 @@
-"""The engine's statements: look, claim, release, record. Each is one round trip and its own transaction."""
+"""The engine's statements: look, claim, release, record. Each is one round trip and a transaction of its own."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ MOST_COUNTED: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Who claims, under which token, until when."""
+    """A claim's holder, token and times."""
 
     token: UUID
     worker: str
@@ -29,10 +29,10 @@ class Lease:
     until: datetime
 
 
-# Lanes with something due since a look before: from the index in order of time, so that it costs what is new and not
-# what waits. Some `most` events are read: after an outage everything of that time is new. Events that are due at the
-# same time as the last of them are read as well, because the next look goes on behind that time; all that are
-# rescheduled together have one time. Those that somebody holds are read too, so they count.
+# Lanes in which something became due since an earlier look. It reads the index in order of time, so its cost is the
+# number of new events, not of waiting ones. It reads about `most` events: after an outage everything of that time is
+# new. It also reads the events that are due at the same time as the last one, because the next look starts after that
+# time, and events that are rescheduled together have one time. It reads and counts leased events too.
 _DUE_SINCE = text("""
 SELECT merchant_id, destination, bool_or(lease_until IS NULL OR lease_until <= :now) AS is_due,
     count(*) AS events, max(next_retry_at) AS newest
@@ -46,8 +46,8 @@ FROM (
 GROUP BY merchant_id, destination
 """)
 
-# Lanes in their order, each with whether something is due: from the index in that order, hopping from one to the next,
-# so that it costs what there are lanes and not what waits in them.
+# Lanes in their order, each with whether something is due. It steps through the index from one lane to the next, so
+# its cost is the number of lanes, not of the events that wait in them.
 _LANES = text("""
 WITH RECURSIVE lane AS (
     (
@@ -84,9 +84,9 @@ BEFORE_ALL: Final = LaneKey(UUID(int=0), "")
 
 @dataclass(frozen=True, slots=True)
 class NewLook:
-    """The lanes with a new event that is due and that nobody holds.
+    """The lanes with a new event that is due and not leased.
 
-    read_to  how far it saw: the time of the last event it read; None when it saw all there are
+    read_to  the time of the last event that was read; None when all were read
     """
 
     due: list[LaneKey]
@@ -95,14 +95,14 @@ class NewLook:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The lanes with an event that is due and that nobody holds; `on_from` is where the next look goes on."""
+    """The lanes with an event that is due and not leased; `on_from` is where the next look continues."""
 
     due: list[LaneKey]
     on_from: LaneKey
 
 
 def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewLook:
-    """Of the first `most` events that became due after `since`, and of those due at the same time as the last one."""
+    """Reads the first `most` events that became due after `since`, and those due at the same time as the last one."""
     seen = connection.execute(_DUE_SINCE, {"since": since, "most": most, "now": now}).all()
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
     read_all = sum(row.events for row in seen) < most
@@ -110,16 +110,16 @@ def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: 
 
 
 def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: datetime) -> Look:
-    """Of the next `most` lanes that wait for anything at all, in their order; after the last, from the first again."""
+    """Reads the next `most` lanes with pending events, in their order; after the last, it starts with the first."""
     seen = connection.execute(_LANES, lane._asdict() | {"most": most, "now": now}).all()
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
     return Look(due, LaneKey(seen[-1].merchant_id, seen[-1].destination) if len(seen) == most else BEFORE_ALL)
 
 
-# Each lane is read for itself, from its oldest event on, and no further than there is room: others' backlogs cost
-# nothing. What is read is locked, so that engines running side by side take different events. A lease that ran out
-# counts as none: that is the rescue. The order by id as well leaves no other index to the planner than the lanes' own;
-# the array keeps it from joining, where it takes the rooms for thousands of rows and reads the whole table.
+# Each lane is read separately, from its oldest event, and only as far as there is room: other lanes' backlogs cost
+# nothing. The rows are locked, so that engines running side by side take different events. A lease that ran out counts
+# as none: that rescues the events of a dead worker. The order by id too leaves the planner only the lanes' own index.
+# The array keeps it from a join, for which it would expect thousands of rows and read the whole table.
 _CLAIM_SQL: Final = """
 UPDATE events
 SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now
@@ -150,7 +150,7 @@ _CLAIM_WITH_SEAL: Final = text(f"{_CLAIM_SQL}, coalesce(seal, '') AS seal")
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
-    """Of each lane and each merchant at most its room: the oldest due events of each lane that nobody holds."""
+    """Claims the oldest due events of each lane that are not leased, at most the room of each lane and merchant."""
     sealed = SEAL.is_there(connection)
     rows = connection.execute(
         _CLAIM_WITH_SEAL if sealed else _CLAIM,
@@ -183,7 +183,7 @@ def _rooms_parameter(rooms: Rooms) -> str:
 
 
 def claimed_from_row(row: Any, lease: Lease, trigger: Trigger, *, seal: str | None) -> Claimed:
-    """From a row of the claim, or from an `Event`."""
+    """Builds the value from a row of the claim, or from an `Event`."""
     return Claimed(
         event_id=row.id,
         lease_token=lease.token,
@@ -210,7 +210,7 @@ _NEXT_DUE = text("SELECT min(next_retry_at) FROM events WHERE status = 'pending'
 
 
 def next_due_at(connection: Connection, *, now: datetime) -> datetime | None:
-    """When the next event becomes due; None when nothing waits for its time."""
+    """The time at which the next event becomes due; None when no event waits for its time."""
     at: datetime | None = connection.scalar(_NEXT_DUE, {"now": now})
     return at
 
@@ -224,13 +224,13 @@ WHERE events.id = claim.event_id AND events.lease_token = claim.lease_token
 
 
 def release(connection: Connection, claims: Sequence[Claimed]) -> None:
-    """Give events back unsent: they are due again at once."""
+    """Gives events back unsent: they are due again at once."""
     rows = [{"event_id": each.event_id, "lease_token": str(each.lease_token)} for each in claims]
     connection.execute(_RELEASE, {"claims": json.dumps(rows)})
 
 
-# One statement: the event changes and gets its attempt, or, when the lease is another's by now, neither. Each has the
-# other, so the join could be any; a full one can't be the loop within a loop that PostgreSQL takes for a single row.
+# One statement: the event changes and gets its attempt, or neither when the lease was lost. Each has the other, so any
+# join gives the same rows; a full join can't be the nested loop that PostgreSQL would choose, expecting a single row.
 # Counts that SQL made too large are cut: one sum that is no integer would fail the whole batch.
 _RECORD = text("""
 WITH outcome AS (
@@ -269,10 +269,10 @@ FROM attempt FULL JOIN fenced ON fenced.event_id = attempt.event_id
 def record(
     connection: Connection, outcomes: Sequence[tuple[Outcome, Verdict]], *, now: datetime
 ) -> list[Recorded]:
-    """Write outcomes with their verdicts; those whose lease is another's by now are left out of the answer.
+    """Writes outcomes with their verdicts; those that lost their lease are left out of the answer.
 
-    Two of one event may come together, the later one under a later lease: after the database was away for longer than
-    a lease lasts.
+    Two outcomes of one event may come together, the later one under a later lease, when the database was away for
+    longer than a lease lasts.
     """
     rows = [_outcome_row(outcome, verdict) for outcome, verdict in outcomes]
     written = connection.execute(
@@ -281,7 +281,7 @@ def record(
     return [Recorded(**row._asdict()) for row in written]
 
 
-# Nobody else made an attempt of the event at that moment: there is one lease at a time.
+# Event, trigger and time identify the attempt: an event has one lease at a time.
 _RECORDED = text("""
 SELECT outcome.event_id, outcome.lease_token, attempts.id AS attempt_id, events.next_retry_at
 FROM json_to_recordset(:outcomes) AS outcome (
@@ -294,7 +294,7 @@ JOIN events ON events.id = outcome.event_id
 
 
 def recorded_before(connection: Connection, outcomes: Sequence[Outcome]) -> list[Recorded]:
-    """Those of them that were written by a `record` whose answer was lost."""
+    """The outcomes among these that a `record` has written whose answer was lost."""
     rows = [
         {
             "event_id": each.claimed.event_id,

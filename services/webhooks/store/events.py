@@ -1,4 +1,4 @@
-"""Events and their history, as RPCs and the consumer need them."""
+"""Events and their history, for RPCs and the consumer."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -38,7 +38,7 @@ from services.webhooks.store.books import Difference
 from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row
 
 HISTORY_ATTEMPTS = 100
-"""So many newest attempts of an event are shown: an answer stays below gRPC's 4 MiB however often somebody resends."""
+"""The number of an event's newest attempts in an answer, which stays below gRPC's 4 MiB after any number of resends."""
 
 _FREE: Final = {"locked_at": None, "locked_by": None, "lease_token": None, "lease_until": None}
 
@@ -53,7 +53,7 @@ class EventHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTerms:
-    """What an event says, and where: made of a proven fact. They change only together with the event's seal."""
+    """An event's content and address, made from a proven fact. They change only together with the event's seal."""
 
     payload_event_id: UUID
     invoice_id: UUID
@@ -78,10 +78,10 @@ def terms_of(invoice: FinishedInvoice, callback_url: str) -> EventTerms:
     )
 
 
-# Made once: to make it anew costs as much as to run it.
+# Built once: building a statement costs as much as running it.
 _EVENTS = table_of(Event)
 _ADD_EVENT = insert(_EVENTS).on_conflict_do_nothing(index_elements=["invoice_id"]).returning(_EVENTS.c.id)
-# The column of the newest migration is not in the models yet (docs/decisions/0025).
+# The column of the newest migration is not yet in the models (docs/decisions/0025).
 _SEALED: Final = table(
     "events", *(column(each.name, each.type) for each in _EVENTS.c), column("seal", Text())
 )
@@ -124,7 +124,7 @@ _TERMS: Final = tuple(each.name for each in fields(EventTerms))
 
 
 def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
-    """The invoice's event, its row locked; None on the schema of the version before too, where none has a seal."""
+    """The invoice's event, its row locked; None too on the schema of the version before, which has no seals."""
     if not SEAL.is_there(tx):
         return None
     of_invoice = select(_SEALED).where(_SEALED.c.invoice_id == invoice_id).with_for_update()
@@ -149,7 +149,7 @@ _NEWEST_ERROR: Final = (
 
 
 def _due_anew(now: datetime) -> dict[str, Any]:
-    """Due now, with all its retries to come. Attempts so far keep their numbers: they count as manual ones."""
+    """Values that make an event due now, with all its retries. Its earlier attempts count as manual ones."""
     return _FREE | {
         "status": EventStatus.PENDING,
         "next_retry_at": now,
@@ -176,7 +176,7 @@ def seal_event(tx: Session, event_id: int, seal: str, *, now: datetime) -> bool:
 
 
 def replace_event(tx: Session, event_id: int, terms: EventTerms, *, seal: str, now: datetime) -> None:
-    """Makes it say this, due now, whatever was done with what it said before."""
+    """Replaces the event's content and makes it due now, whatever was done with the former content."""
     new = asdict(terms)
     del new["invoice_id"]
     values = new | _due_anew(now) | {"seal": seal}
@@ -189,7 +189,7 @@ def event_history(tx: Session, event_id: int) -> EventHistory | None:
 
 
 def histories_of_invoice(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> list[EventHistory]:
-    """Newest event first; without a merchant, whoever's the invoice is."""
+    """Newest event first; without a merchant id, of any merchant's invoice."""
     events = tx.scalars(_events_of_invoice(merchant_id, invoice_id)).all()
     return [EventHistory(event, _newest_attempts(tx, event.id)) for event in events]
 
@@ -219,7 +219,7 @@ _SEAL_OF: Final = text("SELECT coalesce(seal, '') FROM events WHERE id = :id")
 
 
 def claim_for_resend(tx: Session, event: Event, lease: Lease) -> Claimed:
-    """Put the lease on an event whose row this transaction has locked."""
+    """Puts the lease on an event whose row this transaction has locked."""
     seal = tx.scalar(_SEAL_OF, {"id": event.id}) if SEAL.is_there(tx) else None
     event.locked_at, event.locked_by = lease.now, lease.worker
     event.lease_token, event.lease_until = lease.token, lease.until
@@ -227,12 +227,12 @@ def claim_for_resend(tx: Session, event: Event, lease: Lease) -> Claimed:
     return claimed_from_row(event, lease, Trigger.MANUAL, seal=seal)
 
 
-# -- proofs
+# -- verification
 
 
 @dataclass(frozen=True, slots=True)
 class InvoiceEvents:
-    """How many events an invoice has, the payload's id of the newest, and where it differs from its fact."""
+    """An invoice's number of events, the payload's id of the newest, and its differences from its fact."""
 
     invoice_id: UUID
     events: int
@@ -241,7 +241,7 @@ class InvoiceEvents:
 
 
 def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> list[InvoiceEvents]:
-    """Of those that have events."""
+    """The invoices among these that have events."""
     newest = func.array_agg(aggregate_order_by(Event.payload_event_id, Event.id.desc()))
     found = (
         select(Event.invoice_id, func.count(), newest)
@@ -252,7 +252,7 @@ def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> l
 
 
 def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:
-    """Pending, and neither planned nor under way since `overdue_since`."""
+    """Pending, and neither planned nor leased since `overdue_since`."""
     free = or_(Event.lease_until.is_(None), Event.lease_until < overdue_since)
     overdue = and_(Event.next_retry_at < overdue_since, free)
     return and_(Event.status == literal(EventStatus.PENDING), or_(Event.next_retry_at.is_(None), overdue))
@@ -267,7 +267,7 @@ def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> Sequenc
 
 
 def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime) -> int:
-    """Plan them for now, without the leases that ran out; returns how many."""
+    """Makes them due now and removes leases that ran out; returns their number."""
     some = select(Event.id).where(_is_stuck(overdue_since)).with_for_update(skip_locked=True)
     result = tx.execute(
         update(Event)
@@ -283,9 +283,9 @@ def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: dateti
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits, and which of the automatic attempts that are due are under way.
+    """The numbers of events that wait, and of due automatic attempts that are under way.
 
-    oldest_undelivered  age of the oldest event that still has attempts to come
+    oldest_undelivered  age of the oldest pending event
     """
 
     due: int

@@ -1,4 +1,4 @@
-"""Old attempts and their end."""
+"""Old attempts and their deletion."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,15 +9,15 @@ from sqlalchemy.orm import Session
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """One batch: how many attempts went, the last one looked at, and whether older ones may follow it."""
+    """One batch: the number of deleted attempts, the last one read, and whether older ones may follow it."""
 
     deleted: int
     last_id: int
     more: bool
 
 
-# Attempts are numbered as they are recorded, so the oldest stand first and no index on time is needed: the scan is
-# bounded even where nothing has to go. What it stepped over before (`after`) it passes, dead or alive.
+# Attempts are numbered as they are recorded, so the oldest have the lowest ids and no index on time is needed. The scan
+# is bounded even where nothing is deleted: it starts after the rows that an earlier batch has passed (`after`).
 _PRUNE = text("""
 WITH oldest AS MATERIALIZED (
     SELECT id, event_id, created_at FROM attempts WHERE id > :after ORDER BY id LIMIT :limit
@@ -35,14 +35,14 @@ FROM oldest
 """)
 
 
-# Nobody waits for the disk for it: what a crash brings back is deleted again.
+# The commit need not wait for the disk: rows that come back after a crash are deleted again.
 _UNHURRIED = text("SET LOCAL synchronous_commit = off")
 
 
 def prune_attempts(tx: Session, *, before: datetime, after: int, limit: int) -> Pruned:
-    """Look at the `limit` oldest attempts behind number `after`; delete those begun before `before`.
+    """Reads the `limit` oldest attempts after number `after`; deletes those begun before `before`.
 
-    Attempts of pending events stay, and so do all events: an event that is gone would be made, and sent, again.
+    Attempts of pending events stay, and so do all events: a deleted event would be made, and sent, again.
     """
     tx.execute(_UNHURRIED)
     row = tx.execute(_PRUNE, {"before": before, "after": after, "limit": limit}).one()
