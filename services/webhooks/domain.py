@@ -100,7 +100,7 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def destination_of(url: str) -> str:
-    """host:port in lower case. A merchant's webhooks to one destination share a lane, and one that hangs delays no other.
+    """host:port in lower case. A merchant's webhooks to one destination share a lane; one that hangs delays no other.
 
     It is logged, so it contains no user, path or query, where merchants keep secrets.
     """
