@@ -1,5 +1,6 @@
-"""The `fiatgate` command: what an operator does, over the services' gRPC.
+"""The `fiatgate` command: the work of an operator, over the services' gRPC.
 
-Owns nothing: every command is one or a few calls. `commands/` has one file per word after `fiatgate`; `output` prints
-for people and for scripts; `connection` finds the services; `verifying` and `demonstrating` are the two long commands.
+It owns no data: every command is one or a few calls. `commands/` has one file per word after `fiatgate`; `output`
+prints for people and for scripts; `connection` finds the services; `verifying` and `demonstrating` are the two long
+commands.
 """

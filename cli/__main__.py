@@ -35,12 +35,12 @@ from kit.errors import Refused
 
 app = typer.Typer(
     name="fiatgate",
-    help="Runs Fiatgate: merchants, prices, deals, withdrawals, and the proof that the books are right.",
+    help="Runs Fiatgate: merchants, prices, deals, withdrawals, and the verification of the books.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-BOOKS, WORK, SETUP = "Everything at a glance", "Every day", "What is sold, by whom, at what price"
+BOOKS, WORK, SETUP = "Overview", "Every day", "Merchants, methods and prices"
 app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --watch")(status.status)
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
@@ -52,7 +52,7 @@ for group in (merchants, owners, keys, categories, currencies, methods, rates, r
 
 
 def main() -> None:
-    # Beside what is printed here a line of log would only be in the way: refusals say all there is to say.
+    # Log lines would only disturb the output: a refusal has all that an operator needs.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         app()
@@ -63,7 +63,7 @@ def main() -> None:
     except NoAddress as unknown:
         output.refusal("NO_STACK", str(unknown), {})
     except BrokenPipeError:
-        sys.exit(0)  # `fiatgate … | head` has seen enough
+        sys.exit(0)  # the reader of `fiatgate … | head` has closed the pipe
     sys.exit(1)
 
 

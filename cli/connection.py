@@ -1,6 +1,6 @@
-"""Where the services are: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`.
+"""The addresses of the services: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`.
 
-Who we are to them, if they ask for it: the certificate of kit.config.CliSettings.
+Where services require a certificate, the command shows that of kit.config.CliSettings.
 """
 
 import functools
@@ -31,7 +31,7 @@ SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
 
 class NoAddress(Exception):
-    """Nobody said where a service is."""
+    """The address of a service is not known."""
 
 
 def merchants() -> MerchantsServiceStub:
@@ -75,7 +75,7 @@ def parked(service: str) -> ParkedServiceStub:
 
 
 def gateway_url() -> str:
-    """The gateway's base URL: `FIATGATE_PUBLIC_URL`, else the local stack's."""
+    """Returns the gateway's base URL: `FIATGATE_PUBLIC_URL`, else the local stack's."""
     given = os.environ.get("FIATGATE_PUBLIC_URL")
     if given:
         return given.rstrip("/")
@@ -86,7 +86,7 @@ def gateway_url() -> str:
 
 
 def demo_credentials() -> dict[str, Any]:
-    """What the local stack's first start left in demo.json: merchant_id, key_id, api_key, secret."""
+    """Returns demo.json, written by the local stack's first start: merchant_id, key_id, api_key, secret."""
     try:
         found: dict[str, Any] = json.loads((_home() / "demo.json").read_text())
     except FileNotFoundError:

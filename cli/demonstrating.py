@@ -1,4 +1,4 @@
-"""One whole purchase against a running stack, as `make demo` shows it.
+"""One whole purchase against a running stack, for `make demo`.
 
 The merchant talks HTTP with its key, the customer posts the page's forms, the operator uses gRPC, and a receiver on
 loopback verifies the webhook's signature. Every step is checked; the first one that is wrong ends the demo.
@@ -35,7 +35,7 @@ Say = Callable[[str, str], None]
 
 
 class DemoFailed(Exception):
-    """A step did not come out as it should; the message says which and how."""
+    """A step had a wrong result; the message names the step and the result."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Receiver:
         self._server.server_close()
 
     def wait(self, count: int) -> list[Delivery]:
-        """The deliveries so far, once there are `count`; fewer when they don't come in time."""
+        """Returns the deliveries so far, once there are `count`; fewer when they don't come in time."""
         with self._arrived:
             self._arrived.wait_for(lambda: len(self._deliveries) >= count, WEBHOOK_SECONDS)
             return list(self._deliveries)
@@ -115,7 +115,7 @@ def demo_shop() -> Shop:
 
 
 def run(shop: Shop, say: Say) -> None:
-    """The purchase, step by step; `say(step, detail)` after each. Raises DemoFailed."""
+    """Runs the purchase step by step and calls `say(step, detail)` after each. Raises DemoFailed."""
     with Receiver() as receiver:
         before = _balance(shop)
         invoice = _create(shop, receiver.url, say)
@@ -146,7 +146,7 @@ def _create(shop: Shop, callback_url: str, say: Say) -> dict[str, Any]:
 
 
 def _pay(shop: Shop, invoice: dict[str, Any], say: Say) -> dict[str, Any]:
-    """The customer at the page: without a script, just its forms."""
+    """Does the customer's part on the page, without a script, by its forms."""
     page = f"{shop.url}/pay/{invoice['invoice_id']}"
     shown = _page(requests.get(page, timeout=HTTP_SECONDS))
     methods = re.findall(r'name="method_code"[^>]*value="([^"]+)"', shown)
@@ -194,7 +194,7 @@ def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) 
 
 
 def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
-    """The payload, its signature checked over the raw body as docs/api.md#signature describes."""
+    """Returns the payload after checking its signature over the raw body (docs/api.md#signature)."""
     signed = delivery.headers["x-signature-timestamp"].encode() + b"." + delivery.body
     expected = hmac.new(shop.secret.encode(), signed, hashlib.sha256).hexdigest()
     _expect(
@@ -209,7 +209,7 @@ def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
 
 def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) -> None:
     path = f"/api/v1/invoices/{invoice['invoice_id']}/webhooks"
-    # The receiver has it a moment before the history does, and until then a resend would be a conflict.
+    # The receiver has it a moment before the history does, and a resend before that would be a conflict.
     _wait(
         lambda: shop.call("GET", path)["events"][0]["status"] == "success", "the history to show the delivery"
     )
@@ -228,7 +228,7 @@ def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver,
 
 def _credit(shop: Shop, invoice: dict[str, Any], before: Decimal, say: Say) -> None:
     due = Decimal(_read(shop, invoice)["deal"]["merchant_usdt"])
-    # The credit travels as an event, like the webhook: usually it is there already.
+    # The credit travels as an event, like the webhook: usually it has arrived already.
     _wait(lambda: _balance(shop) - before == due, f"the balance to grow by {due} USDT")
     after = _balance(shop)
     say("Merchant's balance", f"{before} + {due} = {after} USDT available")

@@ -1,4 +1,4 @@
-"""Where an operator's logos come from: a file, or an address that is asked once, now. Customers ask only us."""
+"""The source of an operator's logo: a file, or an address that is fetched once, now. Customers load it only from us."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from kit.egress.client import Egress, EgressError
 
-# More than a service takes: it says what is too large, and for whom.
+# More than a service accepts: the service's error names the limit.
 MAX_BYTES: Final = 1024 * 1024
 SECONDS: Final = 10
 
@@ -25,7 +25,7 @@ MethodLogo = Annotated[
 
 
 def content_of(source: str) -> bytes:
-    """The picture; empty for an empty source. Raises typer.BadParameter when it can't be had."""
+    """Returns the picture; empty for an empty source. Raises typer.BadParameter when it can't be read."""
     if not source:
         return b""
     is_address = source.startswith(("https://", "http://"))
@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes:
 
 
 async def _fetched(url: str) -> bytes:
-    """https and public addresses only, without redirects, as all our calls to the outside."""
+    """Fetches from https and public addresses only, without redirects, like all our calls to outside addresses."""
     try:
         async with Egress() as egress:
             answer = await egress.call("GET", url, deadline_seconds=SECONDS, body_max_bytes=MAX_BYTES)

@@ -1,7 +1,7 @@
 """Printing: tables for people, one JSON value for scripts, and refusals with their code.
 
 JSON has the field names of the protos; enum values are the words of the API (`pending`, not
-`INVOICE_STATUS_PENDING`); times are ISO 8601; what is not set is null.
+`INVOICE_STATUS_PENDING`); times are ISO 8601; a field without a value is null.
 """
 
 import json
@@ -25,7 +25,7 @@ from kit.clock import SystemClock
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
-# Piped, there is no window to fit into: grep finds whole values, each thing on one line.
+# Output to a pipe has no width to fit: each row stays on one line, so that grep finds whole values.
 PIPED_WIDTH = 10_000
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
@@ -53,12 +53,12 @@ _COLOURS = {
 
 
 def plain(message: Message) -> dict[str, Any]:
-    """The message as JSON values."""
+    """Returns the message as JSON values."""
     return {field.name: _field(message, field) for field in message.DESCRIPTOR.fields}
 
 
 def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = "") -> None:
-    """One thing: an object, or a table of two columns, with a table for each list of things in it."""
+    """Prints one thing: an object, or a table of two columns, with a table for each list of things in it."""
     values = plain(message) if isinstance(message, Message) else dict(message)
     if as_json:
         print_json(values)
@@ -72,12 +72,14 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
 
 
 def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
-    """A list of things: JSON with all their fields, or a table of the named ones (`deal.status` reaches inside)."""
+    """Prints a list of things: JSON with all fields, or a table of the named ones (`deal.status` is a field of
+    `deal`).
+    """
     rows([plain(message) for message in messages], columns, as_json=as_json, empty=empty)
 
 
 def rows(values: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
-    """The same of what is more than a message."""
+    """Prints a list of values that are no messages, in the same way."""
     if as_json:
         print_json(values)
     elif values:
@@ -91,13 +93,13 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A word to people, next to what is printed; nothing for scripts."""
+    """Prints a remark for people on stderr; nothing with --json."""
     if "--json" not in sys.argv:
         _errors.print(text, soft_wrap=True)
 
 
 def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
-    """Why it was refused, on stderr: the code first, for people and scripts alike."""
+    """Prints a refusal on stderr, for people or as JSON: the code first."""
     if "--json" in sys.argv:
         error = {"code": reason, "message": message, "details": dict(metadata)}
         sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
@@ -107,7 +109,7 @@ def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
         _errors.print(f"  [dim]{escape(name)}: {escape(value)}[/dim]", soft_wrap=True)
 
 
-# -- messages to values (a field's descriptor has two classes in the stubs, the pure and the compiled one: hence Any)
+# -- messages to values (in the stubs a field's descriptor has two classes, the pure and the compiled one: hence Any)
 
 
 def _field(message: Message, field: Any) -> Any:
@@ -148,7 +150,7 @@ def enum_word(kind: EnumDescriptor, number: int) -> str:
 
 
 def enum_number(kind: EnumDescriptor, word: str | None) -> int:
-    """Returns the number of a word of the API, 0 for none. Raises typer.BadParameter with the words there are."""
+    """Returns the number of a word of the API, 0 for None. Raises typer.BadParameter with the known words."""
     if word is None:
         return 0
     words = {enum_word(kind, number): number for number in kind.values_by_number if number}
@@ -172,7 +174,7 @@ def age(moment: str | None) -> str:
 
 
 def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str = "") -> None:
-    """A line for each, as long as the window is wide enough; else a card for each, with no value cut short."""
+    """Prints a line for each row if the terminal is wide enough, else a card for each; no value is cut."""
     grid = _grid(rows, columns, title=title)
     natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
     if natural.maximum <= console.width:
@@ -205,7 +207,7 @@ def _card(values: Mapping[str, Any], *, title: str) -> Table:
 
 
 def _table(title: str, **options: Any) -> Table:
-    # Without edges: no empty lines and columns around it, which would only be in the way of grep, head and cut.
+    # Without edges: empty lines and columns around the table would disturb grep, head and cut.
     return Table(title=title or None, title_justify="left", title_style="bold", show_edge=False, **options)
 
 
@@ -228,7 +230,7 @@ def _inside(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _lines(name: str, value: Any) -> list[tuple[str, str]]:
-    """Label and text of a value; of a mapping, a line for each of its values."""
+    """Returns label and text of a value; for a mapping one pair for each of its values."""
     if isinstance(value, Mapping) and value:
         return [line for key, each in value.items() for line in _lines(f"{name}.{key}", each)]
     return [(name, _text(value))]
@@ -246,7 +248,7 @@ def _text(value: Any) -> str:
         return ", ".join(map(_text, value))
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
-    # Times without the fractions that nobody reads in a table, and still seen to be UTC.
+    # Times without fractions of a second, and still marked as UTC.
     moment = _MOMENT(str(value))
     return f"{moment[1]} {moment[2]}Z" if moment else str(value)
 

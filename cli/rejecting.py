@@ -1,7 +1,7 @@
-"""Rejecting many deals: which ones, and each by a call of its own.
+"""The rejection of many deals: the selection, and one call for each.
 
-A deal is rejected only as it was when the operator saw it. One that has changed meanwhile, because the customer marked
-it paid or another operator decided, stays as it is, and the others go on.
+A deal is rejected only in the state that the operator saw. One that has changed meanwhile, because the customer marked
+it paid or another operator decided, stays as it is, and the others are still rejected.
 """
 
 import re
@@ -16,7 +16,7 @@ from kit.errors import Refused, invalid, not_found
 from kit.proto import datetime_from, timestamp_from
 
 MOST: Final = 1000
-"""Deals at a time: as many as an operator can see before agreeing."""
+"""The most deals at a time: an operator must be able to see them all before agreeing."""
 
 OVERDUE: Final = "confirmation_overdue"
 AWAITING_PAYMENT: Final = "awaiting_payment"
@@ -26,7 +26,7 @@ _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def age(text: str) -> timedelta:
-    """ "24h" as a time. Raises ValueError."""
+    """Returns a text such as "24h" as a time. Raises ValueError."""
     found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if found is None:
         raise ValueError(f"{text!r} is no time such as 90s, 30m, 24h or 7d")
@@ -49,7 +49,7 @@ class DealFilter:
 
 
 def found(wanted: DealFilter, limit: int, *, oldest_first: bool = False) -> Sequence[pb.Deal]:
-    """Deals that are so, newest first unless `oldest_first`."""
+    """Returns the deals that match, newest first unless `oldest_first`."""
     request = pb.ListDealsRequest(
         limit=limit,
         sub_status=wanted.sub_status,
@@ -86,7 +86,7 @@ def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter, *, oldest_first
 
 
 def found_open(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
-    """The open ones among them, oldest first: those that hang are old."""
+    """Returns the open deals that match, oldest first: a deal that hangs is old."""
     statuses = [wanted.status] if wanted.status else OPEN
     deals = [
         deal
@@ -97,7 +97,7 @@ def found_open(wanted: DealFilter, limit: int) -> Sequence[pb.Deal]:
 
 
 def named(deal_ids: Sequence[str]) -> Iterator[pb.Deal]:
-    """Raises Refused DEAL_NOT_FOUND, which names the deal."""
+    """Yields the deals with these ids. Raises Refused DEAL_NOT_FOUND, which names the deal."""
     for deal_id in dict.fromkeys(deal_ids):
         try:
             yield connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id)).deal
@@ -132,7 +132,7 @@ def accounts() -> dict[str, str]:
 
 
 def reject(deal: pb.Deal, *, actor: str, note: str) -> pb.Deal:
-    """Raises Refused DEAL_STATE_CONFLICT when it is no longer in the state of `deal`."""
+    """Rejects the deal. Raises Refused DEAL_STATE_CONFLICT when it is no longer in the state of `deal`."""
     if deal.status == pb.DEAL_STATUS_APPEAL:
         resolve = pb.ResolveAppealRequest(
             deal_id=deal.deal_id, rejected=True, actor=actor, note=note, expected_sub_status=deal.sub_status

@@ -1,7 +1,7 @@
-"""The proof that the books are right: what invoices says against what withdrawals and webhooks say.
+"""The verification of the books: compares the data of invoices with those of withdrawals and webhooks.
 
-Every check reads page by page, in order of invoice id, so that its memory does not grow with the business. What an
-invoice finished a moment ago is still on its way to the others: it is counted as settling, not as wrong.
+Every check reads page by page, in order of invoice id, so that its memory does not grow with the business. Facts of an
+invoice that finished a moment ago may not have arrived yet: they are counted as settling, not as wrong.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from kit.proto import datetime_from
 
 PAGE = 1000
 FACTS_PAGE = 250
-"""Invoices with all that is announced of them: four such pages at their longest fill a message."""
+"""Invoices per page with all their announced data: four such pages at their longest fill a message."""
 BOOKS = ("catalog", "invoices", "withdrawals", "webhooks")
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
@@ -30,7 +30,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong. `invoice_id` is set when announcing that invoice again may mend it."""
+    """One error in the books. `invoice_id` is set when announcing that invoice again may repair it."""
 
     check: str
     text: str
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass
 class Findings:
-    """What was looked at and what is wrong with it."""
+    """The numbers of checked things, and the errors found."""
 
     checked: dict[str, int] = field(default_factory=dict)
     settling: int = 0
@@ -54,7 +54,7 @@ class Findings:
 
 
 def check_books(findings: Findings, advance: Advance) -> None:
-    """Each service's rows against the records of what was written, and against what must follow from them."""
+    """Compares each service's rows with their records, and with the values that must follow from them."""
     for service in BOOKS:
         stub = connection.books(service)
         for part in stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts:
@@ -75,7 +75,7 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
 
 
 def check_ledger(findings: Findings, advance: Advance) -> None:
-    """The books by themselves: sums, balances, the transfers of each withdrawal."""
+    """Checks the ledger itself: sums, balances, the transfers of each withdrawal."""
     answer = connection.withdrawals().CheckLedger(withdrawals_pb2.CheckLedgerRequest(), timeout=CALL_SECONDS)
     findings.count("transfers", answer.transfers)
     findings.count("accounts", answer.accounts)
@@ -87,8 +87,8 @@ def check_ledger(findings: Findings, advance: Advance) -> None:
 
 
 def check_credits(findings: Findings, advance: Advance, *, settled_before: datetime) -> None:
-    """Each successful invoice is credited exactly once with the right amount, and nothing else is."""
-    # Two lists in the same order, walked side by side.
+    """Checks that each successful invoice is credited exactly once with the right amount, and nothing else is."""
+    # Two lists in the same order, read in parallel.
     credits = _credits()
     credit = next(credits, None)
     for invoice in _finished_invoices():
@@ -108,7 +108,9 @@ def check_credits(findings: Findings, advance: Advance, *, settled_before: datet
 
 
 def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> None:
-    """invoices signed what it says: a row that was finished past the service is not announced, and not credited."""
+    """Reports an invoice whose signed data do not match: a row changed without the service is not announced or
+    credited.
+    """
     if invoice.unproven:
         text = (
             f"invoice {invoice.invoice_id}: finished, but {invoice.unproven}: changed past the service. If it is right "
@@ -118,7 +120,7 @@ def _check_fact(findings: Findings, invoice: invoices_pb2.FinishedInvoice) -> No
 
 
 def _mendable(invoice: invoices_pb2.FinishedInvoice) -> str | None:
-    """The id of an invoice that invoices announces again."""
+    """Returns the id of an invoice that can be announced again."""
     return None if invoice.unproven else invoice.invoice_id
 
 
@@ -150,7 +152,9 @@ def _check_credit(
 
 
 def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
-    """A credit without a finished invoice; looked up once more, for it may have finished since its page was read."""
+    """Reports a credit without a finished invoice, after another query: it may have finished since its page was
+    read.
+    """
     request = invoices_pb2.GetInvoiceRequest(merchant_id=credit.merchant_id, invoice_ref=credit.invoice_id)
     try:
         invoice = connection.invoices().GetInvoice(request).invoice
@@ -167,8 +171,10 @@ def _orphan(findings: Findings, credit: withdrawals_pb2.Credit) -> None:
 
 
 def check_webhooks(findings: Findings, advance: Advance, *, settled_before: datetime) -> None:
-    """Each terminal invoice with a callback URL has exactly one event, which says what invoices says; no other has."""
-    # Two lists in the same order, walked side by side.
+    """Checks that each finished invoice with a callback URL has exactly one event with its data, and no other
+    has one.
+    """
+    # Two lists in the same order, read in parallel.
     with_event = _invoices_with_event()
     next_event = next(with_event, None)
     for page in _finished_pages():
@@ -209,7 +215,7 @@ def _check_event(
         findings.wrong("webhooks", f"invoice {invoice.invoice_id} has an event but no callback URL")
     elif found.events != 1:
         findings.wrong("webhooks", f"invoice {invoice.invoice_id} has {found.events} webhook events")
-    # A sealed event is webhooks' own. One without a right seal takes its words from the fact that is announced again.
+    # The data of a sealed event are webhooks' own. An event without a right seal is rebuilt from the announced fact.
     mendable = any(each.field == "seal" for each in found.differences)
     for each in found.differences:
         text = f"event of invoice {invoice.invoice_id}: {each.field} is {each.found}, due is {each.due}"
@@ -217,7 +223,9 @@ def _check_event(
 
 
 def _orphan_event(findings: Findings, invoice_id: str) -> None:
-    """An event without a finished invoice; looked up once more, for it may have finished since its page was read."""
+    """Reports an event without a finished invoice, after another query: it may have finished since its page was
+    read.
+    """
     just_before = str(UUID(int=UUID(invoice_id).int - 1))
     request = invoices_pb2.ListFinishedInvoicesRequest(after_invoice_id=just_before, limit=1)
     found = connection.invoices().ListFinishedInvoices(request, timeout=CALL_SECONDS).invoices
@@ -226,7 +234,7 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
 
 
 def check_stuck_events(findings: Findings, advance: Advance) -> None:
-    """No webhook event waits for a time that has passed, or for none at all."""
+    """Checks that no webhook event waits for a time in the past, or for no time."""
     request = webhooks_pb2.ListStuckEventsRequest(limit=PAGE)
     for event in connection.webhooks().ListStuckEvents(request, timeout=CALL_SECONDS).events:
         findings.wrong(
@@ -236,7 +244,7 @@ def check_stuck_events(findings: Findings, advance: Advance) -> None:
 
 
 def check_parked(findings: Findings, advance: Advance) -> None:
-    """No event was given up on by its consumer."""
+    """Checks that no consumer has parked events."""
     for service in ("withdrawals", "webhooks"):
         answer = connection.status(service).GetStatus(status_pb2.GetStatusRequest())
         parked = sum(int(gauge.value) for gauge in answer.gauges if gauge.name == "parked")
@@ -246,9 +254,9 @@ def check_parked(findings: Findings, advance: Advance) -> None:
 
 
 def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "") -> list[str]:
-    """Rebuild what PostgreSQL still knows: announce invoices again, give stuck events an attempt now.
+    """Repairs from PostgreSQL: announces invoices again, and makes stuck events due now.
 
-    `accepted` invoices are announced as they are now, though nothing proves that the service decided it.
+    `accepted` invoices are announced as they are now, although no signature proves their data.
     """
     done: list[str] = []
     if accepted:

@@ -1,4 +1,4 @@
-"""`fiatgate cases …`: late money that customers told of."""
+"""`fiatgate cases …`: customers' reports of money that came late."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +11,9 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 NAME = "cases"
 app = typer.Typer(
-    help="Late money: the invoice had ended, the customer says that it was paid.", no_args_is_help=True
+    help="Late money: the invoice had ended, and the customer reports a payment.", no_args_is_help=True
 )
-Number = Annotated[int, typer.Argument(metavar="NUMBER", help="What the customer quotes.", min=1)]
+Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The number that the customer has.", min=1)]
 COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outcome")
 
 
@@ -52,16 +52,16 @@ def resolve(
     number: Number,
     *,
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="The answer; the customer reads it.")],
-    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the record.")] = "",
+    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the record.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Close it with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
+    """Close a case with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
     request = pb.ResolveCaseRequest(number=number, outcome=outcome, actor=actor)
     output.record(connection.desk().ResolveCase(request).case, as_json=as_json)
 
 
 def save(file: Path, deal_id: str, kind: pb.ProofKind.ValueType) -> None:
-    """Write a proof to a file that is not there yet."""
+    """Writes a customer's picture to a file that must not exist yet."""
     answer = connection.desk().GetProof(pb.GetProofRequest(deal_id=deal_id, kind=kind))
     try:
         with file.open("xb") as out:

@@ -1,4 +1,4 @@
-"""`fiatgate checkout …`: what the customer does on the page, for scripts."""
+"""`fiatgate checkout …`: the customer's steps on the page, for scripts."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from cli.output import Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 NAME = "checkout"
-app = typer.Typer(help="What the customer does on the page, for scripts.", no_args_is_help=True)
+app = typer.Typer(help="The customer's steps on the page, for scripts.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="INVOICE_ID")]
 
 
@@ -26,14 +26,14 @@ def select(
 
 @app.command("mark-paid", epilog="Example: fiatgate checkout mark-paid 0197…")
 def mark_paid(invoice_id: Id, *, as_json: Json = False) -> None:
-    """ "I have paid"."""
+    """Mark the deal as paid."""
     answer = connection.checkout().MarkPaid(pb.MarkPaidRequest(invoice_id=invoice_id))
     output.record(answer.invoice, as_json=as_json)
 
 
 @app.command("cancel", epilog="Example: fiatgate checkout cancel 0197…")
 def cancel(invoice_id: Id, *, as_json: Json = False) -> None:
-    """Cancel, before it is marked paid."""
+    """Cancel an invoice that is not marked paid."""
     answer = connection.checkout().CancelCheckout(pb.CancelCheckoutRequest(invoice_id=invoice_id))
     output.record(answer.invoice, as_json=as_json)
 
@@ -42,9 +42,9 @@ def cancel(invoice_id: Id, *, as_json: Json = False) -> None:
 def appeal(
     invoice_id: Id,
     *,
-    note: Annotated[str, typer.Option(help="What the customer says.")] = "",
+    note: Annotated[str, typer.Option(help="The customer's message.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Ask the operator to look at a deal that is marked paid."""
+    """Ask the operator to check a deal that is marked paid."""
     request = pb.OpenCustomerAppealRequest(invoice_id=invoice_id, note=note)
     output.record(connection.checkout().OpenCustomerAppeal(request).invoice, as_json=as_json)

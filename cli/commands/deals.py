@@ -17,13 +17,13 @@ from kit.clock import SystemClock
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
-Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the history.")]
-Note = Annotated[str, typer.Option(help="Why, for the history.")]
+Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the history.")]
+Note = Annotated[str, typer.Option(help="The reason, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
 SubStatus = Annotated[
     str, typer.Option("--sub-status", metavar="S", help="awaiting_payment, awaiting_confirmation, …")
 ]
-Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because the confirmation is overdue.")]
+Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because no operator confirmed in time.")]
 Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Of this merchant.")]
 Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Of this payment method.")]
 OlderThan = Annotated[
@@ -97,7 +97,7 @@ def show(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """A deal with its requisite, all that happened to it, and what the customer sent as proof."""
+    """Show a deal with its requisite, its history, and the customer's pictures."""
     answer = connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id))
     whole = output.plain(answer)
     if save_proof is not None:
@@ -109,7 +109,7 @@ def show(
 
 @app.command("confirm", epilog="Example: fiatgate deals confirm 0197… --as eve")
 def confirm(deal_id: Id, *, actor: Actor = "", as_json: Json = False) -> None:
-    """The money came: the invoice succeeds, the merchant is credited."""
+    """Confirm that the money came: the invoice succeeds, the merchant is credited."""
     request = pb.ConfirmDealRequest(deal_id=deal_id, actor=actor)
     output.record(connection.desk().ConfirmDeal(request).deal, as_json=as_json)
 
@@ -126,13 +126,13 @@ def reject(
     merchant: Merchant = "",
     method: Method = "",
     older_than: OlderThan = None,
-    limit: Annotated[int, typer.Option(min=1, max=rejecting.MOST, help="At most so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=rejecting.MOST, help="The most to reject.")] = 100,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     actor: Actor = "",
     note: Note = "",
     as_json: Json = False,
 ) -> None:
-    """The money did not come: the invoice fails. One deal, several, or all open ones of a kind.
+    """Reject: the money did not come, the invoice fails. One deal, several, or all open ones of a kind.
 
     Several deals, and one in appeal, are shown first and rejected when you agree. A deal that has changed since then
     stays as it is. Exit code 1 when one of them was not rejected.
@@ -228,7 +228,7 @@ def resolve(
 ) -> None:
     """End an appeal, one way of three."""
     if sum((paid, amount is not None, rejected)) != 1:
-        raise typer.BadParameter("say exactly one of --paid, --amount A, --reject")
+        raise typer.BadParameter("give exactly one of --paid, --amount A, --reject")
     request = pb.ResolveAppealRequest(deal_id=deal_id, actor=actor, note=note)
     if amount is not None:
         request.adjusted_amount = amount
@@ -245,7 +245,7 @@ def system(
 ) -> None:
     """The switch behind DEALS_SYSTEM_DISABLED: off stops new invoices and deals, open ones go on."""
     if word not in {"on", "off", "show"}:
-        raise typer.BadParameter("say on, off or show")
+        raise typer.BadParameter("expected on, off or show")
     desk = connection.desk()
     if word == "show":
         output.record(desk.GetDealsSystem(pb.GetDealsSystemRequest()), as_json=as_json)

@@ -8,7 +8,7 @@ from cli.output import Json
 
 
 def demo(*, as_json: Json = False) -> None:
-    """One whole purchase on the local stack (`make run`), from invoice to withdrawal, each step printed."""
+    """Run one whole purchase on the local stack (`make run`), from invoice to withdrawal, and print each step."""
     steps: list[dict[str, str]] = []
 
     def say(step: str, detail: str) -> None:

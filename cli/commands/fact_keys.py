@@ -1,4 +1,4 @@
-"""`fiatgate fact-keys …`: the keys that sign facts, for the settings of the services. No service is asked."""
+"""`fiatgate fact-keys …`: the keys that sign facts, for the settings of the services. No service is called."""
 
 import sys
 
@@ -27,12 +27,12 @@ def public() -> None:
 
 @app.command("id", epilog="Example: fiatgate fact-keys id")
 def ids() -> None:
-    """Print the id of each key on standard input: signatures and parked events name keys by it."""
+    """Print the id of each key on standard input. Signatures and parked events name their key by it."""
     _print("id")
 
 
 def _print(verb: str) -> None:
-    """As lines for the environment and for scripts, never as a table."""
+    """Prints lines for the environment and for scripts, never a table."""
     try:
         sys.stdout.write(fact_keys.output_of(verb, "" if verb == "new" else sys.stdin.read()))
     except fact_keys.NoKey as error:

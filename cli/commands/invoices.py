@@ -28,7 +28,7 @@ def show(
 def cancel(
     invoice_id: Annotated[str, typer.Argument(metavar="ID", help="The invoice's UUID.")],
     *,
-    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are, for the history.")] = "",
+    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the history.")] = "",
     as_json: Json = False,
 ) -> None:
     """Cancel an invoice that is not marked paid."""

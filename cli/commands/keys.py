@@ -20,11 +20,11 @@ def create(
     name: Annotated[str, typer.Option(help="For people, at most 64 characters.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Make a key and its secret. They are shown now and never again."""
+    """Make a key and its secret. They are shown only now."""
     request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name)
     output.record(connection.merchants().CreateApiKey(request), as_json=as_json)
     if not as_json:
-        output.note("[yellow]Keep both now: neither can be shown again.[/yellow]")
+        output.note("[yellow]Save both now: neither can be shown again.[/yellow]")
 
 
 @app.command("list", epilog="Example: fiatgate keys list 0197…")

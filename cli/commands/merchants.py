@@ -22,11 +22,13 @@ Url = Annotated[str | None, typer.Option(metavar="URL", help="Default for invoic
 Codes = Annotated[
     str | None, typer.Option(metavar="A,B", help='Allowed codes, comma-separated; "" allows all again.')
 ]
-Colour = Annotated[str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": its own.')]
+Colour = Annotated[
+    str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": the default.')
+]
 Origins = Annotated[
     str | None,
     typer.Option(
-        metavar="A,B", help='Whose pages may show it in a frame, as https://shop.example; "": nobody\'s.'
+        metavar="A,B", help='Sites that may show the page in a frame, as https://shop.example; "": none.'
     ),
 ]
 
@@ -37,7 +39,7 @@ Origins = Annotated[
 def create(
     name: Annotated[str, typer.Argument(help="Shown to customers.")],
     *,
-    owner: Annotated[str, typer.Option(metavar="EMAIL", help="A known one gets one merchant more.")],
+    owner: Annotated[str, typer.Option(metavar="EMAIL", help="An existing owner gets a further merchant.")],
     category: Category = None,
     client_share: Share = None,
     callback_url: Url = None,
@@ -112,7 +114,7 @@ def configure(
     frame_origins: Origins = None,
     as_json: Json = False,
 ) -> None:
-    """Change the options that are given; an empty text takes a default away."""
+    """Change the options that are given; an empty text removes a default."""
     request = pb.ConfigureMerchantRequest(
         merchant_id=merchant_id,
         name=name,
@@ -143,12 +145,12 @@ _state_command(
 )
 _state_command(
     "ban",
-    "Refuse all its requests from the next one on (MERCHANT_BLOCKED).",
+    "Refuse all its requests from now on (MERCHANT_BLOCKED).",
     lambda id: connection.merchants().BanMerchant(pb.BanMerchantRequest(merchant_id=id)),
 )
 _state_command(
     "unban",
-    "Give it back the state it had before.",
+    "Restore the state before the ban.",
     lambda id: connection.merchants().UnbanMerchant(pb.UnbanMerchantRequest(merchant_id=id)),
 )
 
@@ -166,7 +168,7 @@ def _all_merchants() -> Iterator[pb.Merchant]:
 
 def _show(merchant: pb.Merchant, *, as_json: bool) -> None:
     values = output.plain(merchant)
-    if not as_json:  # to people an empty list would look as if nothing were allowed
+    if not as_json:  # an empty list would mean to people that nothing is allowed
         for name in ("allowed_currencies", "allowed_methods"):
             values[name] = values[name] or "all"
     output.record(values, as_json=as_json)

@@ -29,7 +29,7 @@ def set_one(
     logo: logos.MethodLogo = None,
     logo_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="What merchants are told in place of the logo's own address."),
+        typer.Option(metavar="URL", help="The address that merchants get, in place of the logo's own."),
     ] = None,
     active: Annotated[bool, typer.Option("--active/--inactive", help="Offered to customers.")] = True,
     as_json: Json = False,

@@ -15,11 +15,11 @@ Email = Annotated[str, typer.Argument(metavar="EMAIL")]
 
 @app.command("block", epilog="Example: fiatgate owners block eve@shop.example")
 def block(email: Email, *, as_json: Json = False) -> None:
-    """Refuse all requests of all its merchants from the next one on (OWNER_BLOCKED)."""
+    """Refuse all requests of all the owner's merchants from now on (OWNER_BLOCKED)."""
     output.record(connection.merchants().BlockOwner(pb.BlockOwnerRequest(email=email)), as_json=as_json)
 
 
 @app.command("unblock", epilog="Example: fiatgate owners unblock eve@shop.example")
 def unblock(email: Email, *, as_json: Json = False) -> None:
-    """Let its merchants in again."""
+    """Accept requests of the owner's merchants again."""
     output.record(connection.merchants().UnblockOwner(pb.UnblockOwnerRequest(email=email)), as_json=as_json)

@@ -1,4 +1,4 @@
-"""`fiatgate parked …`: events that failed too often and were set aside."""
+"""`fiatgate parked …`: events that failed too often, or that are not proven."""
 
 from typing import Annotated, Any, NoReturn
 
@@ -9,7 +9,7 @@ from cli.output import Json
 from fiatgate.parked.v1 import parked_pb2 as pb
 
 NAME = "parked"
-app = typer.Typer(help="Events that failed too often and were set aside.", no_args_is_help=True)
+app = typer.Typer(help="Events that failed too often, or that are not proven.", no_args_is_help=True)
 
 CONSUMING = ("withdrawals", "webhooks")
 COLUMNS = (
@@ -47,7 +47,7 @@ def retry(
     everything: Annotated[bool, typer.Option("--all", help="Every parked event of every service.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Handle parked events again, once, after what made them fail is mended. Safe to repeat: each takes effect once.
+    """Handle parked events again, once, after the cause is removed. Safe to repeat: each takes effect once.
 
     Exit code 1 when one of them failed again and stays parked, or when no event has this id.
     """
@@ -59,7 +59,7 @@ def retry(
     rows = [{"service": service, **count} for service, count in counts.items()]
     output.rows(rows, ("service", "retried", "mended"), as_json=as_json, empty="")
     if any(count["mended"] < count["retried"] for count in counts.values()):
-        output.note("What still fails, and why: fiatgate parked list")
+        output.note("The events that still fail, with the reason: fiatgate parked list")
         raise typer.Exit(1)
 
 

@@ -33,7 +33,7 @@ def set_one(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Set a rate by hand; it outranks the polled ones while it is fresh."""
+    """Set a rate by hand; it is used instead of the polled ones while it is fresh."""
     request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)
     made = connection.catalog().SetRate(request).rate
     output.record(made, as_json=as_json)
@@ -53,7 +53,7 @@ def list_all(*, as_json: Json = False) -> None:
 
 @app.command("pull", epilog="Example: fiatgate rates pull")
 def pull(*, as_json: Json = False) -> None:
-    """Ask the configured sources now."""
+    """Query the configured sources now."""
     answer = connection.catalog().PullRates(pb.PullRatesRequest(), timeout=60)
     output.records(answer.rates, COLUMNS, as_json=as_json, empty="No sources: set FIATGATE_RATE_SOURCES")
 

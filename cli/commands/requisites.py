@@ -60,13 +60,13 @@ def list_all(
 
 @app.command("disable", epilog="Example: fiatgate requisites disable 0197…")
 def disable(requisite_id: Id, *, as_json: Json = False) -> None:
-    """No new deals on it; open ones go on."""
+    """Open no new deals on an account; open ones continue."""
     request = pb.DisableRequisiteRequest(requisite_id=requisite_id)
     output.record(connection.desk().DisableRequisite(request).requisite, as_json=as_json)
 
 
 @app.command("enable", epilog="Example: fiatgate requisites enable 0197…")
 def enable(requisite_id: Id, *, as_json: Json = False) -> None:
-    """Take new deals on it again."""
+    """Open new deals on an account again."""
     request = pb.EnableRequisiteRequest(requisite_id=requisite_id)
     output.record(connection.desk().EnableRequisite(request).requisite, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`fiatgate status`: is everything well, on one screen."""
+"""`fiatgate status`: the health of everything, on one screen."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -26,10 +26,10 @@ REFRESH_SECONDS = 1.0
 
 def status(
     *,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat every second until Ctrl-C.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Health of every service, its workers and its queues. Exit code 1 when something is ill."""
+    """Health of every service, its workers and its queues. Exit code 1 when something is not healthy."""
     services = _ask_all()
     if as_json:
         output.print_json(services)
@@ -45,7 +45,7 @@ def status(
 
 
 def _ask_all() -> list[dict[str, Any]]:
-    """All at once: several that do not answer cost no more time than one."""
+    """Queries all at the same time: several that do not answer cost no more time than one."""
     questions: list[Callable[[], dict[str, Any]]] = [
         _ask_gateway,
         *(partial(_ask, name) for name in connection.SERVICES),
@@ -55,11 +55,11 @@ def _ask_all() -> list[dict[str, Any]]:
 
 
 def _ask_gateway() -> dict[str, Any]:
-    """What its /readyz says: which services serve, as it sees them."""
+    """Returns the gateway's answer at /readyz: the services that serve, from its side."""
     row: dict[str, Any] = {"service": "gateway", "healthy": False}
     try:
         url = connection.gateway_url()
-    except connection.NoAddress:  # where only the services' addresses are known, they can still be asked
+    except connection.NoAddress:  # the services can still be queried where only their addresses are known
         return row | {"error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
     try:
         answer = requests.get(f"{url}/readyz", timeout=ASK_SECONDS)
@@ -82,7 +82,9 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
     table.add_column("workers and numbers", overflow="fold")
-    ill_first = sorted(services, key=lambda each: bool(each["healthy"]))  # a small screen may show no more
+    ill_first = sorted(
+        services, key=lambda each: bool(each["healthy"])
+    )  # a small screen shows only the first rows
     for service in ill_first:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
         up = output.age(service.get("started_at"))
@@ -91,7 +93,7 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
 
 
 def details(service: dict[str, Any]) -> Iterator[str]:
-    """What is wrong first, each on a line of its own; then what goes well, as short as it can be."""
+    """Yields each trouble on its own line, then all healthy parts, as short as possible."""
     if "error" in service:
         yield f"[bold red]does not answer[/bold red] ({escape(service['error'])})"
         return
@@ -107,7 +109,7 @@ def details(service: dict[str, Any]) -> Iterator[str]:
             yield f"[bold red]{escape(worker['name'])}[/bold red] {_round_of(worker)} {escape(worker['detail'])}"
     well = [worker for worker in service["workers"] if worker["healthy"]]
     for worker in well:
-        if worker["detail"]:  # it waits for something that is away
+        if worker["detail"]:  # it waits for the end of an outage
             yield f"[yellow]{escape(worker['name'])}[/yellow] {_round_of(worker)} {escape(worker['detail'])}"
     well = [worker for worker in well if not worker["detail"]]
     if well:
@@ -128,13 +130,13 @@ def _number(gauge: dict[str, Any]) -> str:
 
 
 def _round_of(worker: dict[str, Any]) -> str:
-    """When its loop last went round."""
+    """Returns how long ago its last step ended well."""
     return f"[dim]{output.age(worker['last_run_at'])}[/dim]"
 
 
 @contextmanager
 def _shown() -> Iterator[Callable[[Table], None]]:
-    """Each in place of the one before; where there is no screen to do it on, one after the other."""
+    """Shows each table in place of the one before; without a terminal, one after the other."""
     if not output.console.is_terminal:
         yield output.console.print
         return

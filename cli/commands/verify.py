@@ -1,4 +1,4 @@
-"""`fiatgate verify`: every cent proved, in one report."""
+"""`fiatgate verify`: verifies every cent, in one report."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -21,7 +21,7 @@ Check = Callable[[Findings, Advance], None]
 def verify(
     *,
     mend: Annotated[
-        bool, typer.Option("--repair", help="Rebuild what PostgreSQL still knows, then verify again.")
+        bool, typer.Option("--repair", help="Rebuild from PostgreSQL what is missing, then verify again.")
     ] = False,
     grace_seconds: Annotated[
         int, typer.Option(min=0, help="Invoices finished later than this may still be on their way.")
@@ -30,17 +30,17 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="INVOICE_ID",
-            help="With --repair: announce this invoice as it is now, though it was changed past the service. May be "
-            "given again.",
+            help="With --repair: announce this invoice as it is now, though its row was changed without the service. "
+            "May be given again.",
         ),
     ] = None,
     actor: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="Who you are, for the record of --accept.")
+        str, typer.Option("--as", metavar="NAME", help="Your name, for the record of --accept.")
     ] = "",
     repair_seconds: Annotated[int, typer.Option(min=1, help="How long to wait for a repair to show.")] = 60,
     as_json: Json = False,
 ) -> None:
-    """Prove the books: rows are as recorded, the ledger sums to zero, each success is credited and announced once.
+    """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once.
 
     Exit code 0 when all is right, 1 when something is wrong.
     """
@@ -77,7 +77,7 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
 
 
 def _verify_until_right(grace_seconds: int, repair_seconds: int) -> Findings:
-    """What was announced again takes a moment to arrive: look until it is there or the time is over."""
+    """Verifies again until the repaired facts have arrived or the time is over."""
     attempts = Retrying(
         retry=retry_if_result(lambda findings: bool(findings.problems)),
         stop=stop_after_delay(repair_seconds),
@@ -103,7 +103,7 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
             }
         )
         return
-    say = partial(output.console.print, soft_wrap=True)  # sentences with ids in them are never broken
+    say = partial(output.console.print, soft_wrap=True)  # ids in sentences are never broken over two lines
     counts = {name: f"{number:,}" for name, number in findings.checked.items()}
     output.record(counts, as_json=False, title="Checked")
     if findings.settling:

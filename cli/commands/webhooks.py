@@ -9,7 +9,7 @@ from cli.output import Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 
 NAME = "webhooks"
-RESEND_SECONDS = 20  # the delivery's own 15, and what stands around them
+RESEND_SECONDS = 20  # the delivery's own 15, and the work around it
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 
 
@@ -33,7 +33,7 @@ def list_all(
 
 @app.command("show", epilog="Example: fiatgate webhooks show 17")
 def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_json: Json = False) -> None:
-    """An event with what was sent and all attempts."""
+    """Show an event with its payload and all attempts."""
     answer = connection.webhooks().GetEvent(pb.GetEventRequest(event_id=event_id))
     output.record(answer.event, as_json=as_json)
 
@@ -42,9 +42,9 @@ def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_jso
 def resend(
     invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
 ) -> None:
-    """Send the invoice's latest event now, as the merchant's own resend does: same cooldown, same history.
+    """Send the invoice's latest event now, like the merchant's own resend: same cooldown, same history.
 
-    Exit code 0 also when the receiver did not take it: the attempt was made, `ok` says what came of it.
+    Exit code 0 also when the receiver refused it: the attempt was made, and `ok` has its result.
     """
     request = pb.ResendLatestRequest(invoice_id=invoice_id)
     output.record(connection.webhooks().ResendLatest(request, timeout=RESEND_SECONDS), as_json=as_json)
@@ -54,11 +54,13 @@ def resend(
 def prune(
     *,
     older_than_days: Annotated[
-        int, typer.Option(min=1, help="Attempts begun earlier than so many days ago go.")
+        int, typer.Option(min=1, help="Delete attempts that began longer ago than this.")
     ],
     as_json: Json = False,
 ) -> None:
-    """Delete old attempts of finished events. Events themselves stay, and so does all that is still to be sent."""
+    """Delete old attempts of finished events. Events themselves stay, and so do all events that are still to be
+    sent.
+    """
     deleted, request = 0, pb.PruneAttemptsRequest(older_than_days=older_than_days)
     while True:
         answer = connection.webhooks().PruneAttempts(request)

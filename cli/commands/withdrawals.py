@@ -83,7 +83,7 @@ def create(
     try:
         made = connection.withdrawals().CreateWithdrawal(request).withdrawal
     except Refused as refused:
-        if refused.reason in {"DB_UNAVAILABLE", "INTERNAL_ERROR"}:  # nobody knows how far it came
+        if refused.reason in {"DB_UNAVAILABLE", "INTERNAL_ERROR"}:  # it may have been made before the error
             output.note(
                 f"It may have been made. To repeat it, not make two: --request-key {request.request_key}"
             )
@@ -111,7 +111,7 @@ def list_all(
 
 @app.command("process", epilog="Example: fiatgate withdrawals process 0197…")
 def process(withdraw_uuid: Id, *, as_json: Json = False) -> None:
-    """It is being sent: from here the user can't cancel it."""
+    """Mark it as being sent: from now on the merchant can't cancel it."""
     request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid)
     output.record(connection.withdrawals().ProcessWithdrawal(request).withdrawal, as_json=as_json)
 
@@ -123,7 +123,7 @@ def complete(
     tx: Annotated[str, typer.Option(metavar="H", help="Transaction hash.")],
     as_json: Json = False,
 ) -> None:
-    """It was sent."""
+    """Mark it as sent."""
     request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=tx)
     output.record(connection.withdrawals().CompleteWithdrawal(request).withdrawal, as_json=as_json)
 
@@ -137,7 +137,7 @@ def fail(
     ] = "failed",
     as_json: Json = False,
 ) -> None:
-    """It can't be sent: the amount is available again."""
+    """Mark it as failed: the amount is available again."""
     request = pb.FailWithdrawalRequest(withdraw_uuid=withdraw_uuid, substatus=substatus)
     output.record(connection.withdrawals().FailWithdrawal(request).withdrawal, as_json=as_json)
 
@@ -146,9 +146,9 @@ def fail(
 def cancel(
     withdraw_uuid: Id,
     *,
-    by_user: Annotated[bool, typer.Option("--by-user", help="On the merchant's own wish.")] = False,
+    by_user: Annotated[bool, typer.Option("--by-user", help="At the merchant's request.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Call it off: the amount is available again."""
+    """Cancel it: the amount is available again."""
     request = pb.CancelWithdrawalRequest(withdraw_uuid=withdraw_uuid, by_user=by_user)
     output.record(connection.withdrawals().CancelWithdrawal(request).withdrawal, as_json=as_json)

@@ -31,14 +31,14 @@ FULL: Final = "full"
 OWNER: Final = "owner"
 
 OWNER_RETRY_SECONDS: Final = 5
-"""An owner whose call was refused may try again after so many seconds, as after a 503."""
+"""When an owner whose call was refused may try again, as after a 503."""
 
 _REFUSING_THREADS: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """How much of a kind the calls of one owner may take.
+    """The part of a kind that the calls of one owner may take.
 
     working       calls of one owner in work at the same time
     waiting       further calls of one owner that may wait for their turn; more are refused at once
@@ -56,12 +56,12 @@ class Share:
 class Slots:
     """One kind of calls.
 
-    name     in metrics and names of threads
-    methods  which calls they are, as `InvoicesService/CreateInvoice`
-    threads  of this kind; None: as many as the setting THREADS says
+    name     in metrics and in names of threads
+    methods  its methods, as `InvoicesService/CreateInvoice`
+    threads  of this kind; None: the setting THREADS
     waiting  calls that may wait for a thread; more are refused at once
-    share    how much of the kind one owner may take; None: all
-    owner    whose a request is, where there is a share
+    share    the part of the kind that one owner may take; None: all of it
+    owner    returns the owner of a request, where there is a share
     """
 
     name: str
@@ -73,16 +73,16 @@ class Slots:
 
     @property
     def connections(self) -> int:
-        """Database connections that its calls need at the same time, beside those for THREADS."""
+        """The database connections that its calls need at the same time, besides those for THREADS."""
         in_all = None if self.share is None else self.share.in_all
         return in_all or self.threads or 0
 
 
 def lists(method: str, *, in_all: int = 1) -> Slots:
-    """The lists of merchants: `in_all` pages are read at the same time, and merchants take turns.
+    """Returns the kind for lists of merchants: `in_all` pages are read at the same time, and merchants take turns.
 
-    A deep page keeps a core busy, here or in PostgreSQL. The threads are many because calls that wait for their
-    turn hold them.
+    A deep page uses a whole core, here or in PostgreSQL. There are many threads because a call that waits for its turn
+    occupies one.
     """
     return Slots(
         name="lists",
@@ -112,7 +112,7 @@ class Pools:
         self._by_method = {method: self._pools[kind.name] for kind in kinds for method in kind.methods}
 
     def of(self, method: str) -> Pool | None:
-        """The threads for `/package.Service/Method`; None when it belongs to no kind."""
+        """Returns the threads for `/package.Service/Method`; None when it belongs to no kind."""
         return self._by_method.get(method.rpartition(".")[2])
 
     def use(self) -> Mapping[str, Use]:
@@ -127,7 +127,7 @@ _thread = _Thread()
 
 
 class _Refusing(futures.ThreadPoolExecutor):
-    """Threads that do nothing but refuse, so that a refusal is quick while all others work."""
+    """Threads that only refuse, so that a refusal is quick while all others work."""
 
     def __init__(self) -> None:
         super().__init__(_REFUSING_THREADS, thread_name_prefix="refusing", initializer=self._mark)
@@ -161,7 +161,7 @@ class Pool(futures.ThreadPoolExecutor):
             return self._refusing.submit(fn, *args, **kwargs)
         try:
             call = super().submit(fn, *args, **kwargs)
-        except BaseException:  # the pool is closed, or the machine has no thread left: the call is not made
+        except BaseException:  # the pool is closed or no thread could be started: the call is not made
             self._ended()
             raise
         call.add_done_callback(self._ended)
@@ -173,8 +173,8 @@ class Pool(futures.ThreadPoolExecutor):
 
     @contextmanager
     def turn(self, request: Any) -> Iterator[None]:
-        """The block is the work of a call. Raises `Refused` DB_UNAVAILABLE when the kind is full, and RATE_LIMITED when
-        the owner of the request has too many calls.
+        """Runs the block as the work of a call. Raises `Refused` DB_UNAVAILABLE when the kind is full, and RATE_LIMITED
+        when the owner of the request has too many calls.
         """
         if _thread.refuses:
             REFUSED.labels(self._name, FULL).inc()
@@ -207,16 +207,16 @@ def _too_many_of_owner(share: Share) -> errors.Refused:
 
 
 def _count_from_the_start(name: str) -> None:
-    """A counter that is there at 0 shows its first one as an increase."""
+    """Creates the counters at 0, so that the first refusal is an increase."""
     for reason in (FULL, OWNER):
         REFUSED.labels(name, reason)
 
 
 class Turns:
-    """Which calls of a kind work now. The owners that wait are served in a circle, one call each.
+    """The turns of a kind: which calls work now. Owners that wait take turns in a circle, one call each.
 
     name     of the kind, in the metrics
-    threads  calls of all owners in work at the same time, where the share does not say it
+    threads  calls of all owners in work at the same time, where the share does not limit them
     """
 
     def __init__(self, name: str, share: Share, *, threads: int) -> None:
@@ -231,8 +231,8 @@ class Turns:
 
     @contextmanager
     def turn(self, owner: str) -> Iterator[None]:
-        """The block is the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has other calls in
-        work or waiting, DB_UNAVAILABLE when only others have.
+        """Runs the block as the work. Raises `Refused` when no turn comes: RATE_LIMITED when the owner has other calls
+        in work or waiting, DB_UNAVAILABLE when only other owners have.
         """
         if not self._enter(owner):
             raise self._refusal(owner)
@@ -249,7 +249,7 @@ class Turns:
         return _too_many_of_owner(self._share) if has_others else errors.database_unavailable()
 
     def _enter(self, owner: str) -> bool:
-        """Waits for a turn, for as long as the share and the deadline allow; whether it came."""
+        """Waits for a turn, as long as the share and the deadline allow; returns whether it came."""
         with self._lock:
             queue = self._waiting.get(owner)
             if not queue and self._may_work(owner):
