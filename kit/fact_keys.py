@@ -29,9 +29,10 @@ class PublicKey(NamedTuple):
 
 
 def new_pair() -> str:
-    """A private key and its public key, as two lines of the environment."""
+    """A private key and its public key, as two lines of an environment file under a comment with their id."""
     private_key = new_private_key()
-    return f"{PRIVATE}={private_key}\n{PUBLIC}={Signer(private_key).public_key}\n"
+    signer = Signer(private_key)
+    return f"# key {signer.key_id}\n{PRIVATE}={private_key}\n{PUBLIC}={signer.public_key}\n"
 
 
 def public_key(text: str) -> PublicKey:

@@ -98,13 +98,22 @@ def test_the_command_makes_a_pair_and_reads_it_as_it_was_printed(
 ) -> None:
     run(monkeypatch, "new")
     printed = capsys.readouterr().out
-    made = re.fullmatch(r"FIATGATE_FACT_SIGNING_KEY=(\S+)\nFIATGATE_FACT_PUBLIC_KEYS=(\S+)\n", printed)
+    made = re.fullmatch(
+        r"# key (?P<id>\S+)\nFIATGATE_FACT_SIGNING_KEY=(?P<private>\S+)\nFIATGATE_FACT_PUBLIC_KEYS=(?P<public>\S+)\n",
+        printed,
+    )
     assert made is not None
-    for text in (made[1], f"{made[1]}=\n", printed, f'# mine\n\nFIATGATE_FACT_SIGNING_KEY="{made[1]}"\r\n'):
+    assert made["id"] == Signer(made["private"]).key_id
+    for text in (
+        made["private"],
+        f"{made['private']}=\n",
+        printed,
+        f'# mine\n\nFIATGATE_FACT_SIGNING_KEY="{made["private"]}"\r\n',
+    ):
         run(monkeypatch, "public", text)
-        assert capsys.readouterr().out == f"{made[2]}\n"
-    Verifier([made[2]], unsigned_until=None, clock=ManualClock()).proven(
-        delivered(signed(FACT, Signer(made[1])))
+        assert capsys.readouterr().out == f"{made['public']}\n"
+    Verifier([made["public"]], unsigned_until=None, clock=ManualClock()).proven(
+        delivered(signed(FACT, Signer(made["private"])))
     )
 
 
