@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+import grpc
+
 from cli import connection
 from fiatgate.books.v1 import books_pb2
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
@@ -44,6 +46,7 @@ class Findings:
     checked: dict[str, int] = field(default_factory=dict)
     settling: int = 0
     unrecorded: int = 0
+    without_books: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def count(self, what: str, number: int = 1) -> None:
@@ -57,8 +60,21 @@ def check_books(findings: Findings, advance: Advance) -> None:
     """Compares each service's rows with their records, and with the values that must follow from them."""
     for service in BOOKS:
         stub = connection.books(service)
-        for part in stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts:
+        try:
+            parts = stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts
+        except Refused as refused:
+            if not _is_unknown(refused):
+                raise
+            findings.without_books.append(service)  # of the version before, during an upgrade
+            continue
+        for part in parts:
             _check_part(findings, advance, stub, part)
+
+
+def _is_unknown(refused: Refused) -> bool:
+    """Whether the service does not have the method."""
+    cause = refused.__cause__
+    return isinstance(cause, grpc.RpcError) and cause.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
@@ -253,25 +269,35 @@ def check_parked(findings: Findings, advance: Advance) -> None:
         advance(1)
 
 
-def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "") -> list[str]:
+@dataclass
+class Repairs:
+    """What was done, in sentences, and the invoices that were not announced: they are not proven."""
+
+    done: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "") -> Repairs:
     """Repairs from PostgreSQL: announces invoices again, and makes stuck events due now.
 
     `accepted` invoices are announced as they are now, although no signature proves their data.
     """
-    done: list[str] = []
+    repairs = Repairs()
     if accepted:
         accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=accepted, accept=True, actor=actor)
-        announced = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS).invoice_ids
-        done += [f"invoice {invoice_id} accepted and announced again" for invoice_id in announced]
+        answer = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS)
+        repairs.done += [f"invoice {id} accepted and announced again" for id in answer.invoice_ids]
+        repairs.refused += answer.refused_invoice_ids
     missing = sorted({problem.invoice_id for problem in findings.problems if problem.invoice_id})
     for start in range(0, len(missing), PAGE):
         request = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=missing[start : start + PAGE])
-        announced = connection.invoices().ReannounceInvoices(request, timeout=CALL_SECONDS).invoice_ids
-        done += [f"invoice {invoice_id} announced again" for invoice_id in announced]
+        answer = connection.invoices().ReannounceInvoices(request, timeout=CALL_SECONDS)
+        repairs.done += [f"invoice {id} announced again" for id in answer.invoice_ids]
+        repairs.refused += answer.refused_invoice_ids
     if any(problem.check == "stuck events" for problem in findings.problems):
-        answer = connection.webhooks().RescheduleStuckEvents(webhooks_pb2.RescheduleStuckEventsRequest())
-        done.append(f"{answer.rescheduled} webhook events are due now")
-    return done
+        due = connection.webhooks().RescheduleStuckEvents(webhooks_pb2.RescheduleStuckEventsRequest())
+        repairs.done.append(f"{due.rescheduled} webhook events are due now")
+    return repairs
 
 
 def settled_before(now: datetime, grace_seconds: int) -> datetime:

@@ -12,7 +12,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 
 from cli import output, verifying
 from cli.output import Json
-from cli.verifying import Advance, Findings
+from cli.verifying import Advance, Findings, Repairs
 from kit.clock import SystemClock
 
 Check = Callable[[Findings, Advance], None]
@@ -47,12 +47,12 @@ def verify(
     if accept and not mend:
         raise typer.BadParameter("it needs --repair", param_hint="--accept")
     findings = _verify(grace_seconds, quiet=as_json)
-    repaired: list[str] = []
+    repairs = Repairs()
     if mend and findings.problems:
-        repaired = verifying.repair(findings, accepted=accept or (), actor=actor)
-        if repaired:
+        repairs = verifying.repair(findings, accepted=accept or (), actor=actor)
+        if repairs.done:
             findings = _verify_until_right(grace_seconds, repair_seconds)
-    _report(findings, repaired, as_json=as_json)
+    _report(findings, repairs, as_json=as_json)
     raise typer.Exit(1 if findings.problems else 0)
 
 
@@ -90,7 +90,7 @@ def _verify_until_right(grace_seconds: int, repair_seconds: int) -> Findings:
         return last
 
 
-def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
+def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
     if as_json:
         output.print_json(
             {
@@ -99,7 +99,9 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
                 "settling": findings.settling,
                 "unrecorded": findings.unrecorded,
                 "problems": [asdict(problem) for problem in findings.problems],
-                "repaired": repaired,
+                "without_books": findings.without_books,
+                "repaired": repairs.done,
+                "refused": repairs.refused,
             }
         )
         return
@@ -110,11 +112,17 @@ def _report(findings: Findings, repaired: list[str], *, as_json: bool) -> None:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
     if findings.unrecorded:
         output.note(f"[dim]{findings.unrecorded} rows are from before changes were recorded[/dim]")
-    for line in repaired:
+    for service in findings.without_books:
+        output.note(
+            f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
+        )
+    for line in repairs.done:
         say(f"[cyan]repaired[/cyan]  {escape(line)}")
+    for invoice_id in repairs.refused:
+        say(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
     for problem in findings.problems:
         say(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
     if not findings.problems:
         say("[bold green]Every cent is accounted for.[/bold green]")
-    elif any(problem.invoice_id for problem in findings.problems) and not repaired:
+    elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
         say("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")

@@ -12,8 +12,11 @@ from typing import Any
 import psycopg2
 import pytest
 
+from cli import verifying
+from cli.verifying import Findings, Problem, Repairs
 from deploy.local.waiting import wait_until
 from kit.ids import new_id
+from kit.rpc.server import RpcServer
 from tests.cli.command_line import Ended, Fiatgate, run
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
@@ -170,11 +173,29 @@ def test_a_deal_completed_by_sql_is_named_and_credited_only_once_an_operator_acc
             in str(problems(ended))
         )
         assert json.loads(ended.out)["repaired"] == []
+    due = Findings(problems=[Problem("credits", "never credited", invoice)])
+    assert verifying.repair(due) == Repairs(refused=[invoice])
     assert fiatgate("balance", sold.merchant_id) == before
 
     mended = verify("--repair", "--accept", invoice, "--as", "ann")
     assert mended.exit_code == 0, mended
     assert fiatgate("balance", sold.merchant_id) != before
+
+
+def test_services_of_a_version_without_books_are_passed_over_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = RpcServer()
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    for service in verifying.BOOKS:
+        monkeypatch.setenv(f"FIATGATE_{service.upper()}_ADDRESS", f"127.0.0.1:{port}")
+    findings = Findings()
+    try:
+        verifying.check_books(findings, lambda _: None)
+    finally:
+        server.stop(0).wait()
+    assert findings == Findings(without_books=list(verifying.BOOKS))
 
 
 def test_a_changed_amount_is_found_and_not_made_up_for(fiatgate: Fiatgate, sold: Sold) -> None:

@@ -54,6 +54,10 @@ def test_a_finished_invoice_is_announced_with_a_signature_each_time(world: World
     assert len(facts) == 2
     for fact in facts:
         verifier().proven(delivered(fact))
+    kept = "SELECT event_id FROM facts WHERE event_id = ANY(:ids)"
+    with world.deps.db.transaction() as tx:
+        found = tx.scalars(text(kept), {"ids": [fact.event_id for fact in facts]}).all()
+        assert found == [tx.scalar(text("SELECT event_id FROM invoices WHERE id = :id"), {"id": new.id})]
 
 
 def test_a_row_that_someone_inserts_into_the_outbox_is_published_without_a_signature(world: World) -> None:
