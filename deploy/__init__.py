@@ -1,1 +1,1 @@
-"""How Fiatgate is put on machines: `local` behind `make run`, `k8s` for clusters."""
+"""The deployments of Fiatgate: `local` for `make run`, `k8s` for clusters."""

@@ -1,16 +1,16 @@
-"""The users of NATS and what each may publish and hear: the one table behind the server of `make run`, the
-manifests and the tests.
+"""The users of NATS and the subjects that each may publish to and subscribe to: one table for the server of `make run`,
+the manifests and the tests.
 
-A user is a process and has its name. It may do what its code does and nothing else, and a stranger without a password
-can do nothing at all. Two walls hold that:
+A user is a process and has its name. It may do only the things that its code does. A connection without a password may
+do nothing. Two walls hold that:
 
-- Permissions: the subjects that a user may publish and hear.
+- Permissions: the subjects that a user may publish to and subscribe to.
 - Accounts: the stream is in the account `STREAM`, with its owner invoices and with `operator`, who is a person. Every
-  other process has an account of its own, into which the server brings the few subjects of other accounts that the
-  process needs. Permissions are not enough: the server checks where a request goes, not where its answer goes, and an
-  answer sent to JetStream's API purges or deletes the stream. An answer never leaves the account that asked.
+  other process has an account of its own, into which the server imports the few subjects of other accounts that the
+  process needs. Permissions are not enough: the server checks the subject of a request, not the subject of its answer,
+  and an answer sent to JetStream's API can purge or delete the stream. An answer never leaves the account that asked.
 
-Replies go to inboxes below `_INBOX.<user>` (`kit.bus`), which no other process hears.
+Replies go to inboxes below `_INBOX.<user>` (`kit.bus`), which no other process receives.
 
 python -m deploy.nats_rights    prints the table as the local overlay includes it
 """
@@ -26,18 +26,18 @@ from typing import Any, Final
 
 STREAM: Final = "FIATGATE"
 ANSWERS_SECONDS: Final = 10
-"""How long an answer finds its way into another account: longer than a request for messages stays open."""
+"""How long an answer can reach another account: longer than a request for messages stays open."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rights:
-    """Subjects that a user may publish to and subscribe to, with NATS' wildcards; none: nothing."""
+    """Subjects that a user may publish to and subscribe to, with NATS' wildcards; empty: none."""
 
     publish: tuple[str, ...] = ()
     subscribe: tuple[str, ...] = ()
 
     def permissions(self) -> dict[str, Any]:
-        """As the server's configuration has them. An empty list of allowed subjects would allow all."""
+        """Returns the permissions for the server's configuration. An empty list of allowed subjects would allow all."""
         return {"publish": _only(self.publish), "subscribe": _only(self.subscribe)}
 
 
@@ -46,7 +46,7 @@ def _only(subjects: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _consumes(user: str, durable: str) -> Rights:
-    """Rights to take and settle the messages of one durable consumer, which invoices makes."""
+    """Returns the rights to take and settle the messages of one durable consumer, which invoices makes."""
     return Rights(
         publish=(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{durable}", f"$JS.ACK.{STREAM}.{durable}.>"),
         subscribe=(f"_INBOX.{user}.>",),
@@ -79,7 +79,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
 }
 USERS: Final = tuple(RIGHTS)
 PROCESSES: Final = tuple(user for user in USERS if user != OPERATOR)
-"""Those that connect by themselves. merchants does not use NATS."""
+"""The users that are processes. merchants does not use NATS."""
 
 OWNERS: Final = ("invoices", OPERATOR)
 """The users in the account of the stream."""
@@ -90,7 +90,7 @@ def account_of(user: str) -> str:
 
 
 def accounts(passwords: Mapping[str, str]) -> dict[str, Any]:
-    """The block `accounts` of a server's configuration, with the password of each user."""
+    """Returns the block `accounts` of a server's configuration, with the password of each user."""
     made: dict[str, Any] = {STREAM: {"jetstream": "enabled"}}
     for user, rights in RIGHTS.items():
         account = made.setdefault(account_of(user), {})
@@ -106,7 +106,7 @@ def accounts(passwords: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _hints() -> Iterator[tuple[str, str, str]]:
-    """Subjects that one account publishes and another hears: subject, sender, receiver."""
+    """Yields subjects that one account publishes and another receives: subject, sender, receiver."""
     for receiver in PROCESSES:
         for subject in RIGHTS[receiver].subscribe:
             for sender in PROCESSES:
@@ -115,26 +115,28 @@ def _hints() -> Iterator[tuple[str, str, str]]:
 
 
 def _requests() -> Iterator[tuple[str, str]]:
-    """Subjects of JetStream that an account without a stream asks: subject, user."""
+    """Yields the subjects of JetStream that an account without a stream uses: subject, user."""
     for user in PROCESSES:
         if user not in OWNERS:
             yield from ((subject, user) for subject in RIGHTS[user].publish if subject.startswith("$JS."))
 
 
 def _share(made: dict[str, Any], kind: str, subject: str, *, of: str, to: str, **answers: str) -> None:
-    """Let the account `to`, and no other, use a subject of the account `of`."""
+    """Lets the account `to`, and no other, use a subject of the account `of`."""
     made[of].setdefault("exports", []).append({kind: subject, "accounts": [to], **answers})
     made[to].setdefault("imports", []).append({kind: {"account": of, "subject": subject}})
 
 
 def variable(user: str) -> str:
-    """The environment variable of a server on Kubernetes that holds a user's password."""
+    """Returns the environment variable that holds a user's password on Kubernetes."""
     return f"{user.upper()}_PASSWORD"
 
 
 def as_text() -> str:
-    """The block `accounts` for a server that finds the passwords in its environment."""
-    head = "# Made by `python -m deploy.nats_rights`: who may publish and hear what."
+    """Returns the block `accounts` for a server that reads the passwords from its environment."""
+    head = (
+        "# Made by `python -m deploy.nats_rights`: the subjects that each user may publish and subscribe to."
+    )
     block = json.dumps(accounts({user: f"<< ${variable(user)} >>" for user in USERS}), indent=2)
     block = re.sub(r'"<< (\$\w+) >>"', r"\1", block)
     return f"{head}\naccounts: {block}\n"

@@ -62,7 +62,9 @@ class Build(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
-            f"{PREFIX}build_info", "Always 1; the labels tell", labels=["service", "version", "python"]
+            f"{PREFIX}build_info",
+            "Always 1; the labels have the values",
+            labels=["service", "version", "python"],
         )
         family.add_metric(self._labels, 1)
         yield family

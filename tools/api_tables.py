@@ -50,7 +50,7 @@ def anchor_of(schema: str) -> str:
 
 
 def type_of(schema: Json) -> str:
-    """The JSON type in the words of docs/api.md, without null."""
+    """Returns the JSON type in the words of docs/api.md, without null."""
     for each in (schema, *schema.get("anyOf", ())):
         if "$ref" in each:
             return f"[{named(each['$ref'])}](#{anchor_of(named(each['$ref']))})"
@@ -68,7 +68,7 @@ def is_nullable(schema: Json) -> bool:
 
 
 def fields_of(schema: Json, prefix: str = "") -> Iterator[tuple[str, Json, bool]]:
-    """The name, schema and presence of every member. Members of inner objects follow as `outer.inner`."""
+    """Yields the name, schema and presence of every member. Members of inner objects follow as `outer.inner`."""
     for name, each in schema["properties"].items():
         yield f"{prefix}{name}", each, name in schema.get("required", ())
         if "properties" in each:
@@ -76,7 +76,7 @@ def fields_of(schema: Json, prefix: str = "") -> Iterator[tuple[str, Json, bool]
 
 
 def bounds_of(schema: Json) -> str:
-    """Allowed values, lengths and the default, as one phrase."""
+    """Returns allowed values, lengths and the default, as one phrase."""
     chosen = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
     words = []
     if "enum" in chosen:
@@ -111,7 +111,7 @@ def _members(schema: Json) -> str:
 
 
 def _meaning(schema: Json) -> str:
-    """Its description, and the closed set of its values. Other bounds of answers mean nothing to a client."""
+    """Returns its description and the closed set of its values. Other bounds of answers are no use to a client."""
     text = _description(schema)
     return f"{text} O{bounds_of(schema)[1:]}." if "enum" in schema else text
 
@@ -129,7 +129,7 @@ def _description(schema: Json) -> str:
 
 
 def endpoint(operation: Operation) -> str:
-    """Everything of one endpoint that the code knows: parameters, body, answer, errors of its own."""
+    """Renders one endpoint: parameters, body, answer, its own errors."""
     told = described()["paths"][operation.path][operation.method]
     parts = [f"`{operation.method.upper()} {operation.path}`"]
     if parameters := told.get("parameters"):
@@ -205,7 +205,7 @@ def any_request() -> str:
 
 
 def objects() -> str:
-    """Every object that is named: each under an anchor of its own."""
+    """Renders every named object under its own anchor."""
     named_ones = described()["components"]["schemas"]
     parts = []
     for name in _named_objects():
@@ -217,7 +217,7 @@ def objects() -> str:
 
 
 def _named_objects() -> list[str]:
-    """Those that are no request body, no error, and not the webhook's own."""
+    """Returns the objects that are no request body, no error, and no part of the webhook."""
     components = described()["components"]["schemas"]
     shown_elsewhere = {"CreateInvoice", "WebhookPayload", errors.INVALID_BODY, errors.INVALID_FIELDS}
     of_errors = {errors.component(code) for code in PROBLEMS}
@@ -225,7 +225,7 @@ def _named_objects() -> list[str]:
 
 
 def codes() -> str:
-    """Every code a merchant can get, with an anchor each."""
+    """Renders every code that a merchant can get, with an anchor each."""
     rows = []
     for code in sorted(errors.ADVICE):
         problem = PROBLEMS[code]
@@ -261,7 +261,7 @@ def payload() -> str:
 # -- limits
 
 
-# What it bounds, the settings class, its fields, and the value in words.
+# The name of each bound, the settings class, its fields, and the value in words.
 OF_SETTINGS: Final[tuple[tuple[str, type[Settings], tuple[str, ...], str], ...]] = (
     ("requests of one key", GatewaySettings, ("rate_limit_per_minute",), "{} a minute"),
     (
@@ -301,7 +301,9 @@ OF_SETTINGS: Final[tuple[tuple[str, type[Settings], tuple[str, ...], str], ...]]
 
 
 def limits() -> str:
-    """The bounds that are no field's own: fixed ones first, then those of settings with their defaults."""
+    """Renders the bounds that belong to no single field: fixed ones first, then those of settings with their
+    defaults.
+    """
     fixed = {
         "request body": f"{bodies.BODY_MAX_BYTES // 1024} KiB",
         "time to send the body": f"{bodies.BODY_SECONDS:g} seconds",

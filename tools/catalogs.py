@@ -1,6 +1,6 @@
-"""Bring the catalogs of the customer's page up to the sentences that it has.
+"""Updates the catalogs of the customer's page to the sentences of its code and templates.
 
-python tools/catalogs.py            add what is new (untranslated), drop what is gone
+python tools/catalogs.py            add new sentences (untranslated), remove old ones
 python tools/catalogs.py --check    exit 1 when a catalog lacks a sentence or has one too many
 """
 
@@ -42,7 +42,7 @@ NOISE: Final = tuple(
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Every sentence of the page with the file that it stands in."""
+    """Yields every sentence of the page with its file."""
     found = extract_from_dir(PAGE, METHODS, OPTIONS, KEYWORDS)
     for file, _, message, *_ in found:
         assert isinstance(message, str)
@@ -50,13 +50,13 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 
 def catalog(code: str) -> Catalog:
-    """As it is committed."""
+    """Returns the catalog of a language as it is committed."""
     with (LOCALES / f"{code}.po").open("rb") as file:
         return read_po(file, locale=code)
 
 
 def updated(code: str) -> bytes:
-    """What the file of the language should hold: the page's sentences, with the translations it has."""
+    """Returns the right content of the file of a language: the page's sentences, with the known translations."""
     path = LOCALES / f"{code}.po"
     known = catalog(code) if path.exists() else Catalog(locale=code)
     new = Catalog(locale=code, header_comment=f"# The customer's page in {NAMES[code]}.", fuzzy=False)
@@ -65,7 +65,7 @@ def updated(code: str) -> bytes:
         new.add(message, old.string if old else "", locations=[(file, 0)])
     out = BytesIO()
     write_po(out, new, width=WIDTH, include_lineno=False)
-    # Of the header only what says something: dates would change with every run.
+    # Header lines without use are removed: dates would change with every run.
     lines = out.getvalue().splitlines(keepends=True)
     return b"".join(line for line in lines if not line.startswith(NOISE))
 

@@ -1,7 +1,7 @@
-"""Write the parts of docs/ that come from the code: settings, commands, and the tables of the API.
+"""Writes the parts of docs/ that come from the code: settings, commands, and the tables of the API.
 
 python tools/docs.py            write them
-python tools/docs.py --check    exit 1 when docs/ is not what the code gives (tests/test_docs.py does the same)
+python tools/docs.py --check    exit 1 when docs/ differs from the code (tests/test_docs.py does the same)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tools import api_states, api_tables  # noqa: E402
 
 # -- settings
 
-# What no settings class reads: the local stack's own, and make's.
+# Variables that no settings class reads: those of the local stack and of make.
 LOCAL: Final = (
     (
         "`FIATGATE_HOME`",
@@ -67,7 +67,7 @@ class Row:
 
 
 def settings_classes() -> dict[str, type[Settings]]:
-    """Of every process, by its name."""
+    """Returns the settings class of every process, by its name."""
     found: dict[str, type[Settings]] = {}
     for service in SERVICES:
         module = importlib.import_module(f"services.{service}.config")
@@ -91,7 +91,7 @@ def settings_table() -> str:
 
 
 def _place(row: Row, processes: list[str]) -> int:
-    """What all processes read first, then what each service has for itself, where the others are, and the rest."""
+    """Returns the group of a row: variables of all processes, of each service, addresses, and the rest."""
     if len(processes) == len(SERVICES) + 1:
         return 0
     return 1 if "<SERVICE>" in row.variables else 2 if "_ADDRESS" in row.variables else 3
@@ -191,7 +191,7 @@ def _between(name: str) -> re.Pattern[str]:
 
 
 def rewritten(path: str, text: str) -> str:
-    """The document with its generated parts as the code gives them; SystemExit when a part's marks are missing."""
+    """Returns the document with newly made generated parts; SystemExit when a part's marks are missing."""
     for (document, name), render in PARTS.items():
         if document == path:
             content = f"\n{render()}\n\n"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the image and runs it once: tools/image.sh [NAME:TAG] (default: fiatgate and the version of pyproject.toml).
-# With buildah or podman neither root nor a daemon is needed; else docker. Pulling the base needs a registry.
+# With buildah or podman it needs neither root nor a daemon; otherwise docker. Pulling the base needs a registry.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ echo "Building $image with $builder ..."
     exit 1
 }
 
-# As pods run it: an account that is nobody's, and nothing of the image can be written.
+# As pods run it: an unprivileged account, and no file of the image is writable.
 started() {
     if [ "$builder" = buildah ]; then
         container=$(buildah from "$image")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A browser for the tests of the customer's page: Debian's chromium when we may install it, else how to get one.
+# Installs a browser for the tests of the customer's page: Debian's chromium if allowed, else prints how to get one.
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
 else

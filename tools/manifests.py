@@ -1,6 +1,6 @@
 """Writes the manifests of the five services: deploy/k8s/service.yaml.j2, filled in from deploy/k8s/services.yaml.
 
-`make docs` runs this; a test compares. The result is kept in the repository, so kustomize, and tests without kubectl,
+`make docs` runs this; a test compares. The result is in the repository, so that kustomize, and tests without kubectl,
 read plain files.
 """
 

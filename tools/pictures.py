@@ -28,7 +28,7 @@ DESKTOP: Final = {"width": 1100, "height": 780}
 GAP_PIXELS: Final = 16
 QUALITY: Final = 0.82
 METHOD: Final = "sepa"
-# The browser is the encoder: what is drawn on a canvas comes back as WebP.
+# The browser encodes: a canvas returns its content as WebP.
 ENCODED: Final = """async ([png, quality]) => {
     const image = new Image();
     image.src = `data:image/png;base64,${png}`;
@@ -66,14 +66,14 @@ class Shop:
         return created
 
     def command(self, *words: str) -> Any:
-        """What the operator types."""
+        """Runs an operator's command and returns its JSON."""
         command = [sys.executable, "-m", "cli", *words, "--json"]
         done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603  our own words
         return json.loads(done.stdout)
 
 
 class Camera:
-    """Pictures of an address, each as a customer sees it who opens it for the first time."""
+    """Takes pictures of an address, each as seen by a customer on the first visit."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -90,7 +90,7 @@ class Camera:
         return picture
 
     def develop(self, name: str, pictures: Sequence[bytes]) -> None:
-        """Side by side, into one file."""
+        """Writes the pictures side by side into one file."""
         page = self._browser.new_page()
         images = "".join(f'<img src="data:image/png;base64,{_base64(each)}">' for each in pictures)
         style = f"margin:0;display:flex;align-items:start;gap:{GAP_PIXELS}px;width:max-content"

@@ -1,6 +1,6 @@
 """`python tools/protolint.py`: the house rules of the contracts, checked on the compiled descriptors.
 
-Prints each breach and exits 1. Runs where there is only Python: no other tool to install.
+Prints each breach and exits 1. It needs only Python and no other tool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SERVICE_FIELD = 6  # FileDescriptorProto.service, in the paths of source commen
 
 
 def breaches(files: FileDescriptorSet) -> Iterator[str]:
-    """One line for each broken rule."""
+    """Yields one line for each broken rule."""
     used: dict[str, str] = {}
     for file in files.file:
         yield from _file_breaches(file)
@@ -76,7 +76,7 @@ def _enum_breaches(scope: str, enum: EnumDescriptorProto) -> Iterator[str]:
     prefix = re.sub(r"(?<!^)(?=[A-Z])", "_", enum.name).upper()
     if enum.value[0].name not in (f"{prefix}_UNSPECIFIED", "UNSPECIFIED"):
         yield f"{name}: zero, which an absent field reads as, must be {prefix}_UNSPECIFIED"
-    # The reasons are the public codes to the letter, so their enum alone bears no prefix.
+    # The reasons equal the public codes, so only their enum has no prefix.
     if enum.name != "ErrorReason":
         for value in enum.value:
             if not value.name.startswith(prefix):
@@ -106,7 +106,7 @@ def _has_comment(file: FileDescriptorProto, path: list[int]) -> bool:
 
 
 def compile_protos(folder: Path) -> FileDescriptorSet:
-    """The descriptors of all protos below `folder`, comments included; SystemExit when protoc refuses one."""
+    """Returns the descriptors of all protos below `folder`, with comments; SystemExit when protoc refuses one."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "descriptors"
         sources = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.proto"))

@@ -1,7 +1,7 @@
-"""Generate the `fiatgate` package from `protos/` (python path == proto package).
+"""Generates the `fiatgate` package from `protos/` (python path == proto package).
 
 python tools/protos.py            regenerate fiatgate/
-python tools/protos.py --check    exit 1 when fiatgate/ is not what protos/ gives
+python tools/protos.py --check    exit 1 when fiatgate/ differs from protos/
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _WELL_KNOWN = Path(protoc.__file__).parent / "_proto"
 
 
 def generate(out: Path) -> None:
-    """Write the whole generated package below `out`; SystemExit when protoc refuses a file."""
+    """Writes the whole generated package below `out`; SystemExit when protoc refuses a file."""
     sources = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
-    # The plugins stand beside this interpreter; protoc looks for them on the PATH.
+    # The plugins are beside this interpreter; protoc searches the PATH for them.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     arguments = [
         "protoc",
@@ -42,7 +42,7 @@ def generate(out: Path) -> None:
     for folder in {out / PACKAGE, *(p.parent for p in out.rglob("*_pb2.py"))}:
         for package in (folder, *(p for p in folder.parents if p != out and out in p.parents)):
             (package / "__init__.py").touch()
-    # A proto without a service gives an empty *_pb2_grpc pair: noise.
+    # A proto without a service gives a pair of empty *_pb2_grpc files, which are removed.
     for grpc_file in out.rglob("*_pb2_grpc.py"):
         if "def add_" not in grpc_file.read_text():
             grpc_file.unlink()

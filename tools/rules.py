@@ -1,6 +1,6 @@
-"""Writes the alert rules as the Prometheus operator reads them: kustomize can't put a file into a resource.
+"""Writes the alert rules in the form of the Prometheus operator: kustomize can't put a file into a resource.
 
-deploy/observability/alerts.yaml is what is edited; `make docs` runs this; a test compares the two.
+Edit deploy/observability/alerts.yaml; `make docs` runs this; a test compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ spec:
 
 
 def resource() -> str:
-    """The PrometheusRule, comments of the rules included."""
+    """Returns the PrometheusRule, with the comments of the rules."""
     alerts = ALERTS.read_text()
     return HEAD + textwrap.indent(alerts[alerts.index("groups:") :], "  ")
 

@@ -1,4 +1,4 @@
-"""`python -m deploy.local run [--port 8080]`: what `make run` calls."""
+"""`python -m deploy.local run [--port 8080]`: the command behind `make run`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deploy.local.run import Runner
 
 
 def main() -> int:
-    """Parse the command line and run; the exit code."""
+    """Parses the command line and runs; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m deploy.local", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("run", help="start the stack and keep it until Ctrl-C")

@@ -1,4 +1,4 @@
-"""What `make run` says once the stack is up: where it is, the demo key, and what to try."""
+"""The output of `make run` once the stack is up: its addresses, the demo key, and commands to try."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deploy.local.plan import Plan
 
 
 def announce(console: Console, plan: Plan, *, seconds: float) -> None:
-    """Print it; the demo invoice is made anew when the last one is over."""
+    """Prints it. Makes a new demo invoice when the last one has ended."""
     demo = plan.home.demo()
     if demo is None:
         raise RuntimeError(f"{plan.home.demo_file} vanished")
@@ -35,6 +35,6 @@ def announce(console: Console, plan: Plan, *, seconds: float) -> None:
 
 
 def _line(console: Console, label: str, value: str, remark: str = "") -> None:
-    # One line each, however narrow the window: people copy these.
+    # One line each, even in a narrow terminal: people copy these.
     text = Text.assemble((f"{label:>18}  ", "dim"), (value, "bold"), (f"  {remark}" if remark else "", "dim"))
     console.print(text, soft_wrap=True)

@@ -1,8 +1,8 @@
-"""Run a command that does not outlive its parent: `python -I -S child.py SIGNAL COMMAND...`.
+"""Runs a command that ends with its parent: `python -I -S child.py SIGNAL COMMAND...`.
 
-On Linux the kernel sends SIGNAL (INT, TERM) to the command when the process that started it dies, kill -9
-included; elsewhere the command just runs. Ctrl-C ends it, also where a script has it ignored. Standard library only
-and no imports of ours: some 15 ms per child.
+On Linux the kernel sends SIGNAL (INT, TERM) to the command when the process that started it dies, also by kill -9;
+elsewhere the command just runs. Ctrl-C ends it, even where a script ignores SIGINT. Only the standard library and no
+imports of ours: some 15 ms per child.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(signal_number: signal.Signals) -> None:
-    """Ask the kernel for `signal_number` when our parent dies; exit at once if it already has."""
+    """Makes the kernel send `signal_number` when our parent dies; exits at once if it has died already."""
     if sys.platform != "linux":
         return
     parent = os.getppid()
@@ -26,17 +26,17 @@ def die_with_parent(signal_number: signal.Signals) -> None:
 
 
 def hear_ctrl_c() -> None:
-    """Give SIGINT its usual effect again.
+    """Restores the usual effect of SIGINT.
 
-    A shell without a terminal starts what it puts into the background with SIGINT ignored, and every child inherits
-    that: Python raises no KeyboardInterrupt then, and a SIGINT that is sent to stop the process is lost.
+    A shell without a terminal starts its background commands with SIGINT ignored, and every child inherits that. Python
+    then raises no KeyboardInterrupt, and a SIGINT that should stop the process is lost.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def command(*arguments: str, signal_name: str = "TERM") -> list[str]:
-    """`arguments` wrapped so that the process gets `signal_name` when its parent dies."""
+    """Returns `arguments` wrapped so that the process gets `signal_name` when its parent dies."""
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), signal_name, *arguments]  # noqa: PTH100 (no pathlib: start-up time)
 
 

@@ -1,5 +1,5 @@
-"""One database per service with two roles: the one that owns it and migrates, and the service's own, which may read and
-write what it needs. No role sees another's database.
+"""One database per service with two roles: the owner, which migrates, and the service's own role, which may read and
+write the rows that the service needs. No role can reach another's database.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ def owner_of(service: str) -> str:
 
 CONNECTIONS_OF_A_SERVICE = 90
 """Enough for two processes of any service. All five together leave some to the owners and the superuser (postgres.py):
-no role can take the server from the others."""
+no role can take all connections of the server."""
 CONNECTIONS_OF_AN_OWNER = 5
 NO_LIMIT = -1
 
 
 def ensure_role(admin_url: str, role: str, *, password: str, connections: int = NO_LIMIT) -> None:
-    """Make `role`, or set its password and limit: it may log in, with so many connections, and nothing else."""
+    """Makes `role`, or sets its password and limit: it may log in, with this many connections, and nothing else."""
     with _admin(admin_url) as admin:
         admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,))
         verb = "ALTER" if admin.fetchone() else "CREATE"
@@ -39,13 +39,13 @@ def ensure_role(admin_url: str, role: str, *, password: str, connections: int = 
 
 
 def ensure_roles_of(admin_url: str, service: str, *, password: str, owners_password: str) -> None:
-    """Make the service's role and its owner's."""
+    """Makes the service's role and its owner's."""
     ensure_role(admin_url, service, password=password, connections=CONNECTIONS_OF_A_SERVICE)
     ensure_role(admin_url, owner_of(service), password=owners_password, connections=CONNECTIONS_OF_AN_OWNER)
 
 
 def ensure_database(admin_url: str, name: str, *, owner: str) -> None:
-    """Make the database `name` for `owner` alone unless it is there."""
+    """Makes the database `name` for `owner` alone, unless it exists."""
     with _admin(admin_url) as admin:
         admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
         missing = admin.fetchone() is None
@@ -63,7 +63,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {service}
 
 
 def hand_over(admin_url: str, database_url: str, *, service: str, owner: str) -> None:
-    """Give what the service's role owns in its database, which is `database_url` as a superuser, to the owner's."""
+    """Gives to the owner's role all that the service's role owns. `database_url` is the database, as a superuser."""
     name = urlsplit(database_url).path.removeprefix("/")
     with _admin(admin_url) as admin:
         admin.execute(
@@ -83,7 +83,7 @@ def hand_over(admin_url: str, database_url: str, *, service: str, owner: str) ->
 
 
 def create_database(admin_url: str, name: str, *, owner: str, template: str = "template1") -> None:
-    """Make `name` for `owner` alone, a copy of `template`, to which nobody may be connected."""
+    """Makes `name` for `owner` alone, as a copy of `template`, which must have no connections."""
     names = {
         "name": sql.Identifier(name),
         "owner": sql.Identifier(owner),
@@ -95,7 +95,7 @@ def create_database(admin_url: str, name: str, *, owner: str, template: str = "t
 
 
 def drop_database(admin_url: str, name: str) -> None:
-    """Drop the database `name`, its connections included."""
+    """Drops the database `name` and ends its connections."""
     with _admin(admin_url) as admin:
         admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 

@@ -1,4 +1,4 @@
-"""The demo merchant's own invoice, made and looked up over the public API like any merchant's."""
+"""The demo merchant's own invoice, made and read over the public API like any merchant's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TIMEOUT_SECONDS = 10
 
 
 class Refusal(Exception):
-    """The API said no; the text is its error code."""
+    """The API refused; the text is its error code."""
 
 
 def pending_invoice(url: str, demo: Mapping[str, Any]) -> dict[str, Any]:
-    """The demo invoice if it still waits for a customer, else a new one; raises Refusal.
+    """Returns the demo invoice if it still waits for a customer, else a new one; raises Refusal.
 
-    `url` is the gateway's, `demo` the content of `demo.json`. Returns the invoice as the API gives it.
+    `url` is the gateway's, `demo` the content of `demo.json`. Returns the invoice as in the API.
     """
     known = demo.get("invoice_id")
     if known is not None:
@@ -36,7 +36,7 @@ def pending_invoice(url: str, demo: Mapping[str, Any]) -> dict[str, Any]:
         body={
             "amount": "100.00",
             "currency_code": "EUR",
-            # A customer has one pending invoice at a time, and a few an hour: never the same one twice.
+            # A customer may have one pending invoice at a time, and a few an hour: so each has a new customer.
             "customer_id": f"demo-customer-{unique}",
             "external_id": f"demo-order-{unique}",
             "purpose": "A first look at Fiatgate",
@@ -45,7 +45,7 @@ def pending_invoice(url: str, demo: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def curl_line(url: str, api_key: str) -> str:
-    """A shell command that creates another invoice each time it is run."""
+    """Returns a shell command that creates another invoice each time it is run."""
     body = (
         '{"amount":"100.00","currency_code":"EUR",'
         """"customer_id":"customer-'$(date +%s)'","external_id":"order-'$(date +%s)'"}"""

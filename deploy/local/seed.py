@@ -1,7 +1,7 @@
 """The demo world of a first start: `python -m deploy.local.seed HOME`.
 
-Everything goes through the services' gRPC, as an operator's commands would. Safe to run again: a first start
-that was interrupted is completed by the next.
+Everything goes through the services' gRPC, like an operator's commands. Safe to run again: the next start completes an
+interrupted first one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOGOS = Path(__file__).parent / "logos"
     reraise=True,
 )
 def seed(home: Home, stack: dict[str, Any]) -> None:
-    """Make the demo world, leave its merchant's key and secret in `demo.json`; raises kit.errors.Refused."""
+    """Makes the demo world and writes its merchant's key and secret to `demo.json`; raises kit.errors.Refused."""
     addresses = {service: place["address"] for service, place in stack["services"].items()}
     identity = load(CliSettings).identity
     with (
@@ -124,7 +124,7 @@ def _demo_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> mercha
             owner_email=OWNER,
             category_code=CATEGORY,
             client_share="0.4",
-            # A name that never resolves: tell the shop of your own with `fiatgate merchants set`.
+            # A name that never resolves: set your own shop's address with `fiatgate merchants set`.
             callback_url="https://shop.example/webhooks",
             success_url="https://example.com/?paid",
             fail_url="https://example.com/?not-paid",

@@ -1,7 +1,7 @@
 """The stack's processes under `supervisor`: kept alive, stopped in order, logs rotated.
 
-supervisord is a child of ours and dies with us; its children die with it (`deploy.local.child`), so a kill -9
-anywhere leaves nothing behind. It is asked and told over a unix socket.
+supervisord is our child and dies with us; its children die with it (`deploy.local.child`), so a kill -9 of any of them
+leaves no process behind. We call it over a unix socket.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from deploy.local.plan import PREFIX, STOPPING_ORDER, Plan, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_SECONDS = 35
-"""How long a process may take to finish: more than each allows its calls in flight itself, but for a picture on its way
-to the gateway.
+"""How long a process may take to finish. It is more than each allows its own calls in flight, except for a picture on
+its way to the gateway.
 """
 _UNIX_SOCKET_PATH_MAX = 100
 _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
@@ -44,26 +44,26 @@ _INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 
 @dataclass(frozen=True)
 class ProgramState:
-    """What supervisord knows of one process."""
+    """The state of one process, as supervisord reports it."""
 
     name: str
     full_name: str  # with its group, as supervisord calls it
-    state: str  # STARTING, RUNNING, BACKOFF (fell over, will be tried again), FATAL, STOPPED, EXITED ...
+    state: str  # STARTING, RUNNING, BACKOFF (ended, will be tried again), FATAL, STOPPED, EXITED ...
     process_id: int | None
     started_at_seconds: int  # Unix time of its last start
-    refuses_settings: bool  # it ended because of settings that trying again will not mend
+    refuses_settings: bool  # it ended because of its settings, which another try will not change
     log: Path
 
 
 class Supervisor:
-    """One supervisord: started by `start`, or the one of a stack that runs already."""
+    """One supervisord: started by `start`, or that of a stack that runs already."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
 
     def configure(self, plan: Plan, *, waiting_groups: Container[str] = ()) -> None:
-        """Write the configuration file; `waiting_groups` start by `start_group`, not with supervisord."""
+        """Writes the configuration file; `waiting_groups` start by `start_group`, not with supervisord."""
         parser = configparser.RawConfigParser()
         parser.read_dict(_config(plan, socket=_socket_path(self._home), waiting_groups=waiting_groups))
         descriptor = os.open(self._home.supervisor_config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -71,9 +71,9 @@ class Supervisor:
             parser.write(file)
 
     def start(self, plan: Plan, *, lock: int) -> None:
-        """Start supervisord and with it all processes. It holds the data's `lock` for as long as it lives.
+        """Starts supervisord and with it all processes. It holds the data's `lock` for as long as it lives.
 
-        A session of its own keeps the terminal's Ctrl-C from it: we are the ones to stop it.
+        It has its own session, so that the terminal's Ctrl-C does not reach it: only we stop it.
         """
         with (self._home.logs / "supervisord.out").open("ab") as output:
             self._process = subprocess.Popen(
@@ -91,39 +91,39 @@ class Supervisor:
 
     @property
     def has_died(self) -> bool:
-        """Whether the supervisord started here is gone."""
+        """Whether the supervisord started here has ended."""
         return self._process is None or self._process.poll() is not None
 
     def stop(self) -> None:
-        """Ask for the orderly stop; returns at once, `has_died` tells when it is done."""
+        """Requests the orderly stop; returns at once. `has_died` is true when it is done."""
         if self._process is not None and not self.has_died:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Stop waiting for anybody: kill -9, upon which the kernel tells its children to stop."""
+        """Kills supervisord with kill -9; the kernel then signals its children to stop."""
         if self._process is not None and not self.has_died:
             self._process.kill()
             self._process.wait()
 
     def programs(self) -> dict[str, ProgramState]:
-        """Every process by name; empty while supervisord does not answer."""
+        """Returns every process by name; empty while supervisord does not answer."""
         with contextlib.suppress(OSError, xmlrpc.client.Error), self._remote() as remote:
             infos = remote.supervisor.getAllProcessInfo()
             return {info["name"]: _program_state(info, self._home) for info in infos}
         return {}
 
     def start_group(self, group: str) -> None:
-        """Start all processes of a group; does not wait for them."""
+        """Starts all processes of a group; does not wait for them."""
         with self._remote() as remote:
             remote.supervisor.startProcessGroup(group, False)
 
     def start_program(self, name: str) -> None:
-        """Start one process that was stopped; does not wait until it is ready."""
+        """Starts one process that was stopped; does not wait until it is ready."""
         with self._remote() as remote:
             remote.supervisor.startProcess(self.programs()[name].full_name, False)
 
     def stop_program(self, name: str) -> None:
-        """Stop one process in good order and leave it stopped."""
+        """Stops one process in good order and leaves it stopped."""
         with self._remote() as remote:
             remote.supervisor.stopProcess(self.programs()[name].full_name, True)
 
@@ -135,9 +135,9 @@ class Supervisor:
 
 
 def trim_logs(logs: Path) -> None:
-    """Move what a log holds beyond 10 MB to `NAME.log.1`, in place of what was there.
+    """Moves a log of more than 10 MB to `NAME.log.1`, replacing the one before.
 
-    The processes append to the open file, so it is emptied and not renamed; a line written in that instant is lost.
+    The processes append to the open file, so it is emptied and not renamed; a line written at that moment is lost.
     """
     for log in logs.glob("*.log"):
         if log.stat().st_size > _LOG_MAX_BYTES:
@@ -146,7 +146,7 @@ def trim_logs(logs: Path) -> None:
 
 
 def last_lines(log: Path, count: int = 12) -> str:
-    """The end of a log, for a person to read."""
+    """Returns the last lines of a log, for people."""
     try:
         return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
 
 
 def _last_exit(home: Home, program: str) -> int | None:
-    """The exit code with which a program ended last; None where supervisord's log has none.
+    """Returns the last exit code of a program; None when supervisord's log has none.
 
     supervisord's API gives no exit code of a program that ended soon after its start.
     """
@@ -180,7 +180,7 @@ def _socket_path(home: Home) -> Path:
     path = home.folder / "supervisor.sock"
     if len(str(path)) <= _UNIX_SOCKET_PATH_MAX:
         return path
-    # The kernel allows some 107 bytes. A folder of ours, so that nobody else can put a socket there.
+    # The kernel allows some 107 bytes. The folder is our own, so that no other account can put a socket there.
     folder = Path(tempfile.gettempdir()) / f"fiatgate-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.geteuid():
@@ -217,14 +217,14 @@ def _config(plan: Plan, *, socket: Path, waiting_groups: Container[str]) -> dict
 def _program_section(program: Program, log: Path, *, waits: bool) -> dict[str, str]:
     pairs = (f'{name}="{_escaped(value)}"' for name, value in program.environment.items())
     return {
-        # Straight into the file: through supervisord's pipes each line costs more than the request it tells of.
+        # Directly into the file: a line through supervisord's pipes costs more than the request that it describes.
         "command": _escaped(shlex.join(["sh", "-c", _INTO_LOG, str(log), *program.command])),
         "directory": _escaped(str(ROOT)),
         "environment": ",".join(pairs),
         "autostart": "false" if waits else "true",
         "autorestart": "true",
-        # One that falls over sooner is tried again after a pause, a second longer each time, and never given up;
-        # one that ran for longer, at once.
+        # A program that ends sooner is tried again after a pause, a second longer each time, without limit. One that
+        # ran for longer is restarted at once.
         "startsecs": str(_SETTLED_SECONDS),
         "startretries": "1000000",
         "stopsignal": program.stop_signal,
@@ -236,6 +236,6 @@ def _program_section(program: Program, log: Path, *, waits: bool) -> dict[str, s
 
 
 def _escaped(text: str) -> str:
-    if " ;" in text or " #" in text:  # it would take the rest for a comment
+    if " ;" in text or " #" in text:  # supervisor would read the rest as a comment
         raise CannotStart(f"supervisor can't take ' ;' or ' #' in a path: {text}")
     return text.replace("%", "%%")

@@ -1,4 +1,4 @@
-"""Wait for a condition, with a limit and without sleeping longer than needed."""
+"""Waits for a condition, with a limit and without sleeping longer than needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 def wait_until(
     condition: Callable[[], bool], what: str, *, timeout_seconds: float, every_seconds: float = 0.02
 ) -> None:
-    """Return once `condition()` is true; TimeoutError naming `what` when it is not in time."""
+    """Returns once `condition()` is true; TimeoutError naming `what` when it is not in time."""
     attempts = Retrying(
         retry=retry_if_result(lambda holds: not holds),
         stop=stop_after_delay(timeout_seconds),

@@ -24,7 +24,7 @@ NATS_ERRORS = (nats.errors.Error, TimeoutError, OSError)
 
 REFUSED = metrics.counter(
     "nats_refused",
-    "What NATS refused: a password, or something that this process's user may not do",
+    "Refusals by NATS: of a password, or of a right that this process's user does not have",
     ["what"],
 )
 for _what in ("password", "right"):
