@@ -1,6 +1,6 @@
-"""`python -m gateway run | settings`, the two of a service's subcommands that the gateway has.
+"""`python -m gateway run | settings`, the two subcommands of services that the gateway has too.
 
-run       serves until it is told to stop (SIGTERM: gracefully); exit code 2: settings to correct
+run       serves until it is stopped (SIGTERM: gracefully); exit code 2: settings to correct
 settings  lists every setting with its default and meaning, then ends
 """
 

@@ -1,4 +1,4 @@
-"""The routes, all of them, and what is handed to whom."""
+"""All routes, and their collaborators."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -45,7 +45,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
-    """Every address we answer at. A trailing slash makes no difference anywhere (`edge` takes it off)."""
+    """Every address of the gateway. A trailing slash makes no difference anywhere (`edge` removes it)."""
     app = falcon.asgi.App(middleware=[Routes()], request_type=Request)
     app.add_middleware(Authentication(deps))
     Refusals(deps.links).add_to(app)

@@ -1,4 +1,4 @@
-"""Falcon's middleware: raises what `edge` refused, and finds the merchant of the key (docs/api.md#authentication)."""
+"""Falcon's middleware: raises the refusal of `edge`, and finds the merchant of the key (docs/api.md#authentication)."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from gateway.wiring import Deps
 from kit.errors import unauthenticated
 
 MERCHANTS_PATHS: Final = "/api/"
-OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # what describes them; the same for everyone
+OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # the API's description, the same for all
 
 
 class Authentication:
-    """Every route under /api needs a key, by its template: a route that forgets to ask for one can't exist.
+    """Every route under /api needs a key, by its template: no route can forget the check.
 
-    Asked at every request and never remembered, so that a deactivated key ends with the request before. An unknown
-    route says NOT_FOUND without looking at the key: there is nothing behind it to protect.
+    The key is checked at every request and never cached, so that a deactivated key ends at once. An unknown route
+    answers NOT_FOUND without checking the key: it has nothing to protect.
     """
 
     def __init__(self, deps: Deps) -> None:
@@ -32,9 +32,9 @@ class Authentication:
         if exchange.refused is not None:
             raise exchange.refused
         if req.path.startswith("//"):
-            raise falcon.HTTPNotFound  # Falcon alone overlooks slashes before the first segment
+            raise falcon.HTTPNotFound  # Falcon ignores slashes before the first segment
         if req.method not in falcon.HTTP_METHODS:
-            # Falcon answers a method it never heard of with a bare 400; one that no route takes gets 405 and Allow.
+            # Falcon answers an unknown method with a bare 400; TRACE, which no route has, gets 405 and Allow.
             req.method = "TRACE"
 
     async def process_resource(

@@ -1,7 +1,7 @@
-"""The body of a request: read by the resource that wants it, after every check that needs no body.
+"""The body of a request: read by the resource that needs it, after every check that needs no body.
 
-Route, method, key, id and flood are checked first, so a request that is refused costs no memory, whatever it sends. A
-body has to arrive within a time that grows with its bytes, and counts among `walls.uploads` until its request is
+Route, method, key, id and request rate are checked first, so a refused request costs no memory, whatever it sends. A
+body has to arrive within a time that grows with its bytes, and counts in `walls.uploads` until its request is
 answered.
 """
 
@@ -19,22 +19,21 @@ from kit.errors import Refused, exhausted, invalid
 
 BODY_MAX_BYTES: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
-# The forms of the payment page, except those that may bring a picture: an id each, or nothing.
+# For the forms of the payment page, except those with a picture: they hold an id, or nothing.
 FORM_MAX_BYTES: Final = 8 * 1024
-# Reserved at first for a body whose length is not announced.
+# Reserved first for a body without an announced length.
 FIRST_BYTES: Final = 8 * 1024
-# A customer's picture, from a telephone at the edge of its network (gateway.pay.forms). Nothing else may be that
-# large.
+# For a customer's picture, from a telephone with a slow connection (gateway.pay.forms). Nothing else may be that large.
 PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
 PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
 PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
 PICTURE_BODY_SECONDS: Final = 60.0
-# Beyond its first BODY_SECONDS a body has a second more for each so many bytes that have come: a client that stalls
-# is given up after ten seconds, one on a slow network is not.
+# After its first BODY_SECONDS a body has one more second per this number of bytes that have arrived: a client that
+# stalls is given up after ten seconds, a client on a slow network is not.
 LEAST_BYTES_PER_SECOND: Final = 4096
-# Closing a connection while the client still sends makes its system throw our answer away; so a body that was not
-# wanted is read and dropped: so much of it, for so long, and of so many clients at a time. Beyond, the connection is
-# closed.
+# If a connection is closed while the client still sends, the client's system discards the answer. So a body that was
+# not read is received and dropped, up to these bytes, this time, and this number of clients. Beyond these limits the
+# connection is closed.
 UNWANTED_MAX_BYTES: Final = 32 * 1024 * 1024
 UNWANTED_SECONDS: Final = 10.0
 UNWANTED_AT_A_TIME: Final = 64
@@ -48,9 +47,9 @@ class ClientGone(Exception):
 
 @dataclass(frozen=True)
 class _Bounds:
-    """pool       where it is reserved
+    """pool       the pool of its reservation
     max_bytes  of the whole body
-    seconds    for all of it, however steadily it comes
+    seconds    longest time for all of it, however steadily it arrives
     """
 
     pool: Pool
@@ -67,9 +66,9 @@ def _bounds(path: str, uploads: Uploads) -> _Bounds:
 
 
 class ArrivingBody:
-    """The body of one request, from a client that may be slow, or send too much, or nothing at all."""
+    """The body of one request, from a client that may be slow, or send too much, or nothing."""
 
-    _unwanted = 0  # bodies that this worker drops at the moment
+    _unwanted = 0  # bodies that this worker is dropping now
 
     def __init__(
         self,
@@ -87,14 +86,14 @@ class ArrivingBody:
         self._begun = False
 
     def fault(self) -> Refused | None:
-        """The refusal that the announced length alone calls for; None when there is none."""
+        """The refusal for a length that is announced as too large; None when it is not."""
         if self._length is not None and self._length > self._bounds.max_bytes:
             return _too_large(self._bounds.max_bytes)
         return None
 
     async def read(self, client: str, *, payment: str = "") -> bytes:
-        """All of it, reserved for that client and payment until `release`. Raises ClientGone, and Refused for one that
-        is too long, does not arrive in time, or finds too many under way.
+        """Reads all of it, reserved for that client and payment until `release`. Raises ClientGone, and Refused when it
+        is too long, does not arrive in time, or too many bodies are under way.
         """
         if self._complete:
             return b""
@@ -107,7 +106,7 @@ class ArrivingBody:
             raise invalid("VALIDATION_ERROR", "the body did not arrive in time") from None
 
     async def after(self) -> Any:
-        """Gives Falcon the end of the body in place of the body, and later the event that the client has hung up."""
+        """Gives Falcon an empty body's end in place of the body, and later the event that the client has hung up."""
         if not self._begun:
             self._begun = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -117,13 +116,13 @@ class ArrivingBody:
                 return event
 
     def release(self) -> None:
-        """Gives its reservation back."""
+        """Ends the reservation."""
         if self._reservation is not None:
             self._reservation.release()
             self._reservation = None
 
     async def drop_the_rest(self) -> None:
-        """Reads on into nothing, so that the client comes to read the answer. See UNWANTED_MAX_BYTES."""
+        """Receives and drops the rest, so that the client reads the answer. See UNWANTED_MAX_BYTES."""
         if self._complete:
             return
         if ArrivingBody._unwanted >= UNWANTED_AT_A_TIME:
@@ -166,7 +165,7 @@ class ArrivingBody:
 
 
 def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """Bytes to come; None when they come in chunks. The server has checked the header's form."""
+    """The number of bytes to come; None when they come in chunks. The server has checked the header's form."""
     length: int | None = 0
     for name, value in headers:
         if name == b"content-length":

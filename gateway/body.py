@@ -31,7 +31,7 @@ TYPE_MAX_CHARACTERS: Final = 256
 URL_MAX_CHARACTERS: Final = 2048
 AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
 WHOLE_DIGITS_MAX: Final = 30
-DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to see that there are too many
+DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many
 
 _UTF_8_NAMES: Final = ("", "utf-8", "utf8")
 _never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
@@ -42,8 +42,8 @@ _NUMBER: Final = object()
 def json_object(req: Request) -> dict[str, Any]:
     """The body as a JSON object. Raises InvalidBody.
 
-    Stricter than `json.loads` where its leniency would let two readers of one body see different things: duplicate
-    keys, NaN, other encodings. No field of ours is a number, so numbers of any size are read but never computed.
+    It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
+    encodings. The API has no number fields, so numbers of any size are read but never computed.
     """
     _require_json_type(req)
     try:
@@ -61,20 +61,20 @@ def json_object(req: Request) -> dict[str, Any]:
 
 
 def no_other_than_json(req: Request) -> None:
-    """For a POST that takes no body: one that comes all the same must at least say what it is. Raises InvalidBody."""
+    """For a POST without a body: a body that comes nevertheless must have the JSON type. Raises InvalidBody."""
     if req.exchange.body:
         _require_json_type(req)
 
 
 def _require_json_type(req: Request) -> None:
-    """application/json, with any parameters but another charset, and not compressed. Raises InvalidBody."""
+    """Requires application/json, with any parameters except another charset, uncompressed. Raises InvalidBody."""
     if fault := _fault_of_type(req.content_type or "application/octet-stream"):
         raise _not_json("content_type", fault)
     if (req.get_header("Content-Encoding") or "identity").strip().lower() != "identity":
         raise _not_json("content_encoding", "Content-Encoding is not supported: send the body as it is")
 
 
-@lru_cache(maxsize=64)  # clients send few different ones, and to parse one costs as much as the body
+@lru_cache(maxsize=64)  # clients send few different ones, and parsing one costs as much as parsing the body
 def _fault_of_type(header: str) -> str | None:
     if len(header) > TYPE_MAX_CHARACTERS:
         return "Content-Type is too long"
@@ -119,7 +119,7 @@ def _no_nul(text: str) -> str:
 
 
 def _web_url(text: str) -> str:
-    """http or https with a host, no user name or password, nothing that could not stand in a header or a link."""
+    """http or https with a host, no user name or password, no characters that a header or a link can't hold."""
     try:
         parts = urlsplit(text)
         usable = bool(
@@ -129,7 +129,7 @@ def _web_url(text: str) -> str:
             and parts.port != 0
             and not _never_in_a_url(text)
         )
-    except ValueError:  # a port that is none, an IPv6 address that is none
+    except ValueError:  # an invalid port or IPv6 address
         usable = False
     if not usable:
         raise PydanticCustomError(
@@ -139,7 +139,7 @@ def _web_url(text: str) -> str:
 
 
 def _bounded(amount: str) -> str:
-    """The amount, or one that is above every maximum all the same: no service has to compute with a thousand digits."""
+    """The amount, or a shorter one that is also above every maximum: no service computes with a thousand digits."""
     whole, point, decimals = amount.partition(".")
     whole = whole.lstrip("0") or "0"
     return (
@@ -150,8 +150,8 @@ def _bounded(amount: str) -> str:
 
 
 def _usable_host(host: str) -> bool:
-    """An address, or a name that could be looked up: labels of 1 to 63 characters, none beginning or ending in "-"."""
-    if ":" in host:  # urlsplit has checked what stands in brackets
+    """An address, or a valid host name: labels of 1 to 63 characters, none beginning or ending in "-"."""
+    if ":" in host:  # urlsplit has checked the text in brackets
         return True
     labels = host.rstrip(".").split(".")
     return all(
@@ -160,13 +160,13 @@ def _usable_host(host: str) -> bool:
 
 
 def _addressable(text: str) -> str:
-    """Clients fold "." and ".." in a path away (RFC 3986, 5.2.4): an invoice of that name could not be asked for."""
+    """Clients remove "." and ".." from a path (RFC 3986, 5.2.4): an invoice of that name could not be requested."""
     if text in {".", ".."}:
         raise PydanticCustomError("string_dots", "String should not be '.' or '..'")
     return text
 
 
-# The schemas' own words for what the validators beside them check; for the OpenAPI document only.
+# The schemas' form of the validators' checks; for the OpenAPI document only.
 _WITHOUT_NUL: Final = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
 _NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
 _URL_FORM: Final = Field(
@@ -188,7 +188,7 @@ Url = Annotated[
     str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url), _URL_FORM
 ]
 
-# The pattern that clients are told; one with more decimals gets a 422 of its own (`create_invoice_from`).
+# The documented pattern; an amount with more decimals gets a 422 of its own (`create_invoice_from`).
 _AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
 
 
@@ -234,7 +234,7 @@ class CreateInvoice(BaseModel):
 def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
     """The body of create-invoice. Raises InvalidBody, or InvalidFields for an amount with too many decimals.
 
-    http_callbacks  allow them; a development setting (WEBHOOK_ALLOW_PRIVATE)
+    http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
     """
     try:
         wanted = CreateInvoice.model_validate(json_object(req))

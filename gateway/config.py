@@ -9,7 +9,7 @@ from gateway.walls.clients import Clients, Network
 from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
 
 LEAST_BITS: Final = {4: 8, 6: 7}
-"""Of a network of proxies. A wider one has clients in it, and each could name any address as its own."""
+"""Fewest bits of a network of proxies. A wider one has clients in it, and each could give any address as its own."""
 
 
 def _proxies(value: object) -> object:

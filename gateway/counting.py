@@ -1,4 +1,4 @@
-"""The requests of one worker process in numbers, for Prometheus (kit.metrics)."""
+"""Counts the requests of one worker process, for Prometheus (kit.metrics)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ REQUESTS: Final = metrics.counter(
     ["route", "method", "status", "code"],
 )
 SECONDS: Final = metrics.histogram(
-    "http_request_seconds", "How long HTTP requests took, from their first byte", ["route", "method"]
+    "http_request_seconds", "Duration of HTTP requests, from their first byte", ["route", "method"]
 )
 NO_ROUTE: Final = "none"
 NOT_HTTP: Final = "not_http"
-"""As routes: an address that no resource has, and bytes that are no request. Neither path nor method of those is a
-label: clients could make as many series as they like.
+"""As routes: an address without a resource, and bytes that are no request. Their path and method are no labels, because
+clients could make any number of series with them.
 """
 OTHER_METHOD: Final = "other"
-"""One that HTTP doesn't have, for the same reason."""
+"""A method that HTTP does not have; it is no label for the same reason."""
 
 _METHODS: Final = frozenset(falcon.HTTP_METHODS)
 
 
 class Routes:
-    """Falcon's middleware that notes which route a request is for."""
+    """Falcon's middleware that records the route of a request."""
 
     async def process_resource(
         self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
@@ -49,7 +49,7 @@ class _Series(NamedTuple):
     seconds: Histogram
 
 
-@cache  # as bounded as the series themselves; spares both look-ups under a lock
+@cache  # as bounded as the series themselves; saves both look-ups under a lock
 def _series(route: str, method: str, status: int, code: str) -> _Series:
     if not route:
         route, method = NO_ROUTE, ""
@@ -57,7 +57,7 @@ def _series(route: str, method: str, status: int, code: str) -> _Series:
 
 
 def count(method: str, exchange: Exchange, *, seconds: float) -> None:
-    """One request that was answered."""
+    """Counts one answered request."""
     if method not in _METHODS:
         method = OTHER_METHOD
     series = _series(exchange.route, method if exchange.route else "", exchange.status, exchange.code)
@@ -72,7 +72,7 @@ def count_broken(status: int) -> None:
 
 @asynccontextmanager
 async def scraped(settings: GatewaySettings) -> AsyncIterator[None]:
-    """Shows the metrics of this worker process while it lives; each of them on a port of its own."""
+    """Exports the metrics of this worker process while it lives; each worker has a port of its own."""
     tls.show_expiry(settings.identity)
     exporter = metrics.Exporter(
         settings.metrics_bind, processes=settings.gateway_workers, own=(metrics.Build(settings.service),)

@@ -1,9 +1,9 @@
 """The steps of every request around Falcon: client, raw path, request id, deadline, span, one log line.
 
-It stands outside Falcon because Falcon waits for the first piece of the body before anything of ours could run, and
-because servers hand on a decoded path, in which an external_id with a `/` can't be told from two segments.
-Nothing is answered here: what is refused travels in the `Exchange` and is raised by `auth` inside Falcon, so that every
-answer has one way out. The body stays with the client until a resource asks for it (`bodies`).
+It is outside Falcon for two reasons: Falcon waits for the first piece of the body before any code here could run, and
+servers pass on a decoded path, in which an external_id with a `/` looks like two segments. Nothing is answered here:
+a refusal travels in the `Exchange` and `auth` raises it inside Falcon, so that every answer leaves by one way. The body
+stays with the client until a resource reads it (`bodies`).
 """
 
 import asyncio
@@ -33,9 +33,9 @@ _log = get_logger()
 
 
 class Edge:
-    """The ASGI application that the server sees.
+    """The ASGI application that the server runs.
 
-    `open_app` makes what stands behind it; entered at the worker's start, inside its loop, and left at its end.
+    `open_app` makes the application behind it; entered at the worker's start, inside its loop, and left at its end.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Edge:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """The worker is about to stop: streams end, as the server waits for what is open."""
+        """Ends the streams, because the server is about to stop and waits for everything that is open."""
         self._stopping.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +98,7 @@ class Edge:
         await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
-        """Also corrects the scope: Falcon and the log see the client behind a proxy, and the path as it was sent."""
+        """Also corrects the scope: Falcon and the log get the client behind a proxy, and the path as it was sent."""
         scope["path"] = _undecoded_path(scope["raw_path"])
         peer = scope["client"][0] if scope["client"] else ""
         client = self._clients.client(peer, scope["headers"])
@@ -116,17 +116,15 @@ class Edge:
 
 
 def _undecoded_path(raw_path: bytes) -> str:
-    """The path as it was sent, percent-encoding and all, without a trailing slash: each segment is decoded, once, by
-    the resource that it is for.
-    """
+    """The path as it was sent, percent-encoded, without a trailing slash. Resources decode their segments, once."""
     path = raw_path.decode("latin-1")
-    if not path.startswith("/"):  # the absolute form, which RFC 9112 section 3.2.2 obliges servers to take
+    if not path.startswith("/"):  # the absolute form, which servers must accept (RFC 9112 section 3.2.2)
         path = urlsplit(path).path or "/"
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 
 def _tell(scope: Scope, exchange: Exchange) -> None:
-    """One wide line per request, and counted."""
+    """Logs one wide line per request, and counts it."""
     path = scope["path"]
     seconds = monotonic_seconds() - exchange.started_seconds
     count(scope["method"], exchange, seconds=seconds)

@@ -1,4 +1,4 @@
-"""One HTTP request and what became of it: what `edge`, Falcon's middleware and the resources know together."""
+"""One HTTP request and its answer: the state that `edge`, Falcon's middleware and the resources share."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ REQUEST_SECONDS: Final = 5.0
 
 @dataclass(slots=True)
 class Exchange:
-    """request_id  ours, never the client's: unique per request (docs/api.md#conventions)
-    arriving    the body, as long as it is with the client
-    network     the client's, for what is counted by client
+    """request_id  made here, never the client's: unique per request (docs/api.md#conventions)
+    arriving    the body, while the client still has it
+    network     the client's, for counts per client
     body        all of it, once `receive_body` has read it
-    refused     what `edge` found wrong before any route was looked for
-    merchant    who asks, and with which key; set by `auth`
-    code        the error code that was answered; empty when none was
+    refused     the refusal of `edge`, made before the route is known
+    merchant    the authenticated merchant, with `key_id`; set by `auth`
+    code        the error code of the answer; empty when there is none
     route       the template of the address, as in `app`; empty when none fits
-    stopping    set when the worker is about to stop: what would go on for long ends then
+    stopping    set when the worker is about to stop: long streams end then
     """
 
     request_id: str
@@ -43,9 +43,9 @@ class Exchange:
     route: str = ""
 
     async def receive_body(self, *, payment: str = "") -> None:
-        """Reads the body, and gives the request its time anew. Called when nothing else is left to check.
+        """Reads the body, and then restarts the request's time limit. Call it when no other check is left.
 
-        payment  that it is for, known to exist
+        payment  the payment that it is for, known to exist
         Raises as `ArrivingBody.read`.
         """
         client = self.merchant.merchant_id if self.merchant else self.network
@@ -61,7 +61,7 @@ class Exchange:
 
 
 class Request(falcon.asgi.Request):
-    """Falcon's request, with ours at hand."""
+    """Falcon's request, with its `Exchange`."""
 
     @property
     def exchange(self) -> Exchange:
@@ -69,10 +69,10 @@ class Request(falcon.asgi.Request):
 
     @property
     def is_customers(self) -> bool:
-        """Whether a person reads the answer: then it's a page, whatever went wrong."""
+        """Whether a person reads the answer: then every answer is a page, errors too."""
         return self.path.startswith("/pay")
 
 
 def allow(seconds: float) -> None:
-    """Gives the current request `seconds` from now, in place of the time it had."""
+    """Gives the current request `seconds` from now, in place of its remaining time."""
     deadline.expires_at.set(monotonic_seconds() + seconds)

@@ -1,4 +1,4 @@
-"""/healthz: this process answers. /readyz: so do the services behind it. And a word at /."""
+"""/healthz: this process answers. /readyz: the services behind it answer too. /: a hint for people."""
 
 import asyncio
 from typing import Any, Final
@@ -18,7 +18,7 @@ SHARED_SECONDS: Final = 1.0
 
 
 class AliveResource:
-    """GET /healthz: 200 while the process can answer anything. No service is asked."""
+    """GET /healthz: 200 while the process can answer at all. No service is called."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         reply(resp, {"status": "alive"})
@@ -27,9 +27,9 @@ class AliveResource:
 
 
 class ReadyResource:
-    """GET /readyz: 200 when every service says SERVING, else 503; which one doesn't stands in the body.
+    """GET /readyz: 200 when every service reports SERVING, else 503; the body names those that do not.
 
-    However many ask, the services are asked once in SHARED_SECONDS: an answer is at most so old.
+    The services are called once in SHARED_SECONDS for any number of requests: an answer is at most that old.
     """
 
     def __init__(self, deps: Deps) -> None:
@@ -41,7 +41,9 @@ class ReadyResource:
         if self._asking is None or monotonic_seconds() - self._asked_seconds >= SHARED_SECONDS:
             self._asked_seconds = monotonic_seconds()
             self._asking = asyncio.create_task(self._ask())
-        services = await asyncio.shield(self._asking)  # one that hangs up takes the answer from no other
+        services = await asyncio.shield(
+            self._asking
+        )  # a client that hangs up must not cancel it for the others
         ready = all(services.values())
         body = {
             "status": "ready" if ready else "not ready",

@@ -1,8 +1,8 @@
-"""Hints over core NATS: messages that may get lost, come late or come twice (docs/glossary.md#hint).
+"""Hints over core NATS: messages that may be lost, late or repeated (docs/glossary.md#hint).
 
-One connection per worker process, on the worker's own loop (kit.bus, which services use, is for threads). NATS may be
-away at any time: then hints are neither sent nor heard, everything else goes on, and they flow again once it is back.
-Never put a fact here: those go through the outbox.
+Each worker process has one connection, on the worker's own loop (kit.bus, which services use, is for threads). NATS may
+be away at any time: then no hints are sent or received, everything else goes on, and hints resume once it is back.
+Never send a fact this way: facts go through the outbox.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _log = get_logger()
 
 @dataclass(eq=False)
 class _Heard:
-    """A listener and its subject; `subscription` is None while NATS is away from the start."""
+    """A listener and its subject; `subscription` is None until NATS was first reached."""
 
     subject: str
     listener: Listener
     subscription: Subscription | None = None
 
     async def hear(self, message: Msg) -> None:
-        """Calls the listener. Its mistake ends nothing: nats-py would hand it to where lost connections are counted."""
+        """Calls the listener, and logs its errors: nats-py would treat them as errors of the connection."""
         try:
             self.listener(message.subject, message.data)
-        except Exception:  # noqa: BLE001  the next hint must be heard
+        except Exception:  # noqa: BLE001  the next hint must be received
             _log.exception("hint_failed", subject=self.subject)
 
 
@@ -70,20 +70,20 @@ class Hints:
 
     @property
     def connected(self) -> bool:
-        """Whether hints are sent and heard right now."""
+        """Whether hints are sent and received at this moment."""
         return bool(self._client.is_connected)
 
     async def hint(self, subject: str, data: bytes = b"") -> None:
-        """Sends a hint to those that listen just now. It is lost when none does or NATS is away; raises nothing."""
+        """Sends a hint to the present listeners. It is lost when there is none or NATS is away; raises nothing."""
         if self.connected:
             with suppress(*NATS_ERRORS):
                 await self._client.publish(subject, data)
 
     def on_hint(self, subject: str, listener: Listener) -> Callable[[], None]:
-        """Call `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
+        """Calls `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
 
-        It should ring a bell and do no work. Returns a function that ends it, which a listener for one request must
-        call.
+        The listener should only set a signal. Returns a function that ends the subscription, which a listener for one
+        request must call.
         """
         heard = _Heard(subject, listener)
         self._heard.append(heard)
@@ -119,7 +119,7 @@ class Hints:
                 await heard.subscription.unsubscribe()
 
     async def _stay_connected(self) -> None:
-        """nats-py reconnects by itself and keeps subscriptions; after what it takes for final we begin anew."""
+        """Connects again whenever nats-py gives up; until then nats-py itself reconnects and keeps subscriptions."""
         while True:
             over = asyncio.Event()
             try:
@@ -143,7 +143,7 @@ class Hints:
             _log.info("hints_connected")
 
         async def quiet(error: Exception) -> None:
-            """Counts a refusal; it comes at every attempt to reconnect, and the loss itself was told."""
+            """Counts a refusal; it comes at every attempt to reconnect, and the loss is already logged."""
             count_refusal(error)
 
         self._client = Client(ca=self._ca)

@@ -1,8 +1,8 @@
-"""Asks merchants who is behind a key, once for all requests that wait for the same answer.
+"""Authenticates keys with one call for all requests that wait for the same answer.
 
-Nothing is remembered: a request is only ever answered by a call that began after the request came, so a deactivated key
-is refused from the very next request on. But while one call about a key is under way, the requests that come meanwhile
-wait together for the next one. A busy merchant then costs a few calls and not one per request; a quiet one no wait.
+Nothing is cached: a request is only answered by a call that began after the request came, so a deactivated key is
+refused from the next request on. While one call about a key is under way, the requests that come meanwhile wait
+together for the next call. So a busy merchant costs a few calls, not one per request; a quiet one never waits.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ if TYPE_CHECKING:  # exists for type checkers only
 
 @dataclass
 class _Question:
-    """Who waits for one call, and in whose context (deadline, request id) it is made: the first one's."""
+    """One call, its waiting requests, and the context (deadline, request id) of the first one, in which it is made."""
 
     answer: asyncio.Future[AuthenticateResponse]
     context: Context
 
 
 class Keys:
-    """One per worker. `_next` holds, of each key with a call under way, the question after that; None without one."""
+    """One per worker. `_next` has the keys with a call under way, each with the question that follows it, or None."""
 
     def __init__(self, merchants: "MerchantsServiceAsyncStub") -> None:
         self._merchants = merchants
@@ -42,7 +42,7 @@ class Keys:
                 self._next[api_key] = waiting
             else:
                 self._ask(api_key, waiting)
-        # Shielded: one client that hangs up takes the answer from no other.
+        # Shielded: a client that hangs up must not cancel the call for the others.
         return await asyncio.shield(waiting.answer)
 
     def _ask(self, api_key: str, question: _Question) -> None:
@@ -57,7 +57,7 @@ class Keys:
             answer.set_result(await self._merchants.Authenticate(AuthenticateRequest(api_key=api_key)))
         except BaseException as error:
             answer.set_exception(error)
-            answer.exception()  # seen: all who waited may have hung up
+            answer.exception()  # marks it as retrieved: all waiting clients may have hung up
             if not isinstance(error, Exception):
                 raise
         finally:

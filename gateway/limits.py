@@ -1,9 +1,9 @@
-"""How many requests a key may make in a minute, over all workers of all replicas, and what is told of it.
+"""The limit of a key's requests per minute, over all workers of all replicas, and its headers.
 
-Windows are the minutes of the clock. Each worker counts its own requests and tells the others, several times a second,
-how far it is; so a request costs a few dictionary look-ups and no call. What the others have taken since they last told
-is what the limit may be overstepped by. Counts are told whole, never as differences: a hint that got lost is made up
-for by the next. While NATS is away each worker counts alone.
+Windows are the minutes of the clock. Each worker counts its own requests and sends its counts to the others several
+times a second; so a request costs a few dictionary look-ups and no call. The limit may be exceeded by the requests that
+other workers have counted since they last sent. Counts are sent whole, never as differences: the next hint makes up for
+a lost one. While NATS is away each worker counts alone.
 
 Headers: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit-Policy` and `RateLimit`.
 """
@@ -31,12 +31,12 @@ POLICY: Final = "key"
 
 SUBJECT: Final = "fiatgate-hint.requests-counted"
 TELL_SECONDS: Final = 0.2
-# Everything again, for workers that have just started and for hints that got lost; otherwise what has changed.
+# All counts again, for workers that have just started and for lost hints; otherwise only changed ones.
 TELL_ALL_EVERY: Final = 10
-KEYS_PER_HINT: Final = 2000  # about 50 bytes each; NATS takes a megabyte
+KEYS_PER_HINT: Final = 2000  # about 50 bytes each; a message of NATS may have a megabyte
 WORKERS_MAX: Final = 1000
 LEARNED_MAX: Final = (
-    500_000  # counts of others in one window, so that a flood of hints does not fill the memory
+    500_000  # counts of other workers in one window, so that many hints do not fill the memory
 )
 
 _log = get_logger()
@@ -58,10 +58,10 @@ class _News(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The requests that a key has left after a request.
+    """The answer of the limit to one request.
 
-    granted    whether the request itself was within the limit; one that wasn't is not counted
-    remaining  requests until the window ends
+    granted    whether the request was within the limit; if not, it is not counted
+    remaining  requests that are left until the window ends
     """
 
     granted: bool
@@ -76,7 +76,7 @@ class Allowance:
         }
 
     def refusal(self) -> Refused:
-        """RATE_LIMITED, for one that was not granted."""
+        """RATE_LIMITED, for a request that was not granted."""
         return exhausted(
             "RATE_LIMITED",
             f"More than {self.limit} requests with this key within {WINDOW_SECONDS} seconds",
@@ -87,7 +87,7 @@ class Allowance:
 
 
 class RateLimit:
-    """The counts of one worker and what it knows of the others', for the current window only."""
+    """The counts of one worker and those received from the others, for the current window only."""
 
     def __init__(self, limit: int, *, clock: Clock) -> None:
         self.limit = limit
@@ -97,7 +97,7 @@ class RateLimit:
         self._begin(0)
 
     def take(self, key_id: str) -> Allowance:
-        """Counts one request of this key, if it may still be made."""
+        """Counts one request of this key, if the limit allows it."""
         reset_seconds = self._turn()
         own = self._own.get(key_id, 0)
         left = self.limit - own - self._foreign.get(key_id, 0)
@@ -116,9 +116,9 @@ class RateLimit:
             yield _News(worker=self._worker, window=self._window, counts=counts).model_dump_json().encode()
 
     def learn(self, data: bytes) -> None:
-        """Takes the counts of another worker. Of another window, whether its clock is ahead or behind: ignored.
+        """Takes the counts of another worker. Ignores those of another window, whether its clock is ahead or behind.
 
-        So is what is not understood. No count is larger than the limit, which no worker grants more than once.
+        Ignores a hint that it can't read. A count above the limit is cut to it: no worker grants more.
         """
         self._turn()
         try:
@@ -141,7 +141,7 @@ class RateLimit:
                 self._learned += is_new
 
     def _turn(self) -> int:
-        """Starts a new window when it is time; returns the seconds until the next."""
+        """Starts a new window when it is time; returns the seconds until the next one."""
         window, gone_seconds = divmod(int(self._clock.now().timestamp()), WINDOW_SECONDS)
         if window != self._window:
             self._begin(window)
@@ -157,7 +157,7 @@ class RateLimit:
         self._has_noted_nonsense = False
 
     def _note_nonsense(self) -> None:
-        """Once in a window."""
+        """Logs at most once in a window."""
         if not self._has_noted_nonsense:
             self._has_noted_nonsense = True
             _log.warning("hint_not_understood", subject=SUBJECT)
@@ -165,7 +165,7 @@ class RateLimit:
 
 @asynccontextmanager
 async def shared(limit: RateLimit, hints: Hints) -> AsyncIterator[None]:
-    """Tells and learns until the block ends."""
+    """Sends and receives counts until the block ends."""
     stop_listening = hints.on_hint(SUBJECT, lambda _, data: limit.learn(data))
     telling = supervised("requests counted", lambda: _tell(limit, hints))
     try:

@@ -1,4 +1,4 @@
-"""Addresses of our own, as the outside world reaches them."""
+"""The gateway's own addresses, as the outside world reaches them."""
 
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ class Links:
         return f"{self._public_url}/pay/{invoice_id}"
 
     def invoice(self, invoice_id: str) -> str:
-        """For `Location`: a path."""
+        """A path, for `Location`."""
         return f"{self.prefix}/api/v1/invoices/{invoice_id}"
 
     def page(self, invoice_id: str) -> str:

@@ -1,7 +1,7 @@
 """The table from a reason to its HTTP status and message (docs/api.md#error-codes), and the three shapes of an error.
 
-`PROBLEMS` has every value of fiatgate.errors.v1.ErrorReason, which tests/gateway/test_problems.py proves. The reason
-itself is the public code. Nothing else in the house knows an HTTP status of an error.
+`PROBLEMS` has every value of fiatgate.errors.v1.ErrorReason, as tests/gateway/test_problems.py checks. The reason
+itself is the public code. No other module has an HTTP status of an error.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ class Problem:
     """The form of one reason over HTTP.
 
     status   the HTTP status
-    message  for people, when the service that refused said nothing itself
-    details  which of the reason's metadata become `error.details`, and how
-    members  which become further members of `error`
-    own_message  False where a service's words must not reach the outside
-    retry_after_seconds  the Retry-After header, unless the metadata says better
+    message  for people, when the refusing service gave none
+    details  the reason's metadata that become `error.details`, with their conversion
+    members  the metadata that become further members of `error`
+    own_message  False where the service's message must not leave the gateway
+    retry_after_seconds  the Retry-After header, unless the metadata has a better value
     """
 
     status: int
@@ -39,7 +39,7 @@ def _names(text: str) -> list[str]:
 
 
 def _later(message: str) -> Problem:
-    """A 503 that passes."""
+    """A temporary 503."""
     return Problem(503, message, retry_after_seconds=RETRY_SECONDS)
 
 
@@ -116,7 +116,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "NOT_FOUND": Problem(404, "No such address"),
     "METHOD_NOT_ALLOWED": Problem(405, "This address does not take this method"),
     "PAYLOAD_TOO_LARGE": Problem(413, "The request is too large"),
-    # -- operators and the customer's page; never on /api/v1 today, and sensible should one get there
+    # -- operators and the customer's page; not raised on /api/v1 today
     "INVOICE_FINISHED": Problem(409, "The invoice is finished", _STATE),
     "DEAL_STATE_CONFLICT": Problem(409, "The deal's state does not allow this", _STATE),
     "DEAL_NOT_FOUND": Problem(404, "Deal not found"),
@@ -153,7 +153,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
 
 
 def problem_of(reason: str) -> Problem:
-    """Its row; a reason of a newer service that this gateway doesn't know yet is an internal error."""
+    """The row of the reason; a newer service's reason that this gateway does not know is an internal error."""
     return PROBLEMS.get(reason, _INTERNAL)
 
 
@@ -184,7 +184,7 @@ def _taken(wanted: Mapping[str, Convert], given: Mapping[str, str]) -> Json:
 
 @dataclass(frozen=True)
 class BodyFault:
-    """loc      where, from "body" on
+    """loc      the place, from "body" on
     code     the kind of fault, such as "missing"
     message  for people
     """
@@ -195,7 +195,7 @@ class BodyFault:
 
 
 class InvalidBody(Exception):
-    """The body fails its schema: 400, and each fault with its place."""
+    """The body does not fit its schema: 400, and each fault with its place."""
 
     def __init__(self, *faults: BodyFault) -> None:
         super().__init__(faults)
@@ -209,7 +209,7 @@ class FieldFault:
 
 
 class InvalidFields(Exception):
-    """Query values, or an amount with too many decimals: 422, and each fault with its field."""
+    """Wrong query values, or an amount with too many decimals: 422, and each fault with its field."""
 
     def __init__(self, *faults: FieldFault) -> None:
         super().__init__(faults)
@@ -230,7 +230,7 @@ def body_envelope(faults: Sequence[BodyFault], *, request_id: str) -> Json:
 
 
 def fields_envelope(faults: Sequence[FieldFault], *, request_id: str) -> Json:
-    """The 422 shape, with `successful` and `request_id` besides, as every answer has them."""
+    """The 422 shape, with `successful` and `request_id` as in every answer."""
     return {
         "error": "VALIDATION_ERROR",
         "message": "Invalid request parameters",

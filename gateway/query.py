@@ -7,7 +7,7 @@ from urllib.parse import unquote_plus
 
 from gateway.problems import FieldFault, InvalidFields
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() refuses to read more than 4300 digits
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() accepts at most 4300 digits
 _CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 
 T = TypeVar("T")
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Query:
     """The query string's values by name. A name given twice has no single value and is refused.
 
-    Each method returns the checked value, or the default when the name is absent; when the value is wrong it notes the
-    fault and returns the default too, so `check` must be called before any of them is used.
+    Each method returns the checked value, or the default when the name is absent. When the value is wrong it records
+    the fault and returns the default, so `check` must be called before any value is used.
     """
 
     def __init__(self, query_string: str) -> None:
@@ -28,7 +28,7 @@ class Query:
             self._values.setdefault(unquote_plus(name), []).append(value)
 
     def integer(self, name: str, *, default: int, least: int, most: int | None = None) -> int:
-        """ASCII digits, far more than needed: a page of 10^30 is past the last page, not an error."""
+        """ASCII digits, any realistic number of them: a page of 10^30 is past the last page, not an error."""
         text = self._one(name)
         if text is None:
             return default
@@ -42,7 +42,7 @@ class Query:
         return value
 
     def choice(self, name: str, choices: Mapping[str, T], default: T) -> T:
-        """One of the names, to the letter."""
+        """The value of one of the names, which must match exactly."""
         text = self._one(name)
         if text is None:
             return default
@@ -51,7 +51,7 @@ class Query:
         return choices[text]
 
     def currency(self, name: str) -> str | None:
-        """Three letters of either case, as upper-case."""
+        """Three letters of either case, returned in upper case."""
         text = self._one(name)
         if text is None:
             return None
@@ -60,11 +60,11 @@ class Query:
         return text.upper()
 
     def text(self, name: str) -> str | None:
-        """Anything but nothing."""
+        """Any text that is not empty."""
         return self._one(name)
 
     def check(self) -> None:
-        """Raises InvalidFields when anything was wrong."""
+        """Raises InvalidFields when any value was wrong."""
         if self._faults:
             raise InvalidFields(*self._faults)
 

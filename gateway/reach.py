@@ -1,8 +1,7 @@
-"""Whether all services can be reached: what a worker asks before it takes its first connection.
+"""Whether all services can be reached: a worker checks this before it takes its first connection.
 
-A probe is answered by one of a gateway's workers, whichever takes the connection, and speaks for all of them; so none
-takes one before it's able to answer. Where services are looked up by name and start together with the gateway, their
-names may not be there yet.
+A probe is answered by any one of a gateway's workers and counts for all of them; so a worker takes no connection before
+it can answer. Where services are found by name and start together with the gateway, their names may not resolve yet.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ TRY_SECONDS = 1.0
 
 
 async def can_reach_all(settings: GatewaySettings) -> bool:
-    """Whether each service takes a connection within `TRY_SECONDS`. Inside the running loop, over channels of its own:
-    one that didn't find a name asks for it again later and later.
+    """Whether each service takes a connection within `TRY_SECONDS`. Call it inside the running loop. It opens channels
+    of its own: a channel that did not resolve a name tries again after ever longer pauses.
     """
     async with AsyncExitStack() as opened:
         channels = [

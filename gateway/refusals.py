@@ -1,8 +1,8 @@
-"""Falcon's error handlers: whatever is raised leaves as the envelope, or, under /pay, as a page.
+"""Falcon's error handlers: every exception becomes the envelope, or, under /pay, a page.
 
-Three things are raised on purpose: `Refused` (by us or by a service), `InvalidBody` and `InvalidFields`. Falcon raises
-its own for unknown routes and methods. Anything else is our mistake: INTERNAL_ERROR, with an `error_id` that stands
-beside the traceback in the log.
+Three exceptions are raised on purpose: `Refused` (here or by a service), `InvalidBody` and `InvalidFields`. Falcon
+raises its own for unknown routes and methods. Any other exception is a bug: INTERNAL_ERROR, with an `error_id` that the
+log has beside the traceback.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from kit.log import get_logger
 
 _log = get_logger()
 
-# Falcon's own refusals; another one of them means a request of the wrong form.
+# Falcon's own refusals; a status that is not here means an unexpected error.
 _FALCONS: Final[Mapping[int, str]] = {
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",
@@ -43,13 +43,13 @@ _FALCONS: Final[Mapping[int, str]] = {
 
 
 class Refusals:
-    """The handlers; `links` fills in the payment_link of an invoice that a refusal speaks of."""
+    """The handlers; `links` makes the payment_link of an invoice that a refusal names."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
 
     def add_to(self, app: falcon.asgi.App[Any, Any]) -> None:
-        """Falcon takes the handler of the nearest class, so the order doesn't matter."""
+        """Adds the handlers. Falcon uses the handler of the nearest class, so the order does not matter."""
         app.add_error_handler(Exception, self.on_unexpected)
         app.add_error_handler(falcon.HTTPError, self.on_falcons)
         app.add_error_handler(Refused, self.on_refused)
@@ -97,13 +97,13 @@ class Refusals:
     async def on_client_gone(
         self, req: Request, resp: falcon.asgi.Response, gone: ClientGone, params: object, **_: object
     ) -> None:
-        """Leaves it to `edge`: there is no client to answer."""
+        """Passes it on to `edge`: there is no client to answer."""
         raise gone
 
     async def _on_service_validation(
         self, req: Request, resp: falcon.asgi.Response, refused: Refused
     ) -> None:
-        """A service looked closer than we did; `shape` says which of the two shapes it is."""
+        """A service checks more than the gateway; `shape` selects one of the two shapes."""
         field = refused.metadata.get("field", "")
         if req.is_customers:
             self._answer(req, resp, refused)

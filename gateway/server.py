@@ -1,6 +1,6 @@
-"""gunicorn with its own asgi worker, set up from our settings.
+"""gunicorn with its own asgi worker, configured from the gateway's settings.
 
-Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive one.
+Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive a fork.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from gateway.walls.connections import Connections, room_for
 from kit import log
 from kit.log import get_logger
 
-# Longer than the longest request (a picture from an old telephone), so that a stop cuts nothing off.
+# Longer than the longest request (a picture from an old telephone), so that a stop interrupts none.
 GRACEFUL_SECONDS: Final = 75
 REQUEST_LINE_MAX_BYTES: Final = 8190
 HEAD_FIELDS_MAX: Final = 100
-# Connections that wait to be taken. The loop's own default is 100: beyond, a client's first packet is dropped, and it
-# tries again a second later.
+# Connections that wait to be accepted. The loop's own default is 100: beyond it, a client's first packet is dropped,
+# and the client tries again a second later.
 BACKLOG: Final = 2048
 
 _log = get_logger()
 
 
 class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
-    """gunicorn's asgi worker with that protocol, which it takes from a global of its module."""
+    """gunicorn's asgi worker with `EnvelopeProtocol`, which gunicorn takes from a global of its module."""
 
     _has_backlog = False
 
@@ -53,7 +53,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         super().init_process()
 
     def notify(self) -> None:
-        """Called at once when the worker listens, and each second from then on."""
+        """Called at once when the worker listens, and then each second."""
         super().notify()
         if self.servers and not self._has_backlog:
             self._has_backlog = True
@@ -61,39 +61,39 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
                 listener.sock.listen(BACKLOG)
 
     async def _serve(self) -> None:
-        for listener in self.sockets:  # connections inherit it
+        for listener in self.sockets:  # connections inherit the options
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
         await self._until_the_services_are_there()
         await super()._serve()  # from here on it takes connections
 
     async def _until_the_services_are_there(self) -> None:
-        """See `gateway.reach`. A service that stays away is waited for no longer than `start_seconds`: most of the
-        API works without it.
+        """See `gateway.reach`. Waits at most `gateway_start_seconds` for a service that stays away: most of the API
+        works without it.
         """
         settings: GatewaySettings = self.app.settings
         give_up_at = self.loop.time() + settings.gateway_start_seconds
         told = False
         while self.alive and self.loop.time() < give_up_at and not await can_reach_all(settings):
-            self.notify()  # or gunicorn would take it for one that hangs
+            self.notify()  # or gunicorn would kill it as a worker that hangs
             if not told:
                 _log.info("waiting for the services", at_most_seconds=settings.gateway_start_seconds)
                 told = True
 
     async def _shutdown(self) -> None:
         # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
-        # would hold each stop up for all of GRACEFUL_SECONDS. Those that work on a request close after it.
+        # would delay each stop by all of GRACEFUL_SECONDS. Connections with a request close after it.
         for server in self.servers:
             server.close()
         for connection in self.connections.all():
             connection.close_if_idle()
-        if isinstance(self.asgi, Edge):  # it's another one when ours could not be made
-            self.asgi.stop()  # ends the streams of open pages, which would hold it up as well
+        if isinstance(self.asgi, Edge):  # gunicorn sets another one when `load` failed
+            self.asgi.stop()  # ends the streams of open pages, which would delay the stop as well
         await super()._shutdown()
 
 
 class Log(glogging.Logger):  # type: ignore[misc]
-    """Writes gunicorn's log lines where our own lines go, in their form (kit.log)."""
+    """Writes gunicorn's log lines to the gateway's log, in its form (kit.log)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -102,7 +102,7 @@ class Log(glogging.Logger):  # type: ignore[misc]
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """`load` runs in each worker."""
+    """The gunicorn application; `load` runs in each worker."""
 
     def __init__(self, settings: GatewaySettings, load: Callable[[], Any]) -> None:
         self.settings = settings
@@ -119,7 +119,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def options(settings: GatewaySettings) -> dict[str, Any]:
-    """gunicorn's settings; what isn't here is as gunicorn has it."""
+    """gunicorn's settings; all others keep gunicorn's defaults."""
     return {
         "bind": settings.gateway_bind,
         "workers": settings.gateway_workers,
@@ -129,7 +129,7 @@ def options(settings: GatewaySettings) -> dict[str, Any]:
         "preload_app": False,
         "keepalive": settings.gateway_keepalive_seconds,
         "graceful_timeout": GRACEFUL_SECONDS,
-        # An external_id of 128 four-byte characters, percent-encoded, is 1536 bytes of it.
+        # An external_id of 128 four-byte characters, percent-encoded, takes 1536 bytes of it.
         "limit_request_line": REQUEST_LINE_MAX_BYTES,
         "limit_request_fields": HEAD_FIELDS_MAX,
         "control_socket_disable": True,

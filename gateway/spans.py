@@ -18,8 +18,8 @@ _METHODS: Final = frozenset(falcon.HTTP_METHODS)
 
 
 def begun(scope: dict[str, Any], exchange: Exchange) -> Span:
-    """Its request is known later. A client's own trace is linked to and not continued: or its `traceparent` would
-    decide what is sampled here.
+    """The span of a request, whose route is not known yet. A client's own trace is linked to and not continued: else
+    its `traceparent` would decide what is sampled here.
     """
     method = scope["method"]
     is_known = method in _METHODS
@@ -35,7 +35,7 @@ def begun(scope: dict[str, Any], exchange: Exchange) -> Span:
 
 
 def answered(span: Span, method: str, exchange: Exchange) -> None:
-    """Neither the address, which holds what others chose and its query maybe secrets, nor who the client is."""
+    """Adds the answer. Leaves out the address, which may hold secrets in its query, and the client."""
     span.tell("http.response.status_code", exchange.status)
     if exchange.route:
         span.rename(f"{method} {exchange.route}")

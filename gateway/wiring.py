@@ -1,4 +1,4 @@
-"""The one place where the gateway is put together."""
+"""The one place that builds the gateway from its parts."""
 
 from __future__ import annotations  # the asynchronous stubs exist for the type checker only
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class Deps:
     """The collaborators of the resources.
 
-    health      one stub of the standard health service per service of ours
-    hints       loss-tolerant messages from and to other processes
-    rate_limit  of requests per key; None when there is none
+    health      one stub of the standard health service per service
+    hints       messages from and to other processes that may be lost
+    rate_limit  of requests per key; None when there is no limit
     strangers   bounds questions about keys and payments that do not exist
     """
 
@@ -56,7 +56,7 @@ class Deps:
 
 
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:
-    """Of each service."""
+    """The address of each service, by name."""
     return {
         "merchants": settings.merchants_address,
         "catalog": settings.catalog_address,
@@ -68,7 +68,7 @@ def addresses(settings: GatewaySettings) -> Mapping[str, str]:
 
 @asynccontextmanager
 async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
-    """The collaborators of one worker process, inside its running loop: channels don't survive a fork."""
+    """Builds the collaborators of one worker process inside its running loop: channels don't survive a fork."""
     async with AsyncExitStack() as opened:
         channels = {
             name: await opened.enter_async_context(

@@ -36,8 +36,8 @@ class CurrencyResource:
 class PaymentMethodResource:
     """GET /api/v1/payment-methods.
 
-    A `currency` that is no code at all is as unknown as one that nobody uses: CURRENCY_NOT_FOUND, the only answer the
-    endpoint documents. Only one that is empty or given twice is a bad query.
+    A `currency` without the form of a code gives CURRENCY_NOT_FOUND, like an unknown one: the endpoint documents no
+    other answer. Only an empty or repeated `currency` is a bad query.
     """
 
     def __init__(self, deps: Deps) -> None:
@@ -71,7 +71,7 @@ def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:
 
 
 def method_offer_to_json(offer: pb.MethodOffer, links: Links) -> dict[str, Any]:
-    """Returns docs/api.md#object-PaymentMethod. `logo_url` is the one that was set, else the logo we serve."""
+    """Returns docs/api.md#object-PaymentMethod. `logo_url` is the one that was set, else the logo served here."""
     method, currency = offer.method, offer.currency
     own_logo_url = links.public_method_logo(method.logo) if method.logo else None
     return {

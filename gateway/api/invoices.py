@@ -38,7 +38,7 @@ ORDERS: Final = {"desc": pb.SORT_ORDER_DESC, "asc": pb.SORT_ORDER_ASC}
 
 
 class CreateInvoiceResource:
-    """POST /api/v1/create-invoice. Two calls in all: the key's, and this one."""
+    """POST /api/v1/create-invoice. Two calls in total: for the key, and this one."""
 
     def __init__(self, deps: Deps) -> None:
         self._invoices = deps.invoices
@@ -91,7 +91,7 @@ class InvoiceResource:
 
 
 def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateInvoiceRequest:
-    """The merchant goes along as Authenticate gave it, so that invoices need not ask again."""
+    """The request has the merchant from Authenticate, so that invoices need not call merchants again."""
     return pb.CreateInvoiceRequest(
         merchant=exchange.caller,
         key_id=exchange.key_id,

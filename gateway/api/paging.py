@@ -8,7 +8,7 @@ from gateway.query import Query
 
 PER_PAGE_DEFAULT: Final = 20
 PER_PAGE_MAX: Final = 500
-# No table has rows beyond it, and its first row's number still fits PostgreSQL's bigint.
+# No table has rows beyond this page, and its first row's number still fits PostgreSQL's bigint.
 LAST_PAGE_ASKED: Final = 2**40
 
 
@@ -19,12 +19,12 @@ class Page:
 
     @property
     def asked(self) -> int:
-        """The page number that services get: 10^30 is as empty as any page past the last."""
+        """The page number for services: 10^30 is empty like any page past the last."""
         return min(self.number, LAST_PAGE_ASKED)
 
 
 def page_from(query: Query) -> Page:
-    """`page` and `per_page`; their faults come out at `query.check()`."""
+    """`page` and `per_page`; `query.check()` raises their faults."""
     return Page(
         query.integer("page", default=1, least=1),
         query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PER_PAGE_MAX),

@@ -15,7 +15,7 @@ from gateway.replies import optional_time_text, reply, time_text
 from gateway.wiring import Deps
 from kit.proto import optional
 
-# The delivery's own 15 seconds, and what stands around them.
+# The delivery's own 15 seconds, and a margin for the calls around it.
 RESEND_SECONDS: Final = 20.0
 
 EVENT_STATUS_NAMES: Final = {
@@ -36,7 +36,7 @@ ATTEMPT_STATUS_NAMES: Final = {
 class WebhookResource:
     """GET /api/v1/invoices/{invoice_ref}/webhooks and POST .../webhooks/resend.
 
-    Which invoice it is, and whether it is the merchant's, only invoices knows; so it is asked first.
+    Only invoices knows the invoice of a reference and its merchant, so it is called first.
     """
 
     def __init__(self, deps: Deps) -> None:

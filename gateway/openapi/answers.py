@@ -38,7 +38,7 @@ _FINISHED_AT: Final = "2026-01-15T12:09:42.870000+00:00"
 
 
 def _invoice(*, finished: bool) -> dict[str, Json]:
-    """The members that created and read invoices share; a read one is shown as paid."""
+    """The members that created and read invoices share; the example of a read one is paid."""
     return {
         "invoice_id": uuid("The invoice's id, made here. In webhooks it is `order_id`.", INVOICE_ID),
         "external_id": text("Your order id, as you sent it.", "order-1"),
@@ -286,12 +286,12 @@ COMPONENTS: Final[Mapping[str, Json]] = {
 
 
 def one(name: str) -> Json:
-    """`{successful, data}` around one of them."""
+    """`{successful, data}` with one object."""
     return record("", {"successful": true(), "data": ref(name)})
 
 
 def all_of(name: str) -> Json:
-    """`{successful, data}` around all there are."""
+    """`{successful, data}` with a list of all objects."""
     return record("", {"successful": true(), "data": list_of("All of them.", ref(name))})
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of /api/v1, put together."""
+"""Builds the OpenAPI document of /api/v1."""
 
 from typing import Any, Final
 
@@ -19,14 +19,14 @@ ABOUT: Final = (
     "ended.\n\n"
     "- Every request carries `X-Api-Key`. The key is the whole account: keep it on your servers.\n"
     "- Money and rates are decimal strings, never JSON numbers. Times are ISO 8601 with a UTC offset.\n"
-    "- All members are always there; those that may be empty are null then. New members may come: ignore what you "
+    "- Every field is always present; a field without a value is null. New fields may come: ignore those that you "
     "don't know.\n"
     "- A trailing slash makes no difference."
 )
 ABOUT_ERRORS: Final = (
-    "Decide by `error.code`: several errors share a status. `request_id`, also in the header `X-Request-Id`, is what "
-    "your operator finds the request by. 429 and 503 pass by themselves and say in `Retry-After` when to try again; "
-    "other errors come again until something is corrected.\n\n"
+    "Decide by `error.code`: several errors share a status. Your operator finds the request by its `request_id`, which "
+    "is also in the header `X-Request-Id`. 429 and 503 are temporary, and `Retry-After` has the seconds to wait; other "
+    "errors repeat until the request or the account is corrected.\n\n"
     "An address that doesn't exist is 404 `NOT_FOUND`, one that doesn't take the method 405 `METHOD_NOT_ALLOWED`. "
     "A request that cannot be read as HTTP is 400 or 501 with `VALIDATION_ERROR`."
 )
@@ -40,7 +40,7 @@ TAGS: Final = {
 
 
 def document(settings: GatewaySettings) -> Json:
-    """For this installation: its address, and its limit of requests."""
+    """The document of this installation: its address, and its limit of requests."""
     components = dict(answers.COMPONENTS)
     codes = dict.fromkeys(
         [*errors.ALWAYS, *(code for each in OPERATIONS for code in each.reasons), *errors.ELSEWHERE]
@@ -161,7 +161,7 @@ def _success(operation: Operation, components: dict[str, Json], *, is_limited: b
 
 
 def _create_invoice(*, http_callbacks: bool) -> Json:
-    """The gateway's own model of the body; http callbacks are a matter of settings (`gateway.body`)."""
+    """The gateway's own model of the body; a setting decides whether http callbacks are allowed (`gateway.body`)."""
     schema: Json = _without_titles(CreateInvoice.model_json_schema())
     schema["description"] = "Body of create-invoice. Unknown fields are ignored."
     if not http_callbacks:
@@ -171,7 +171,7 @@ def _create_invoice(*, http_callbacks: bool) -> Json:
 
 
 def _without_titles(schema: Any) -> Any:
-    """pydantic's titles say the members' names once more."""
+    """Removes pydantic's titles, which only repeat the members' names."""
     if isinstance(schema, dict):
         return {
             name: _without_titles(each)

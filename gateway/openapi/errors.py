@@ -19,7 +19,7 @@ from gateway.problems import (
 
 REQUEST_ID: Final = "ad2754b9293125c8c034769a"
 
-# What any request with a key can be answered; the size of a request counts before everything else.
+# The errors of any request with a key; the size of a request is checked before everything else.
 ALWAYS: Final = (
     "API_KEY_MISSING",
     "API_KEY_INVALID",
@@ -31,9 +31,9 @@ ALWAYS: Final = (
     "INTERNAL_ERROR",
     "DB_UNAVAILABLE",
 )
-# A request line or a header that is too long is told before anyone knows which endpoint it is for.
+# A request line or a header that is too long is answered before the endpoint is known.
 MORE_STATUSES: Final[Mapping[str, tuple[int, ...]]] = {"PAYLOAD_TOO_LARGE": (414, 431)}
-# Answers to what is no endpoint.
+# Answers to addresses that are no endpoint.
 ELSEWHERE: Final = ("NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 INVALID_BODY: Final = "InvalidBody"
@@ -82,7 +82,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "WITHDRAWAL_NOT_FOUND": "It doesn't exist, or is another merchant's.",
 }
 
-# What the metadata of reasons look like, for examples.
+# Metadata of reasons, for examples.
 _METADATA: Final[Mapping[str, str]] = {
     "invoice_id": INVOICE_ID,
     "status": "pending",
@@ -100,7 +100,7 @@ _METADATA: Final[Mapping[str, str]] = {
 }
 _METADATA_OF: Final[Mapping[str, Mapping[str, str]]] = {
     "RATE_LIMITED": {"limit": "6000", "window_seconds": "60"},
-    # What is known of a deal's method only on the customer's page.
+    # A method's code is known only on the customer's page.
     "PAYMENT_METHOD_NOT_FOUND": {"method_code": ""},
 }
 
@@ -117,7 +117,7 @@ def component(code: str) -> str:
 
 
 def example(code: str) -> Json:
-    """The answer itself, made as every answer is."""
+    """The error's answer, made by the function that makes every answer."""
     metadata = {**_METADATA, **_METADATA_OF.get(code, {})}
     return envelope(code, request_id=REQUEST_ID, metadata=metadata)
 
@@ -131,7 +131,7 @@ def components(codes: Iterable[str]) -> dict[str, Json]:
 
 
 def examples(codes: Iterable[str]) -> dict[str, Json]:
-    """An answer for each of them, and of the two shapes of a validation error."""
+    """An answer for each code, and for the two shapes of a validation error."""
     return {component(code): example(code) for code in codes} | {
         INVALID_BODY: body_envelope(
             [BodyFault(("body", "currency_code"), "missing", "Field required")], request_id=REQUEST_ID
@@ -154,7 +154,7 @@ def responses(codes: Iterable[str], *, invalid_fields: bool) -> dict[str, Json]:
 
 
 def _response(status: int, codes: Mapping[str, str]) -> Json:
-    """codes  by the name of their component"""
+    """codes  by the names of their components"""
     schemas = [ref(name) for name in codes]
     headers = ["X-Request-Id"]
     if status in (429, 503):

@@ -22,7 +22,7 @@ from gateway.problems import Json
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """reasons         what it can refuse with, besides what any request can
+    """reasons         the codes that it can refuse with, besides those of any request
     invalid_fields  whether it has the 422 shape of a validation error too
     """
 

@@ -29,7 +29,7 @@ from kit.errors import not_found
 _HERE: Final = Path(__file__).parent
 
 _PAGE_HEADERS: Final = (
-    # Nothing from anywhere but us, and no script at all.
+    # Nothing from other hosts, and no script at all.
     (
         "Content-Security-Policy",
         "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -40,7 +40,7 @@ _PAGE_HEADERS: Final = (
     ("Cache-Control", "public, max-age=300"),
 )
 
-# Those that are told where they are sent or got are not told again.
+# Objects that are not already shown at the place where they are sent or received.
 OBJECTS: Final = [name for name in COMPONENTS if name not in ("CreatedInvoice", "WebhookPayload")]
 RECIPES: Final[Mapping[str, str]] = {
     "Python": "signature.py",
@@ -52,7 +52,7 @@ RECIPES: Final[Mapping[str, str]] = {
 
 
 class DocumentResource:
-    """GET /api/v1/openapi.json: without a key, and for tools on other sites too: it is no secret."""
+    """GET /api/v1/openapi.json: without a key, and readable by tools on other sites, because it is no secret."""
 
     def __init__(self, deps: Deps) -> None:
         self._body = json.dumps(document(deps.settings), ensure_ascii=False).encode()
@@ -86,7 +86,7 @@ class DocsResource:
 
 
 class DocsStyleResource:
-    """GET /docs-static/{name}: one file, whose name says its content and may be kept for ever."""
+    """GET /docs-static/{name}: one file; its name changes with its content, so browsers may keep it for ever."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
         known, content = _stylesheet()
@@ -100,7 +100,7 @@ class DocsStyleResource:
 
 @cache
 def _stylesheet() -> tuple[str, bytes]:
-    """Its name, which changes with its content, and its content."""
+    """The stylesheet's name, which changes with its content, and its content."""
     content = (_HERE / "static" / "docs.css").read_bytes()
     return f"docs.{hashlib.sha256(content).hexdigest()[:12]}.css", content
 
@@ -109,7 +109,7 @@ def _stylesheet() -> tuple[str, bytes]:
 
 
 def render(described: Json, *, prefix: str) -> str:
-    """The page of a document; `prefix` is the path our addresses begin with."""
+    """The page of a document; `prefix` is the path that the gateway's addresses begin with."""
     schemas = described["components"]["schemas"]
     examples = described["components"]["examples"]
     template = _environment().get_template("docs.html")
@@ -153,7 +153,7 @@ def _environment() -> jinja2.Environment:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One operation as the page shows it; `codes` are those that not every request can get."""
+    """One operation as the page shows it; `codes` leaves out those that every request can get."""
 
     method: str
     path: str
@@ -200,7 +200,7 @@ def _curl(server: str, path: str, method: str, operation: Json, body: Json | Non
 
 
 def _codes() -> list[tuple[str, int, str, str, list[str]]]:
-    """Every code: status, meaning, what to do, and the endpoints; no endpoints means any."""
+    """Every code with status, meaning, advice and its endpoints; no endpoints means any."""
     own = {code: [each.id for each in OPERATIONS if code in each.reasons] for code in PROBLEMS}
     found = [
         (code, errors.status_of(code), PROBLEMS[code].message, advice, own[code])
@@ -210,7 +210,7 @@ def _codes() -> list[tuple[str, int, str, str, list[str]]]:
 
 
 def _rows(schema: Json, schemas: Mapping[str, Json], prefix: str = "") -> Iterator[tuple[str, Json, bool]]:
-    """Name, schema and whether it must be there, of every member; those of inner objects follow as `outer.inner`."""
+    """Name, schema and required flag of every member; members of inner objects follow as `outer.inner`."""
     if "$ref" in schema:
         schema = schemas[named(schema["$ref"])]
     for name, each in schema["properties"].items():
@@ -221,7 +221,7 @@ def _rows(schema: Json, schemas: Mapping[str, Json], prefix: str = "") -> Iterat
 
 
 def _description(schema: Json, schemas: Mapping[str, Json]) -> str:
-    """Its own, or that of the object it refers to."""
+    """The schema's own description, or that of the object it refers to."""
     for each in (schema, *schema.get("anyOf", ())):
         if "$ref" in each:
             return str(schemas[named(each["$ref"])]["description"])
@@ -232,12 +232,12 @@ def _description(schema: Json, schemas: Mapping[str, Json]) -> str:
 
 
 def inline(text: str) -> Markup:
-    """`code` in backticks; all else as it is."""
+    """Turns backticks into <code>; leaves everything else as it is."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped just here
 
 
 def prose(text: str) -> Markup:
-    """The little of CommonMark that our descriptions use: paragraphs, lists, code."""
+    """The part of CommonMark that the descriptions use: paragraphs, lists, code."""
     parts = []
     for block in re.split(r"\n\n", text):
         lines = block.split("\n")
@@ -275,7 +275,7 @@ def _bounds(schema: Json) -> Markup:
         found.append(Markup(", ").join(Markup("<code>{}</code>").format(each) for each in names))
     if "format" in schema:
         found.append(escape(schema["format"]))
-    if "pattern" in schema and not {"format", "maxLength"} & set(schema):  # those are for machines
+    if "pattern" in schema and not {"format", "maxLength"} & set(schema):  # such patterns are for machines
         found.append(Markup("<code>{}</code>").format(schema["pattern"]))
     if "maximum" in schema or "maxLength" in schema:
         unit = " characters" if "maxLength" in schema else ""

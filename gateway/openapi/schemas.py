@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12, as OpenAPI 3.1 has it) in the words the answers need; every leaf has an example."""
+"""JSON Schema (draft 2020-12, as in OpenAPI 3.1), in functions for the answers' types; every leaf has an example."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ def moment(description: str, example: str) -> Json:
 
 
 def url(description: str, example: str) -> Json:
-    """As it was given: in any script."""
+    """A URL in any script, as it was given."""
     return text(description, example, format="iri")
 
 
@@ -53,7 +53,7 @@ def true() -> Json:
 
 
 def nullable(schema: Json, *, example: Any = ...) -> Json:
-    """The same or null; `example` (None, say) in place of the schema's own."""
+    """The schema or null; `example` (such as None) replaces the schema's own example."""
     shown = {} if example is ... else {"examples": [example]}
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}], **shown}
@@ -64,7 +64,7 @@ def nullable(schema: Json, *, example: Any = ...) -> Json:
 
 
 def record(description: str, properties: Mapping[str, Json]) -> Json:
-    """An object that always has all of these members."""
+    """An object in which all of these members are always present."""
     return {
         "type": "object",
         "description": description,

@@ -1,4 +1,4 @@
-"""The webhook: the request that we send to the merchant's `callback_url` (docs/api.md#events)."""
+"""The webhook: the request that Fiatgate sends to the merchant's `callback_url` (docs/api.md#events)."""
 
 from typing import Final
 
@@ -52,7 +52,7 @@ HEADERS: Final = (
 
 
 def webhooks(components: dict[str, Json]) -> Json:
-    """The document's `webhooks`."""
+    """The `webhooks` of the document."""
     payload = ref("WebhookPayload")
     return {
         "invoice-finished": {

@@ -1,6 +1,6 @@
-"""The words that the API uses in a sense of its own, for the page at /docs.
+"""The words with a special meaning in the API, for the page at /docs.
 
-docs/glossary.md has them with the words of operators and developers; tests/test_glossary.py holds the two together.
+docs/glossary.md has them with the words of operators and developers; tests/test_glossary.py compares the two.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""How an account is written, copied and put into a QR code.
+"""The written form of an account, its text for copying, and its QR code.
 
-The code holds what most banking apps take: where a standard lets them fill in the whole transfer, that, and elsewhere
-the account alone, to the letter, which every phone's camera can copy (decision 0018).
+The code holds a text that most banking apps accept: the whole transfer where a standard exists for it, elsewhere the
+account alone, exactly as given, which every phone's camera can copy (decision 0018).
 """
 
 import re
@@ -13,7 +13,7 @@ from urllib.parse import quote
 GROUP: Final = 4
 EPC_NAME_MAX: Final = 70  # EPC069-12, AT-21
 
-# Where a SEPA credit transfer can go; an IBAN of another country is refused by a banking app that scanned it.
+# Countries of SEPA credit transfers; a banking app that scans an IBAN of another country refuses it.
 SEPA_COUNTRIES: Final = (
     "AD AL AT BE BG CH CY CZ DE DK EE ES FI FR GB GI GR HR HU IE IS IT LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS SE "
     "SI SK SM VA"
@@ -24,16 +24,16 @@ _UPI: Final = re.compile(r"[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}").ful
 
 @dataclass(frozen=True)
 class Code:
-    """The content of a QR code; `fills_in`: a banking app fills in the whole transfer."""
+    """The content of a QR code. `fills_in`: a banking app fills in the whole transfer."""
 
     text: str
     fills_in: bool
 
 
 def in_groups(account: str) -> Sequence[str]:
-    """Long numbers and IBANs in groups of four, without the spaces that were typed; anything else in one piece.
+    """Long numbers and IBANs in groups of four, without the typed spaces; anything else in one piece.
 
-    Together they are what is copied: fields of banks count spaces as characters, and cut off what is over.
+    The groups without spaces are the text for copying: banks' fields count spaces as characters, and cut off the rest.
     """
     dense = "".join(account.split())
     if is_iban(dense) or (dense.isascii() and dense.isdigit() and len(dense) > 2 * GROUP):
@@ -42,7 +42,7 @@ def in_groups(account: str) -> Sequence[str]:
 
 
 def is_iban(text: str) -> bool:
-    """Whether its check digits are right (ISO 13616)."""
+    """Whether the text is an IBAN with the right check digits (ISO 13616)."""
     if not _IBAN(text):
         return False
     return int("".join(str(int(letter, 36)) for letter in text[4:] + text[:4])) % 97 == 1

@@ -1,7 +1,7 @@
-"""The merchant's colour, made readable: WCAG 2.2 asks for a contrast of 4.5 to 1, whatever a shop has chosen.
+"""Makes the merchant's colour readable: WCAG 2.2 requires a contrast of 4.5 to 1.
 
-The colour itself where it can be read, else mixed with black or white until it can. Served as a stylesheet of its own,
-for the policy allows nothing inline; its name says its content.
+A colour that can be read is used as it is; another is mixed with black or white until it can. It is served as a
+stylesheet of its own, because the policy allows nothing inline; its name contains the colour.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 LEAST_CONTRAST: Final = Decimal("4.5")
 STEPS: Final = 20
 REMEMBERED: Final = 1024  # of 200 bytes each
-# What stands behind letters and buttons of that colour: see pay.css, --ground and --paper of each theme.
+# The backgrounds of text and buttons in that colour: see pay.css, --ground and --paper of each theme.
 LIGHT_GROUNDS: Final = ("#f3f4f7", "#ffffff")
 DARK_GROUNDS: Final = ("#10141b", "#1a202a")
 WHITE: Final = "#ffffff"
@@ -22,13 +22,13 @@ _NAME: Final = re.compile(r"([0-9a-f]{6})\.css").fullmatch
 
 
 def stylesheet_name(colour: str) -> str:
-    """Of `#1d5bb8`: `1d5bb8.css`."""
+    """The name of a colour's stylesheet: `1d5bb8.css` for `#1d5bb8`."""
     return f"{colour.removeprefix('#')}.css"
 
 
 @lru_cache(maxsize=REMEMBERED)
 def stylesheet(name: str) -> bytes | None:
-    """The stylesheet of that name; None for a name that is none."""
+    """The stylesheet of that name; None for a name of another form."""
     found = _NAME(name)
     if found is None:
         return None
@@ -45,7 +45,7 @@ def stylesheet(name: str) -> bytes | None:
 
 
 def readable(colour: str, grounds: tuple[str, ...], letters: str, towards: str) -> str:
-    """The colour nearest to it that can be read on all grounds, and on which the letters can be read."""
+    """The nearest colour that can be read on all grounds, and on which the letters can be read."""
     for step in range(STEPS + 1):
         mixed = _mix(colour, towards, step)
         if all(contrast(mixed, other) >= LEAST_CONTRAST for other in (*grounds, letters)):
@@ -64,7 +64,7 @@ def _luminance(colour: str) -> Decimal:
     return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
 
 
-@cache  # of 256 values: the power costs more than all else here
+@cache  # of 256 values: the power costs more than everything else here
 def _linear(value: int) -> Decimal:
     share = Decimal(value) / 255
     if share <= Decimal("0.04045"):

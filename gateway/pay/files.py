@@ -1,5 +1,5 @@
-"""The files that the page loads: stylesheet, scripts, the merchant's colour. An address names its content, which is
-kept for ever.
+"""The files that the page loads: stylesheet, scripts, the merchant's colour. Each address changes with its content, so
+browsers keep the files for ever.
 """
 
 import gzip
@@ -35,10 +35,10 @@ class File:
 
 @cache
 def static_files() -> tuple[str, Mapping[str, File]]:
-    """A version that changes when any of them does, and the files by name.
+    """A version that changes when any of the files does, and the files by name.
 
-    The version is a folder of their addresses, so that modules can import each other by name and all of it may be kept
-    for ever.
+    The version is a folder in their addresses, so that modules can import each other by name, and browsers may keep
+    all of them for ever.
     """
     files: dict[str, File] = {}
     digest = hashlib.sha256()
@@ -64,7 +64,7 @@ class StaticResource:
 
 
 class BrandResource:
-    """GET /pay-brand/{name}: the stylesheet of a colour, which its name says."""
+    """GET /pay-brand/{name}: the stylesheet of the colour in its name."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, name: str) -> None:
         content = stylesheet(name)
@@ -75,7 +75,7 @@ class BrandResource:
 
 
 class ModalResource:
-    """GET /pay-modal.js: what a merchant includes to show the page above its own; see the file."""
+    """GET /pay-modal.js: the script with which a merchant shows the page above its own; see the file."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         _answer(req, resp, static_files()[1]["modal.js"])

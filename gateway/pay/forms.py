@@ -1,4 +1,4 @@
-"""Reads the forms of the page, and decides whether our page sent them."""
+"""Reads the forms of the page, and checks that the page itself sent them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ PICTURE_FIELD: Final = "picture"
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a posted form, of a repeated one the last; and the picture, if one was chosen."""
+    """The fields of a posted form, the last value of a repeated one; and the picture, if one was chosen."""
 
     fields: Mapping[str, str]
     picture: bytes | None = None
 
     def text(self, name: str) -> str:
-        """As it was typed; empty when it was not sent."""
+        """The field as it was typed; empty when it was not sent."""
         return self.fields.get(name, "")
 
     def prose(self, name: str, *, most: int) -> str:
-        """What a person wrote, at most so many characters.
+        """A person's text, cut to `most` characters.
 
-        Browsers send line ends as CR LF and count them as one; a NUL is nothing a person typed.
+        Browsers send line ends as CR LF and count them as one; people do not type NUL.
         """
         return self.text(name).replace("\r\n", "\n").replace("\x00", "").strip()[:most]
 
 
 def form_of(req: Request) -> Form:
-    """Raises VALIDATION_ERROR for what is no form of ours."""
+    """Raises VALIDATION_ERROR for a body that is no form of the payment page."""
     try:
         media_type, parameters = parse_header((req.content_type or "")[:TYPE_MAX_CHARACTERS])
         if media_type.lower() == falcon.MEDIA_URLENCODED:
@@ -61,7 +61,7 @@ def _urlencoded(body: bytes) -> Form:
 
 
 def _multipart(body: bytes, boundary: str) -> Form:
-    """Only the picture is taken as a file; its name and the type it claims are ignored."""
+    """Reads only the picture as a file; ignores its name and its claimed type."""
     options = MultipartParseOptions()
     options.max_body_part_count = FIELDS_MAX
     options.max_body_part_buffer_size = PICTURE_MAX_BYTES + FIELD_MAX_BYTES
@@ -81,10 +81,10 @@ def _multipart(body: bytes, boundary: str) -> Form:
 
 
 def sent_by_our_page(req: Request, links: Links) -> bool:
-    """Whether the browser says that the form stood on our own page.
+    """Whether the browser reports that the form was on the payment page.
 
-    Newer browsers say so in Sec-Fetch-Site, older ones in Origin. A client that sends neither is no browser that could
-    be tricked; and a client that posts here must know the invoice's id, which only the customer and the merchant have.
+    Newer browsers report it in Sec-Fetch-Site, older ones in Origin. A client that sends neither is no browser, so no
+    other site can misuse it. Every client must know the invoice's id, which only the customer and the merchant have.
     """
     site = req.get_header("Sec-Fetch-Site")
     if site:

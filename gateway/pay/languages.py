@@ -1,7 +1,7 @@
-"""The languages of the customer's page: which one is asked for, its words, its numbers, dates and money.
+"""The languages of the customer's page: the choice of one, its texts, numbers, dates and money.
 
 The catalogs are `locales/<code>.po`, committed as translators write them and read at the first use in each process: no
-build step, and no compiled file that could be older than its source. English stands in the templates themselves.
+build step, and no compiled file that could be out of date. The templates themselves have the English text.
 """
 
 import gettext
@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 
 LOCALES: Final = Path(__file__).parent / "locales"
 
-# In their own words and in the order of the switcher.
+# Each in its own language, in the order of the switcher.
 NAMES: Final[Mapping[str, str]] = {
     "en": "English",
     "es": "Español",
@@ -48,13 +48,13 @@ _HOURS_NEVER: Final = 10**9  # the threshold above which Babel would say "2 hour
 
 
 def N_(message: str) -> str:  # noqa: N802  gettext's own name for it
-    """Marks a sentence for the catalogs; it's translated where it is shown."""
+    """Marks a sentence for the catalogs; it is translated where it is shown."""
     return message
 
 
 @dataclass(frozen=True)
 class Language:
-    """One of NAMES; `words` translates what stands in the templates."""
+    """One of NAMES; `words` translates the texts of the templates."""
 
     code: str
     words: gettext.NullTranslations
@@ -73,14 +73,14 @@ class Language:
         return Locale.parse(self.code)
 
     def text(self, message: str) -> str:
-        """A sentence of ours in this language."""
+        """The translation of a sentence from the code or templates."""
         return self.words.gettext(message) if message else ""
 
     def money(self, amount: str, currency: str) -> Markup:
-        """Digits, with as many decimals as are paid in that currency, in the language's form.
+        """The amount with the currency's usual number of decimals, in the language's form.
 
-        What is there for the eye alone carries `class="unit"`: copied by hand, an amount is a number that a bank's form
-        takes.
+        Everything but the number has `class="unit"`: when a customer copies the amount, only the number is copied,
+        which a bank's form accepts.
         """
         value = Decimal(amount)
         in_its_digits = _in_digits_of(currency, value) == value
@@ -95,7 +95,7 @@ class Language:
         digits = _unit(group).join(escape(part) for part in number.split(group))
         return Markup(f'<bdi class="amount">{_unit(before)}{digits}{_unit(after)}</bdi>')  # noqa: S704  escaped
 
-    @lru_cache(maxsize=4096)  # noqa: B019  there are twelve languages, and they stay
+    @lru_cache(maxsize=4096)  # noqa: B019  the twelve languages live as long as the process
     def minutes(self, minutes: int, *, form: Literal["long", "short"] = "long") -> str:
         """`15 minutes`, or `15 min`."""
         return format_timedelta(
@@ -107,7 +107,7 @@ class Language:
         )
 
     def moment(self, at: datetime, now: datetime | None = None) -> str:
-        """The time of day in UTC, with the date unless it is today's, of the time `now`."""
+        """The time of day in UTC, with the date unless it is the same day as `now`."""
         time = f"{format_time(at, 'short', tzinfo=UTC, locale=self.locale)} UTC"
         if now is not None and at.astimezone(UTC).date() == now.astimezone(UTC).date():
             return time
@@ -115,13 +115,13 @@ class Language:
 
 
 def as_paid(amount: str, currency: str) -> str:
-    """A number for a bank's form: with as many decimals as are paid in that currency, and never fewer than it has."""
+    """A number for a bank's form: with the currency's usual decimals, but never fewer than the amount has."""
     value = _in_digits_of(currency, Decimal(amount))
     return str(value) if value == Decimal(amount) else amount
 
 
 def _in_digits_of(currency: str, amount: Decimal) -> Decimal:
-    """As CLDR has it: none of the yen, three of the Kuwaiti dinar, two of what it doesn't know."""
+    """Rounds to the decimals of CLDR: none for yen, three for Kuwaiti dinar, two for unknown currencies."""
     return amount.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
 
 
@@ -143,7 +143,7 @@ def language(code: str) -> Language:
 
 
 def chosen(*, asked: str, remembered: str, accepted: str) -> Language:
-    """The customer's language: the one just asked for, else the one chosen before, else the best of Accept-Language."""
+    """The customer's language: the requested one, else the one chosen before, else the best of Accept-Language."""
     for code in (asked, remembered):
         if code in NAMES:
             return language(code)
@@ -151,7 +151,7 @@ def chosen(*, asked: str, remembered: str, accepted: str) -> Language:
 
 
 def best_of(accepted: str) -> str:
-    """The first of the best in an Accept-Language header (RFC 9110, 12.5.4): of `pt-BR` the language is what counts."""
+    """The first of the best in an Accept-Language header (RFC 9110, 12.5.4); of `pt-BR` only the language counts."""
     best, best_quality = DEFAULT, Decimal(0)
     for each in accepted[:ACCEPTED_MAX_CHARACTERS].split(","):
         tag, _, parameter = each.partition(";")

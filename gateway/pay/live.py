@@ -1,7 +1,6 @@
-"""The stream of events behind an open page: it rings whenever the payment has changed, and says nothing else.
+"""The stream of events behind an open page: it sends an event without content whenever the payment has changed.
 
-The page asks again then, and finds the change. A hint that gets lost costs a few seconds: the page asks by itself as
-well.
+The page then loads its state again. A lost hint costs a few seconds: the page also checks by itself.
 """
 
 import asyncio
@@ -18,11 +17,11 @@ from gateway.walls import turned_away
 HINT: Final = "fiatgate-hint.invoice"
 STREAMS_MAX: Final = 2000
 STREAMS_PER_PAYMENT: Final = 8
-# Of one client's network. Pages beyond it look by themselves, so nothing is lost where many customers share one.
+# Per client's network. Pages beyond it check by themselves, so customers who share a network lose nothing.
 STREAMS_PER_NETWORK: Final = 250
-# Often enough for proxies, which end what is silent for a minute; and how a client that vanished is noticed.
+# Proxies end a connection that is silent for a minute; a ping also detects a client that vanished.
 PING_SECONDS: Final = 20.0
-# By then NATS knows that we listen: what changed before is found by looking once more.
+# After this time NATS has the subscription: one more check then finds earlier changes.
 SETTLE_SECONDS: Final = 1.0
 STREAM_SECONDS: Final = 600.0
 RECONNECT_MILLISECONDS: Final = 3000
@@ -37,7 +36,7 @@ class Live:
         self._networks: Counter[str] = Counter()
 
     def has_room_for(self, invoice_id: str, network: str) -> bool:
-        """Whether one more page may listen; one that may not looks again every few seconds."""
+        """Whether one more page may have a stream; a page without one checks again every few seconds."""
         full = (
             ("payment", self._open[invoice_id] >= STREAMS_PER_PAYMENT),
             ("network", self._networks[network] >= STREAMS_PER_NETWORK),
@@ -57,10 +56,10 @@ class Live:
         look: Callable[[], Awaitable[bool]],
         stopping: asyncio.Event,
     ) -> AsyncGenerator[SSEvent | None, None]:
-        """Rings at every change until the client goes, the worker stops, or it's time to connect anew.
+        """Sends an event at every change until the client goes, the worker stops, or it is time to connect anew.
 
-        has_changed  ring at once: it did before the client was listening
-        look         whether it has by now; asked once, for what happened before we were listening
+        has_changed  send one at once: the payment changed before the client connected
+        look         whether it has changed by now; called once, for changes before the subscription
         """
         bell = asyncio.Event()
         if has_changed:
@@ -88,7 +87,7 @@ class Live:
 
 
 async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool], seconds: float) -> SSEvent | None:
-    """An event when the bell rings; None, which becomes a comment, when nothing happens for a while."""
+    """An event when the payment changes; None, which becomes a comment, when nothing happens for a while."""
     rung = asyncio.create_task(bell.wait())
     await asyncio.wait({rung, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     rung.cancel()

@@ -1,4 +1,4 @@
-"""Logos of merchants and methods: from us, so no other host learns from a browser that its owner pays here."""
+"""Logos of merchants and methods, served from here, so that no other host learns that a browser's owner pays here."""
 
 import re
 from collections import OrderedDict
@@ -22,11 +22,11 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 class LogoResource:
-    """GET /pay-logo/{owner}/{logo}: the name says the content, so it's kept for ever, here and in browsers.
+    """GET /pay-logo/{owner}/{logo}: the name is the content's digest, so it is kept for ever, here and in browsers.
 
-    A logo that isn't remembered costs a query, and there are more names than can be remembered: a client may ask for as
-    many of those as for pages of one payment. Behind a proxy that hides its clients they all are one client. What is
-    remembered is never refused.
+    A logo that is not cached costs a query, and there are more possible names than the cache holds. So a client's
+    network may request as many uncached names as pages of one payment. Behind a proxy that hides its clients they all
+    count as one client. A cached logo is never refused.
     """
 
     def __init__(self, deps: Deps) -> None:

@@ -31,10 +31,10 @@ NOTE_MAX_CHARACTERS: Final = 2000
 
 
 class PageResource:
-    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal, late. A GET shows, a POST does and leads back.
+    """/pay/{invoice_id} and its steps: methods, paid, cancel, appeal, late. A GET shows, a POST acts and redirects.
 
-    A step that no longer fits (another tab was quicker, time ran out) leads to the page as it stands now, with a
-    sentence that says so.
+    A step that no longer fits (another tab was quicker, or time ran out) redirects to the page in its present state,
+    with a sentence about it.
     """
 
     def __init__(self, deps: Deps) -> None:
@@ -44,7 +44,7 @@ class PageResource:
         self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
 
-    # -- what is shown
+    # -- showing
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
@@ -81,11 +81,11 @@ class PageResource:
             self._lead(resp, invoice_id)
 
     async def on_get_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """Nothing to show here; where a browser's address bar may end up after a failed POST."""
+        """Redirects to the page: a browser may have this address after a failed POST."""
         self._lead(resp, invoice_id)
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """Where to pay, as a picture."""
+        """The requisite's QR code, as a picture."""
         view = await self._view(req, invoice_id)
         if view.requisite is None:
             raise not_found("NOT_FOUND", "There is no account to pay to")
@@ -100,7 +100,7 @@ class PageResource:
         )
 
     async def on_get_events(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """Rings when the page should look again; 204 when too many listen already, and then it looks unasked."""
+        """The stream of changes; 204 when too many are open, and then the page checks by itself."""
         view = await self._view(req, invoice_id)
         id, network = _known_form(invoice_id), req.exchange.network
         if not self._live.has_room_for(id, network):
@@ -118,7 +118,7 @@ class PageResource:
             id, network, has_changed=has_changed, look=look, stopping=req.exchange.stopping
         )
 
-    # -- what is done
+    # -- acting
 
     async def on_post_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         method_code = (await self._form(req, invoice_id)).text("method_code")
@@ -130,7 +130,7 @@ class PageResource:
         deal_id = (await self._form(req, invoice_id)).text("deal_id")
         if (
             not deal_id
-        ):  # to invoices an empty one means "whichever is open", which is not what the customer saw
+        ):  # for invoices an empty one means the open deal, which may not be the one that the customer saw
             raise invalid("VALIDATION_ERROR", "The form says nothing of the payment it is about")
         request = pb.MarkPaidRequest(invoice_id=_known_form(invoice_id), deal_id=deal_id)
         await self._step(req, resp, invoice_id, partial(self._checkout.MarkPaid, request))
@@ -160,7 +160,7 @@ class PageResource:
         call = partial(self._checkout.OpenCase, request)
         await self._tell(req, resp, invoice_id, template="late", note=note, call=call)
 
-    # -- how
+    # -- helpers
 
     async def _view(self, req: Request, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
@@ -213,7 +213,7 @@ class PageResource:
         )
 
     async def _form(self, req: Request, invoice_id: str) -> Form:
-        """Reads the posted form, for a payment that is known to exist, and after everything that needs no body."""
+        """Reads the posted form of a payment that is known to exist, after every check that needs no body."""
         known_form = self._posted_by_us(req, invoice_id)
         if not self._strangers.knows(PAYMENTS, known_form):
             await self._require_known(req, known_form)
@@ -222,8 +222,8 @@ class PageResource:
     async def _form_with_picture(
         self, req: Request, resp: falcon.asgi.Response, invoice_id: str, fits: Callable[[View], bool]
     ) -> Form | None:
-        """The same, for a payment that the form fits. For another it leads to the page and returns None: so large a
-        body is read only where something is done with it.
+        """Like `_form`, for a payment that fits the form. For another it redirects to the page and returns None: such a
+        large body is read only when it is used.
         """
         known_form = self._posted_by_us(req, invoice_id)
         view = await self._look(req, known_form)
@@ -234,7 +234,7 @@ class PageResource:
         return None
 
     def _posted_by_us(self, req: Request, invoice_id: str) -> str:
-        """The payment's id in its canonical form, for a form of our own page that may be read now."""
+        """The payment's id in its canonical form, if the payment page sent the form and its rate allows it."""
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
         if not sent_by_our_page(req, self._links):
@@ -244,7 +244,7 @@ class PageResource:
     async def _received(self, req: Request, known_form: str) -> Form:
         await req.exchange.receive_body(payment=known_form)
         form = form_of(req)
-        req.exchange.body = b""  # with a picture it is megabytes, which the form holds as well
+        req.exchange.body = b""  # a picture has megabytes, and the form holds them too
         return form
 
     def _check_flood(self, invoice_id: str) -> None:
@@ -262,7 +262,7 @@ class PageResource:
         note: str,
         call: Callable[[], Awaitable[object]],
     ) -> None:
-        """As `_step`; for a picture that is none the form comes again, with what was written still in it."""
+        """Like `_step`; after a refused picture it shows the form again, with the customer's text."""
         try:
             await self._step(req, resp, invoice_id, call)
         except _PictureRefused:
@@ -278,7 +278,7 @@ class PageResource:
         *,
         method_code: str = "",
     ) -> None:
-        """Does it and leads to the page, with a notice when the answer was a "no" that the page can explain."""
+        """Makes the call and redirects to the page, with a notice if the reason of a refusal has one."""
         try:
             await self._strangers.ask(PAYMENTS, req.exchange.network, _known_form(invoice_id), call)
         except Refused as refused:
@@ -293,7 +293,7 @@ class PageResource:
     def _lead(
         self, resp: falcon.asgi.Response, invoice_id: str, reason: str = "", *, method_code: str = ""
     ) -> None:
-        """303: what the browser loads next, and what a reload repeats, is a GET."""
+        """Redirects with 303: the browser's next request, and a reload, is a GET."""
         target = self._links.page(_known_form(invoice_id))
         if reason in CHOOSE_AGAIN:
             target += "/methods"
@@ -307,7 +307,7 @@ class PageResource:
 
 
 def _notice_of(query: Query, view: View, language: Language) -> str:
-    """The sentence about the step that led here, unless the page has it anyway."""
+    """The sentence about the step that led here, unless the page has it already."""
     reason = (query.text("notice") or "").upper()
     sentence = NOTICES.get(reason, "")
     if sentence == view.nothing_to_choose:
@@ -319,11 +319,11 @@ def _notice_of(query: Query, view: View, language: Language) -> str:
 
 
 class _PictureRefused(Exception):
-    """The file that was sent is no picture, or too large."""
+    """The uploaded file is no picture, or too large."""
 
 
 def _known_form(invoice_id: str) -> str:
-    """The id in its canonical form. Raises INVOICE_NOT_FOUND for what is no UUID."""
+    """The id in its canonical form. Raises INVOICE_NOT_FOUND for a text that is no UUID."""
     known_form = parse_id(invoice_id)
     if known_form is None:
         raise not_found("INVOICE_NOT_FOUND", "Invoice not found")

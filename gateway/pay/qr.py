@@ -1,4 +1,4 @@
-"""QR codes; what they say is decided in `accounts`."""
+"""QR codes; `accounts` decides their content."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -6,7 +6,7 @@ from typing import Final
 
 import segno
 
-# Dark on light whatever the theme: many readers take nothing else.
+# Dark on light in every theme: many readers accept nothing else.
 DARK: Final = "#000"
 LIGHT: Final = "#fff"
 QUIET_MODULES: Final = 4
@@ -15,7 +15,7 @@ REMEMBERED: Final = 1024  # of a few kilobytes each: drawing one takes as long a
 
 @lru_cache(maxsize=REMEMBERED)
 def svg_of(text: str) -> bytes:
-    """An SVG of at most a few kilobytes."""
+    """The QR code as an SVG of at most a few kilobytes."""
     out = BytesIO()
     code = segno.make(text, error="m", micro=False)
     code.save(out, kind="svg", xmldecl=False, border=QUIET_MODULES, dark=DARK, light=LIGHT, omitsize=True)

@@ -1,4 +1,4 @@
-"""The page in place of one that can't be shown: what happened, and the way on."""
+"""The page of an error: the problem, and the next step."""
 
 from functools import cache
 from typing import Final
@@ -11,7 +11,7 @@ from gateway.pay.rendering import answer_html, language_of, render
 from kit.errors import Refused
 from kit.ids import parse_id
 
-# Title and sentence by status; any other is as a 500.
+# Title and sentence by status; any other status has those of 500.
 _PROBLEM_TEXTS: Final = {
     400: (
         N_("That did not work"),
@@ -55,7 +55,7 @@ _UNKNOWN_PROBLEM: Final = (
 )
 
 
-# In the places of what differs from one page to the next: a stranger may ask for many of them.
+# Placeholders for the parts that differ per request: the page is cached, because a stranger may request many.
 _ANY_REFERENCE: Final = "THE-REFERENCE"
 _ANY_PAYMENT: Final = "THE-PAYMENT"
 
@@ -63,7 +63,7 @@ _ANY_PAYMENT: Final = "THE-PAYMENT"
 def refuse_page(
     req: Request, resp: falcon.asgi.Response, refused: Refused, *, status: int, prefix: str
 ) -> None:
-    """A page for people in place of the error envelope: what happened, and the way on."""
+    """Answers with a page in place of the error envelope."""
     segments = req.path.split("/")
     known_form = parse_id(segments[2]) if len(segments) > 2 else None
     leads_back = known_form is not None and refused.reason != "INVOICE_NOT_FOUND"
@@ -77,7 +77,7 @@ def refuse_page(
     answer_html(req, resp, html, status=status, prefix=prefix, language=language)
 
 
-@cache  # a page for each language and kind of problem
+@cache  # one page per language and kind of problem
 def _problem_page(language: Language, texts: tuple[str, str], prefix: str, leads_back: bool) -> str:
     title, sentence = texts
     return render(

@@ -1,4 +1,4 @@
-"""Templates, the files they load, and the headers that keep the page to itself (docs/security.md#a-customer)."""
+"""Templates, the files they load, and the headers that protect the page (docs/security.md#a-customer)."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -25,21 +25,21 @@ _END_OF_ISOLATE: Final = "\N{POP DIRECTIONAL ISOLATE}"
 LANGUAGE_COOKIE: Final = "fiatgate_language"
 LANGUAGE_SECONDS: Final = 365 * 86_400
 
-# Nothing from anywhere but us, and nothing inline.
+# Nothing from other hosts, and nothing inline.
 _POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors "
 )
 _PAGE_HEADERS: Final = (
     ("X-Content-Type-Options", "nosniff"),
-    # The address is the page's secret. Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
+    # The page's address is a secret. Not `no-referrer`: with it browsers send `Origin: null` with the page's own forms.
     ("Referrer-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
 
 
 class _InOneLanguage(jinja2.Environment):
-    """Its templates are translated when they are compiled: `_("sentence")` becomes text like that around it."""
+    """Translates its templates when they are compiled: `_("sentence")` becomes text like that around it."""
 
     def __init__(self, language: Language) -> None:
         super().__init__(
@@ -57,7 +57,7 @@ class _InOneLanguage(jinja2.Environment):
         )
 
     def sentence(self, sentence: str, **values: object) -> Markup:
-        """The translation, with the values filled in; they are escaped, it may hold HTML such as <strong>."""
+        """The translation, with the values filled in. The values are escaped; it may hold HTML such as <strong>."""
         return Markup(self._language.text(sentence)) % values  # noqa: S704  sentences are our own
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -66,18 +66,18 @@ class _InOneLanguage(jinja2.Environment):
 
 
 def theirs(text: str) -> Markup:
-    """Sets a text of others apart, in whichever direction it is read: the rest of the line stays in ours."""
+    """Isolates a text from outside, in its own direction: the rest of the line keeps the page's direction."""
     return Markup("<bdi>{}</bdi>").format(text)
 
 
 def _titled(html: str) -> str:
-    """As the title of a window, which knows no elements: characters hold what others have written apart."""
+    """The text for a window's title, which has no elements: characters isolate texts from outside."""
     isolated = str(html).replace("<bdi>", _ISOLATE).replace("</bdi>", _END_OF_ISOLATE)
     return Markup(isolated).striptags()  # noqa: S704  escaped where it comes from
 
 
 class _Translator(NodeTransformer):
-    """Puts the translation in the place of each `_("sentence")` that has nothing to be filled in."""
+    """Replaces each `_("sentence")` without values by its translation."""
 
     def __init__(self, environment: _InOneLanguage) -> None:
         self._environment = environment
@@ -94,12 +94,12 @@ class _Translator(NodeTransformer):
 
 @cache
 def templates(language: Language) -> jinja2.Environment:
-    """The templates in that language, each compiled when it's first asked for."""
+    """The templates in that language, each compiled at its first use."""
     return _InOneLanguage(language)
 
 
 def render(template: str, language: Language, *, prefix: str, **values: Any) -> str:
-    """The HTML of a template; `prefix` is the path our addresses begin with."""
+    """The HTML of a template; `prefix` is the path that the gateway's addresses begin with."""
     static = f"{prefix}/pay-static/{static_files()[0]}"
     return (
         templates(language)
@@ -109,7 +109,7 @@ def render(template: str, language: Language, *, prefix: str, **values: Any) -> 
 
 
 def language_of(req: Request) -> Language:
-    """Asked for in the address, else remembered, else what the browser says."""
+    """The language of the address's parameter, else of the cookie, else of the browser."""
     return languages.chosen(
         asked=req.get_param("lang") or "",
         remembered=req.cookies.get(LANGUAGE_COOKIE, ""),
@@ -130,7 +130,7 @@ def answer_page(
 ) -> None:
     """Answers with a template.
 
-    frame_origins  those whose pages may show it in a frame
+    frame_origins  sites whose pages may show it in a frame
     """
     html = render(template, language, prefix=prefix, **values)
     answer_html(req, resp, html, status=status, prefix=prefix, language=language, frame_origins=frame_origins)
@@ -146,13 +146,13 @@ def answer_html(
     language: Language,
     frame_origins: Sequence[str] = (),
 ) -> None:
-    """Answers with a page, and remembers the language that was asked for."""
+    """Answers with a page, and stores the requested language in a cookie."""
     resp.status = status
     resp.content_type = falcon.MEDIA_HTML
     answer_text(req, resp, html.encode())
     resp.set_headers(_PAGE_HEADERS)
     resp.set_header("Content-Security-Policy", _POLICY + (" ".join(frame_origins) or "'none'"))
-    if not frame_origins:  # it knows no list
+    if not frame_origins:  # X-Frame-Options can't hold a list
         resp.set_header("X-Frame-Options", "DENY")
     resp.set_header("Content-Language", language.code)
     if req.get_param("lang") == language.code:

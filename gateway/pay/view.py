@@ -1,4 +1,4 @@
-"""Decides from an answer of invoices what the page shows. Pure: messages in, plain values for the templates out."""
+"""Derives the content of the page from an answer of invoices. Pure: messages in, plain values for the templates out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8
 RETURN_SECONDS: Final = 6
 LONG_AMOUNT_CHARACTERS: Final = 8  # of 12345.67
-# Further ones have their initial: a first load stays under 60 KB, however many methods there are.
+# Further methods have their initial instead: a first load stays under 60 KB with any number of methods.
 METHOD_LOGOS_MAX: Final = 12
 
 
@@ -35,7 +35,7 @@ class Screen(Enum):
     OUTCOME = "outcome"
 
 
-# Sentences above the page after a step that was refused, by the reason. An empty one: the page itself says enough.
+# Sentences above the page after a refused step, by reason. An empty one: the page itself is enough.
 _NO_RATE: Final = N_("The exchange rate is not available right now. Please try again in a minute.")
 _SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
 NOTICES: Final[Mapping[str, str]] = {
@@ -65,7 +65,7 @@ METHOD_IN_USE: Final = N_(
     "All accounts for %(method)s are in use. Choose another method, or try again later."
 )
 PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
-# After these the customer has to choose again; the others are told on the page as it stands.
+# After these the customer has to choose again; after the others the page shows its present state.
 CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
 NOTHING_TO_CHOOSE: Final = N_(
     "No payment method is available for this amount right now. Please try again in a few minutes."
@@ -74,7 +74,7 @@ NOTHING_TO_CHOOSE: Final = N_(
 
 @dataclass(frozen=True)
 class Until:
-    """A time limit, seen at the time `now`; of the seconds left minutes are made by rounding up."""
+    """A time limit, seen at the time `now`; the minutes left are the seconds left, rounded up."""
 
     at: datetime
     now: datetime
@@ -105,7 +105,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Requisite:
-    """`account` in the groups in which it is best read: together they are what is copied."""
+    """`account` is in groups for reading; joined without spaces it is the text for copying."""
 
     holder: str
     account: Sequence[str]
@@ -127,7 +127,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class LateMoney:
-    """The case that the customer opened; `answer` is the operator's, null until there is one."""
+    """The case that the customer opened; `answer` is the operator's, null until it is given."""
 
     number: int
     answer: str | None
@@ -135,7 +135,7 @@ class LateMoney:
 
 @dataclass(frozen=True)
 class Brand:
-    """What the merchant has said about the page; `frame_origins` are those whose pages may show it."""
+    """The merchant's settings of the page; `frame_origins` are the sites whose pages may show it."""
 
     stylesheet: str | None
     logo: str | None
@@ -147,13 +147,13 @@ class View:
     """Everything a template may show.
 
     amount     of the invoice; after an adjustment the final one
-    to_pay     what the customer sends; null before a method is chosen
-    choose_until  the end of the time for choosing, which choosing doesn't extend
+    to_pay     the amount that the customer sends; null before a method is chosen
+    choose_until  the end of the time for choosing, which a choice does not extend
     pay_until  the end of the time for paying; null before a method is chosen
-    marked_at  when the customer said that it was paid; null before
-    usual_minutes  how long the chosen method usually takes, as its operator has set; null before
+    marked_at  the time at which the customer marked it as paid; null before
+    usual_minutes  the usual time of the chosen method, as its operator set it; null before a choice
     outcome    the invoice's final status: success, fail, expired, canceled; null before
-    finished_at  when the outcome came; null before
+    finished_at  the time of the outcome; null before
     late_money  the case of this invoice; null when none was opened
     return_url  the merchant's page for this outcome, http or https only
     """
@@ -196,24 +196,24 @@ class View:
 
     @property
     def can_tell_of_late_money(self) -> bool:
-        """Ended without success, and an account was shown to which money may have gone."""
+        """It ended without success, and a requisite was shown to which money may have gone."""
         return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
 
     @property
     def is_slow(self) -> bool:
-        """Marked paid longer ago than the method usually takes."""
+        """Whether it was marked paid longer ago than the method usually takes."""
         if self.marked_at is None or self.usual_minutes is None:
             return False
         return self.marked_at.now - self.marked_at.at > timedelta(minutes=self.usual_minutes)
 
     @property
     def has_long_amount(self) -> bool:
-        """More than fits in large letters into a line of the smallest phones."""
+        """Whether the amount in large letters is too long for a line of the smallest phones."""
         return len(self.to_pay or self.amount) > LONG_AMOUNT_CHARACTERS
 
     @property
     def state(self) -> str:
-        """Changes whenever the page would tell something else: what a script compares."""
+        """A text that changes whenever the page's content would; a script compares it."""
         case = "" if self.late_money is None else f"{self.late_money.number}{self.late_money.answer is None}"
         choice = "" if self.screen is not Screen.CHOOSE or self.methods else "nothing"
         return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
@@ -286,7 +286,7 @@ def screen_of(invoice: pb.Invoice) -> Screen:
 
 
 def web_url(text: str | None) -> str | None:
-    """The address if a browser may be sent there, else None: `javascript:` and the like never become a link."""
+    """The address if a browser may open it, else None: `javascript:` and the like never become a link."""
     if not text or any(ord(character) <= 0x20 for character in text):
         return None
     try:
@@ -345,7 +345,7 @@ def _marked_at(open_deal: pb.Deal | None, now: datetime) -> Until | None:
 
 
 def _usual_minutes(open_deal: pb.Deal | None) -> int | None:
-    """The minutes of the method when it was chosen: a deal is opened for just as long."""
+    """The minutes of the method when it was chosen: the deal was opened for this time."""
     if open_deal is None:
         return None
     window = datetime_from(open_deal.expires_at) - datetime_from(open_deal.created_at)
@@ -378,7 +378,7 @@ def _return_url(invoice: pb.Invoice, outcome: str | None) -> str | None:
 
 
 def _refresh(screen: Screen, page: str, return_url: str | None, *, stays: bool) -> Refresh | None:
-    """stays  who may have sent money in vain is not taken away from where that can be told"""
+    """stays  the page does not lead away, because the customer may want to report late money there"""
     if screen is Screen.OUTCOME:
         return Refresh(RETURN_SECONDS, return_url) if return_url and not stays else None
     if screen in (Screen.WAITING, Screen.REVIEW):

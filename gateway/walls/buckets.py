@@ -1,7 +1,7 @@
-"""Token buckets: so many at once, and again within a minute.
+"""Token buckets: a number of requests at once, and the same number again within a minute.
 
-Each worker counts for itself. The bounds protect the services behind the gateway, and for that a few times the limit
-is as good as the limit.
+Each worker counts for itself. The bounds protect the services behind the gateway, and a few times the limit protects
+them as well as the limit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Final
 from kit.clock import monotonic_seconds
 from kit.errors import Refused, exhausted
 
-REMEMBERED_MAX: Final = 20_000  # the longest unused are forgotten, which fills them
+REMEMBERED_MAX: Final = 20_000  # the longest unused are dropped, which fills them
 WINDOW_SECONDS: Final = 60
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """Requests that may still be made, and when that was counted. It fills up again evenly."""
+    """The requests that are left, and the time of that count. It fills up again evenly."""
 
-    left: float  # fractions of a request: so many seconds of waiting
+    left: float  # a fraction of a request is a time to wait
     at_seconds: float
 
 
 class Buckets:
-    """One bucket of `limit` tokens for each name; 0: no limit."""
+    """One bucket of `limit` tokens for each name; 0 means no limit."""
 
     def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
         self._limit = limit
@@ -35,7 +35,7 @@ class Buckets:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, whose: str) -> bool:
-        """Takes one token; False when there is none."""
+        """Takes one token; false when there is none."""
         if not self._limit:
             return True
         bucket = self._filled(whose)
@@ -51,7 +51,7 @@ class Buckets:
             bucket.left = min(bucket.left + 1, self._limit)
 
     def refusal(self, message: str = "This was asked for too often", **metadata: str) -> Refused:
-        """RATE_LIMITED, for a request that found no token."""
+        """RATE_LIMITED, for a request without a token."""
         retry_after_seconds = str(-int(-WINDOW_SECONDS // self._limit))
         return exhausted("RATE_LIMITED", message, retry_after_seconds=retry_after_seconds, **metadata)
 

@@ -1,11 +1,11 @@
-"""How many calls of each kind a worker has under way at a time: no kind can use up what another one needs.
+"""Bounds on a worker's calls of each kind at a time: no kind can use up the capacity of another.
 
 The services divide their threads among kinds as well (`SLOTS` in their rpc.py). Here a call of a burst waits for a
 place before it is sent, so the service does not refuse it. A call that gets no place within the kind's time, or finds
 too many waiting, is refused with DB_UNAVAILABLE. A place is held for one call only, so no kind waits for another.
 
-Of some kinds a merchant has a share, so that one merchant cannot hold all places, and merchants take turns. A call
-beyond the share waits too; one beyond the waiting of its merchant is refused with RATE_LIMITED.
+Some kinds have a share per merchant, so that one merchant cannot hold all places, and merchants take turns. A call
+beyond the share waits too; a call beyond its merchant's waiting calls is refused with RATE_LIMITED.
 """
 
 from __future__ import annotations  # the asynchronous channel is generic in its stubs only
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 WAIT_SECONDS: Final = 1.0
 # The services let a call of the same merchant wait for a few seconds too; the request has five in all.
 SHARE_WAIT_SECONDS: Final = 2.0
-# In catalog such a call waits for no other: almost all of the request's time is left for the wait here. So a shop with
-# 64 connections is answered slowly, not refused.
+# In catalog such a call waits for no other, so almost all of the request's time may be spent on the wait here. Then a
+# shop with 64 connections is answered slowly, not refused.
 OFFERS_WAIT_SECONDS: Final = 4.0
 RETRY_SECONDS: Final = 5
 
@@ -38,8 +38,8 @@ class Kind:
     running  calls under way at a time; four workers send no more than the service takes before it refuses
     waiting  calls that may wait for a place; more are refused at once
     seconds  longest wait for a place
-    share    the same of one merchant; None: all of it
-    owner    whose a request is, where there is a share
+    share    the same bounds for one merchant; None: none
+    owner    returns the merchant of a request, where there is a share
     """
 
     name: str
@@ -105,7 +105,7 @@ KINDS: Final = (
         running=32,
         waiting=200,
     ),
-    # Each holds its picture three times over while it is sent.
+    # Each holds its picture three times in memory while it is sent.
     Kind(
         "pictures",
         frozenset({"CheckoutService/OpenCustomerAppeal", "CheckoutService/OpenCase"}),
@@ -131,8 +131,8 @@ class Calls:
             turned_away.begin("shares", kind.name)
 
     async def call(self, request: Any, send: Callable[[], Any]) -> Any:
-        """What `send` returns, once there is a place. Raises DB_UNAVAILABLE when the kind is full, and RATE_LIMITED
-        when the request's merchant has too many calls of the kind.
+        """Returns the result of `send`, once there is a place. Raises DB_UNAVAILABLE when the kind is full, and
+        RATE_LIMITED when the request's merchant has too many calls of the kind.
         """
         owner = self._kind.owner(request) if self._kind.share else ""
         try:
@@ -153,17 +153,17 @@ class Calls:
 
 
 def calls_by_method() -> Mapping[str, Calls]:
-    """For one worker."""
+    """The bounds of one worker."""
     return {method: calls for kind in KINDS for calls in [Calls(kind)] for method in kind.methods}
 
 
 def bounded(channel: aio.Channel, calls: Mapping[str, Calls]) -> aio.Channel:
-    """The channel, for stubs whose calls wait for a place. A call of no kind raises LookupError."""
+    """The channel, for stubs whose calls wait for a place. A call without a kind raises LookupError."""
     return cast("aio.Channel", _Channel(channel, calls))
 
 
 class _Channel:
-    """As much of a channel as a stub of unary methods asks for."""
+    """The part of a channel that a stub of unary methods uses."""
 
     def __init__(self, inner: aio.Channel, calls: Mapping[str, Calls]) -> None:
         self._inner = inner

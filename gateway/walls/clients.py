@@ -1,11 +1,11 @@
-"""Which client a request comes from, and which network the client is counted under.
+"""The client that a request comes from, and the network that it is counted under.
 
 The peer of the connection is the client unless it is one of `TRUSTED_PROXIES`. A trusted proxy appends the address of
 its own peer to one header, so the header is read from its right end: the first address that is not a trusted proxy is
-the client. Everything left of it was sent by the client and proves nothing. A header that cannot be read counts as
-the last address that could.
+the client. The client itself sent everything left of it, which proves nothing. Where the header cannot be read, the
+last readable address counts.
 
-Only the header that the proxy is known to write is read. A proxy that writes one passes the other on as it came.
+Only the header that the proxy writes is read. A proxy that writes one passes the other on unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Network = IPv4Network | IPv6Network
 
 
 class Clients:
-    """Reads addresses with one set of settings; pure but for what it remembers.
+    """Reads addresses with one set of settings; pure except for its caches.
 
     trusted  networks of the proxies in front
-    header   what they write: x-forwarded-for or forwarded
+    header   the header that they write: x-forwarded-for or forwarded
     prefix_4, prefix_6  bits of an address that make its network
     """
 
@@ -40,12 +40,12 @@ class Clients:
         self._is_forwarded = header == "forwarded"
         self._prefix_4 = prefix_4
         self._prefix_6 = prefix_6
-        # Addresses repeat from request to request, and to parse one costs as much as a look-up in all else here.
+        # Addresses repeat from request to request, and parsing one costs as much as everything else here.
         self.is_trusted = lru_cache(REMEMBERED)(self._is_trusted)
         self.network = lru_cache(REMEMBERED)(self._network)
 
     def client(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """The client's address; the peer's where no trusted proxy says another."""
+        """The client's address; the peer's unless a trusted proxy names another."""
         if not self._trusted or not self.is_trusted(peer):
             return peer
         values = [value for name, value in headers if name == self._header]
@@ -68,7 +68,7 @@ class Clients:
         return any(parsed in network for network in self._trusted)
 
     def _network(self, address: str) -> str:
-        """The network that the address is counted under; the address itself where it is none (a Unix socket)."""
+        """The network that the address is counted under; a text that is no address (a Unix socket) counts as it is."""
         try:
             parsed = _plain(address)
         except ValueError:
@@ -78,7 +78,7 @@ class Clients:
 
 
 def _plain(address: str) -> IPv4Address | IPv6Address:
-    """The address; of an IPv4 address written as IPv6 (::ffff:192.0.2.1) the IPv4 one. Raises ValueError."""
+    """The address; for an IPv4 address written as IPv6 (::ffff:192.0.2.1) the IPv4 one. Raises ValueError."""
     parsed = ip_address(address)
     if parsed.version == 6 and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped

@@ -1,9 +1,8 @@
-"""How many connections a worker keeps open, in all and of one client's network.
+"""Bounds on the open connections of a worker, in all and per client's network.
 
-Where there is no room for a new one, the one that has waited for its client for longest makes room: one without a
-request, with a part of a head, or with an answer that the client does not read. Only where all are at work the new one
-is refused. Proxies that are named (`TRUSTED_PROXIES`) bring the connections of many clients: for them only the bound in
-all holds.
+When there is no room for a new one, the connection that has waited for its client for longest is dropped: one without a
+request, with a part of a head, or with an answer that the client does not read. If all have work, the new one is
+refused. Named proxies (`TRUSTED_PROXIES`) bring the connections of many clients: only the bound in all holds for them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kit import metrics
 from kit.clock import monotonic_seconds
 from kit.log import get_logger
 
-# Files of a worker that are no connections of clients: logs, channels to the services, metrics.
+# Files of a worker besides clients' connections: logs, channels to the services, metrics.
 SPARE_FILES: Final = 128
 LOG_EVERY_SECONDS: Final = 10.0
 
@@ -59,7 +58,7 @@ class Connections:
         return list(self._networks)
 
     def opened(self, connection: Connection, peer: str) -> None:
-        """Adds one that is not idle yet; where there is no room, drops one, or this one."""
+        """Adds a connection that is not idle yet; without room, drops an idle one, or this one."""
         network = "" if self._clients.is_trusted(peer) else self._clients.network(peer)
         self._networks[connection] = network
         self._counts[network] += 1
@@ -79,13 +78,13 @@ class Connections:
         OPEN.set(len(self._networks))
 
     def waits(self, connection: Connection) -> None:
-        """It waits for its client, from now on."""
+        """Records that it waits for its client, from now on."""
         if connection in self._networks:
             self._idle[connection] = None
             self._idle_of.setdefault(self._networks[connection], OrderedDict())[connection] = None
 
     def works(self, connection: Connection) -> None:
-        """It has something to do now."""
+        """Records that it has work now."""
         if connection in self._idle:
             del self._idle[connection]
             network = self._networks[connection]
@@ -94,13 +93,13 @@ class Connections:
                 del self._idle_of[network]
 
     def _drop(self, idle: Line | None, newest: Connection, *, of: str) -> None:
-        """Ends the longest idle one, else the newest."""
+        """Ends the connection that was idle for longest, or the newest when none is idle."""
         dropped = next(iter(idle)) if idle else newest
         self.ended(dropped, f"{'idle' if idle else 'new'}, {of}")
         dropped.drop()
 
     def ended(self, connection: Connection, kind: str) -> None:
-        """Counts one that this process ends, and logs their number now and then."""
+        """Counts a connection that this process ends, and logs their number now and then."""
         turned_away.count("connections", kind)
         self._dropped[kind] += 1
         self.closed(connection)
@@ -111,10 +110,10 @@ class Connections:
 
 
 def room_for(most: int) -> int:
-    """Raises this process's soft limit of open files as far as needed; returns how many connections it leaves room for.
+    """Raises this process's soft limit of open files as far as needed; returns the connections that it has room for.
 
-    A system that starts processes with 1,024 files would otherwise refuse connections long before the bound, without a
-    word of ours.
+    Else a system that starts processes with 1,024 files would refuse connections long before the bound, without a log
+    line.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most + SPARE_FILES

@@ -1,7 +1,7 @@
-"""Places for so many at a time, and turns for those that wait: one owner after the other.
+"""A bounded number of places, and turns for the calls that wait: one owner after the other.
 
-An owner is a merchant, or a client's network. However many calls one owner has, the first call of another waits for
-one call of each owner at most. Where too many wait already, the owner with the most waiting calls makes room for it.
+An owner is a merchant, or a client's network. However many calls one owner has, the first call of another waits for at
+most one call of each owner. When too many wait, the owner with the most waiting calls loses one, to make room.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-_Turn = asyncio.Future[bool]  # of one call that waits: whether it has a place now
+_Turn = asyncio.Future[bool]  # of one waiting call; the result is whether it has a place
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """running  at a time
-    waiting  for their turn, beyond those; more are refused at once
+    """running  calls at a time
+    waiting  calls that wait for their turn; more are refused at once
     """
 
     running: int
@@ -34,8 +34,8 @@ class NoPlace(Exception):
 
 
 class Places:
-    """in_all   of all owners together
-    of_one   of each owner; None: as many as of all
+    """in_all   bound of all owners together
+    of_one   bound of each owner; None: that of all
     seconds  longest wait for a turn
     """
 
@@ -50,8 +50,8 @@ class Places:
 
     @asynccontextmanager
     async def place(self, owner: str) -> AsyncIterator[None]:
-        """The block has a place. Raises NoPlace."""
-        if self._is_free_for(owner):  # then none waits that could have it
+        """Holds a place during the block. Raises NoPlace."""
+        if self._is_free_for(owner):  # then no waiting owner could take it
             self._take(owner)
         else:
             await self._turn(owner)
@@ -61,7 +61,7 @@ class Places:
             self._leave(owner)
 
     def __len__(self) -> int:
-        """The owners that something is remembered of."""
+        """The number of owners that it has counts of."""
         return len(self._running.keys() | self._waiting.keys())
 
     def _is_free_for(self, owner: str) -> bool:
@@ -83,7 +83,7 @@ class Places:
         while (owner := next((each for each in self._waiting if self._is_free_for(each)), None)) is not None:
             turn = self._waiting[owner][0]
             self._forget(owner, turn)
-            if turn.done():  # its wait has just ended, and its task has not run since
+            if turn.done():  # its wait has just ended, and its task has not yet run
                 continue
             if owner in self._waiting:
                 self._waiting.move_to_end(owner)
@@ -123,7 +123,7 @@ class Places:
         )
 
     def _make_room_for(self, owner: str) -> None:
-        """Ends the newest wait of the owner with the most, unless this owner would then have as many."""
+        """Ends the newest wait of the owner with the most waiting calls, unless `owner` would then have as many."""
         most = max(self._waiting, key=lambda each: len(self._waiting[each]), default=owner)
         if len(self._waiting.get(most, ())) > len(self._waiting.get(owner, ())) + 1:
             turn = self._waiting[most][-1]

@@ -1,19 +1,19 @@
-"""How often one client network may ask for keys and payments that do not exist.
+"""Bounds on a network's questions about keys and payments that do not exist.
 
-A question about a name that has not been answered before takes a token before it is asked, so a flood of questions at
-once is bounded too. The token comes back unless the answer is that there is no such key or payment, or the question
-found no place: only strangers pay, and networks that ask for more than there is room for. What has been found once is
-asked for freely from then on, so a merchant or customer whose network is shared with a stranger goes on; only a name
-that is new to this worker has to wait until the network has a token again.
+A question about a name that has not been answered before takes a token before it is sent, so many questions at once
+are bounded too. The token comes back unless the answer is that there is no such key or payment, or the question found
+no place: only strangers pay, and networks that send more questions than there is room for. A name that was found once
+needs no token from then on, so a merchant or customer who shares a network with a stranger goes on; only a name that is
+new to this worker has to wait until the network has a token again.
 
-An attacker may have hundreds of networks, each with its tokens. So few questions about names that are new are under
-way at a time, networks take turns, and what is known goes first: it waits for none of them.
+An attacker may have hundreds of networks, each with its tokens. So few questions about new names are under way at a
+time, networks take turns, and questions about known names wait for none of them.
 
 A name that was just refused is refused again without a question and without a token: a server that goes on with a
-deactivated key takes nothing from its network. That a name is missing does not change: ids and keys are random, and a
-deactivated key stays so.
+deactivated key takes nothing from its network. A missing name stays missing: ids and keys are random, and a deactivated
+key stays so.
 
-Names are remembered by a keyed hash, not as they are: keys are secrets.
+Names are stored by a keyed hash, not as they are: keys are secrets.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ NEW_IN_ALL: Final = Bound(running=8, waiting=1000)
 NEW_OF_ONE: Final = Bound(running=8, waiting=100)
 NEW_SECONDS: Final = 2.0
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
-# A client without tokens waits so long for its refusal.
+# A client without tokens waits this long for its refusal.
 REFUSAL_SECONDS: Final = 1.0
-# Refusals leave one after the other, and so do answers that there is no such key or payment: scripts that ask again at
-# once, of however many networks, take a fifth of this worker's time at most. Networks take turns, so an answer waits
-# for one answer to each other network, and requests with keys and payments that exist wait for none.
+# Refusals are sent one after the other, and so are answers that there is no such key or payment: scripts that ask again
+# at once, from any number of networks, take at most a fifth of this worker's time. Networks take turns, so an answer
+# waits for one answer to each other network, and requests with keys and payments that exist wait for none.
 PACE_SECONDS: Final = 0.01
-# Beyond so many that wait, and after so long, answers come at once: each of them keeps a connection.
+# Above this number of waiting answers, and after this time, they are sent at once: each holds a connection.
 WAITING_MAX: Final = 1000
 PACED_SECONDS: Final = 10.0
 
@@ -60,7 +60,7 @@ V = TypeVar("V")
 class Strangers:
     """The tokens of all networks in one worker, and the names it has found.
 
-    limit  names that do not exist, per network: so many at once, and again within a minute; 0: no limit
+    limit  names that do not exist, per network: at once, and again within a minute; 0: no limit
     """
 
     def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
@@ -77,8 +77,8 @@ class Strangers:
         self._denials = _Pace(now_seconds)
 
     async def ask(self, kind: str, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a question about a key or payment. Raises what it raises, RATE_LIMITED, and DB_UNAVAILABLE when
-        too many new names are asked for at a time.
+        """Returns the answer to a question about a key or payment. Raises the question's errors, RATE_LIMITED, and
+        DB_UNAVAILABLE when there are too many questions about new names.
         """
         known = self._hash(kind, name)
         await self._deny_again(network, known)
@@ -105,11 +105,11 @@ class Strangers:
         finally:
             if not pays:
                 self._buckets.give_back(network)
-        await self._denials.turn(network)  # not while the refusal with its frames is at hand
+        await self._denials.turn(network)  # outside the handler: the refusal keeps its frames in memory
         raise missing
 
     async def _answer(self, known: bytes, question: Callable[[], Awaitable[T]]) -> T:
-        """Asks, and remembers whether the name exists."""
+        """Sends the question, and stores whether the name exists."""
         try:
             answer = await question()
         except Refused as refused:
@@ -122,7 +122,7 @@ class Strangers:
         return answer
 
     def knows(self, kind: str, name: str) -> bool:
-        """Whether it was found once."""
+        """Whether the name was found before."""
         return self._hash(kind, name) in self._known
 
     def _hash(self, kind: str, name: str) -> bytes:
@@ -135,7 +135,7 @@ class Strangers:
             raise _copy(refused)
 
     async def _refuse(self, network: str) -> None:
-        """Raises RATE_LIMITED, after a while."""
+        """Raises RATE_LIMITED, after a pause."""
         with suppress(NoPlace):
             async with self._pauses.place(network):
                 await asyncio.sleep(REFUSAL_SECONDS)
@@ -144,7 +144,7 @@ class Strangers:
 
 
 class _Pace:
-    """Lets one answer after the other go on, PACE_SECONDS apart. Networks take turns."""
+    """Lets answers go on one after the other, PACE_SECONDS apart. Networks take turns."""
 
     def __init__(self, now_seconds: Callable[[], float]) -> None:
         self._now_seconds = now_seconds
@@ -152,7 +152,7 @@ class _Pace:
         self._places = Places(Bound(running=1, waiting=WAITING_MAX), seconds=PACED_SECONDS)
 
     async def turn(self, network: str) -> None:
-        """Returns when it is the turn of an answer to this network; sooner where too many wait, or for too long."""
+        """Returns at the turn of an answer to this network; sooner when too many wait, or it has waited too long."""
         with suppress(NoPlace):
             async with self._places.place(network):
                 await asyncio.sleep(max(0, self._next_seconds - self._now_seconds()))

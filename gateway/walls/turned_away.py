@@ -1,4 +1,4 @@
-"""How often each wall has refused something: one series per wall and kind, both from lists of ours."""
+"""Counts the refusals of each wall: one series per wall and kind, both from fixed lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TURNED_AWAY: Final = metrics.counter(
 
 
 def begin(wall: str, kind: str = "") -> None:
-    """Shows the series at 0: a first refusal in a series that is new is no increase to Prometheus."""
+    """Starts the series at 0: for Prometheus a new series that begins with 1 is no increase."""
     TURNED_AWAY.labels(wall, kind)
 
 
@@ -23,5 +23,5 @@ for _wall in ("strangers", "page", "logos"):
 
 
 def count(wall: str, kind: str = "") -> None:
-    """Counts one refusal. Neither label may hold what a client chose."""
+    """Counts one refusal. Neither label may hold a client's text."""
     TURNED_AWAY.labels(wall, kind).inc()

@@ -1,9 +1,9 @@
-"""How many bytes of bodies a worker waits for at a time: in all, from one client, and for one payment.
+"""Bounds on the bytes of bodies that a worker waits for at a time: in all, from one client, and for one payment.
 
-A body is reserved by its announced length before its first byte is read. One that comes in chunks announces none: its
-reservation grows with it. The reservation is what the body really has once all of it is there, and ends when its
-request is answered. So memory is bounded however many clients send, and however slowly; and one client leaves room for
-all others. Pictures, forms and the API have a pool each: strangers can't fill that of merchants.
+A body is reserved by its announced length before its first byte is read. A body in chunks announces none: its
+reservation grows with it. Once all of the body is there the reservation is its real size, and it ends when its request
+is answered. So memory is bounded however many clients send, and however slowly; and one client leaves room for all
+others. Pictures, forms and the API have a pool each: strangers can't fill that of merchants.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.walls import turned_away
 from kit import metrics
 from kit.errors import Refused, database_unavailable, exhausted
 
-# About as long as a picture takes to arrive.
+# About the time that a picture takes to arrive.
 RETRY_SECONDS: Final = 10
 
 UNDER_WAY: Final = metrics.gauge(
@@ -43,8 +43,8 @@ class Pool:
         UNDER_WAY.labels(kind)
 
     def reserve(self, client: str, size: int, *, payment: str = "") -> Reservation:
-        """Raises RATE_LIMITED when this client or payment has too much under way, DB_UNAVAILABLE when all together
-        have.
+        """Reserves bytes. Raises RATE_LIMITED when this client or payment has too much under way, DB_UNAVAILABLE when
+        all together have.
         """
         if payment and self._bodies[payment] >= self._most_per_payment:
             raise self._too_much("payment", "Too much is being sent for this payment at the moment")
@@ -55,7 +55,7 @@ class Pool:
         return reservation
 
     def add(self, reservation: Reservation, size: int) -> None:
-        """Adds so many bytes, less than none too. Raises as `reserve`."""
+        """Adds bytes, or removes them if `size` is negative. Raises as `reserve`."""
         if size > 0 and self._bytes[reservation.client] + size > self._most_per_client:
             raise self._too_much(
                 "client", "Too much is being sent by you, or from your network, at the moment"
@@ -111,7 +111,7 @@ ORDERS_MOST_PER_CLIENT: Final = 2 * 2**20
 
 
 class Uploads:
-    """The pools of one worker; those of pictures are settings, as what a pod's memory allows differs."""
+    """The pools of one worker; those of pictures have settings, because the memory of pods differs."""
 
     def __init__(self, *, pictures_most: int, pictures_most_per_client: int) -> None:
         self.pictures = Pool(

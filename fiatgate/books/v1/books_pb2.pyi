@@ -92,7 +92,7 @@ class CheckPageResponse(_message.Message):
     checked: _builtins.int
     """Rows that were checked."""
     unrecorded: _builtins.int
-    """Those of them that were written before rows were recorded: only what follows from them could be checked."""
+    """The checked rows that were written before rows were recorded: only the values that follow from them were checked."""
     last: _builtins.str
     more: _builtins.bool
     @_builtins.property
@@ -118,7 +118,7 @@ Global___CheckPageResponse: _TypeAlias = CheckPageResponse  # noqa: Y015
 
 @_typing.final
 class BookProblem(_message.Message):
-    """One thing that is not what it should be."""
+    """One difference between a row and its due value."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -127,7 +127,7 @@ class BookProblem(_message.Message):
     FOUND_FIELD_NUMBER: _builtins.int
     DUE_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
-    """What it is and its id: "deal 0197…"."""
+    """The kind of row and its id: "deal 0197…"."""
     field: _builtins.str
     found: _builtins.str
     due: _builtins.str

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class BooksServiceStub:
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -51,14 +51,14 @@ class BooksServiceStub:
 
 
 class BooksServiceServicer:
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
 
     def ListParts(self, request, context):
-        """What can be checked: "invoices", "deals" ...
+        """The parts that can be checked: "invoices", "deals" ...
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -93,8 +93,8 @@ def add_BooksServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BooksService:
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

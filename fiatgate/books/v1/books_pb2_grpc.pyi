@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class BooksServiceStub:
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -38,27 +38,27 @@ class BooksServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> BooksServiceAsyncStub: ...
     ListParts: _grpc.UnaryUnaryMultiCallable[_books_pb2.ListPartsRequest, _books_pb2.ListPartsResponse]
-    """What can be checked: "invoices", "deals" ..."""
+    """The parts that can be checked: "invoices", "deals" ..."""
     CheckPage: _grpc.UnaryUnaryMultiCallable[_books_pb2.CheckPageRequest, _books_pb2.CheckPageResponse]
     """Checks some rows of one part at one moment, in the order of their ids: call again with `last` while `more` is true."""
 
 @_typing.type_check_only
 class BooksServiceAsyncStub(BooksServiceStub):
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListParts: _aio.UnaryUnaryMultiCallable[_books_pb2.ListPartsRequest, _books_pb2.ListPartsResponse]  # type: ignore[assignment]
-    """What can be checked: "invoices", "deals" ..."""
+    """The parts that can be checked: "invoices", "deals" ..."""
     CheckPage: _aio.UnaryUnaryMultiCallable[_books_pb2.CheckPageRequest, _books_pb2.CheckPageResponse]  # type: ignore[assignment]
     """Checks some rows of one part at one moment, in the order of their ids: call again with `last` while `more` is true."""
 
 class BooksServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The proof of one service's own books: every row against the record of what was written, against what follows from it,
-    and against the rows that say the same. For operators. Every service that keeps books serves it.
+    """The verification of one service's own books: compares every row with the record of what was written, with the values
+    that follow from it, and with the rows that repeat its data. For operators. Every service that keeps books serves it.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -69,7 +69,7 @@ class BooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _books_pb2.ListPartsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_books_pb2.ListPartsResponse, _abc.Awaitable[_books_pb2.ListPartsResponse]]:
-        """What can be checked: "invoices", "deals" ..."""
+        """The parts that can be checked: "invoices", "deals" ..."""
 
     @_abc_1.abstractmethod
     def CheckPage(

@@ -59,7 +59,7 @@ class Currency(_message.Message):
     name: _builtins.str
     symbol: _builtins.str
     decimals: _builtins.int
-    """0 to 2: the decimal places a payment in it can have."""
+    """0 to 2: the decimal places of a payment in it."""
     min_amount: _builtins.str
     """Bounds of an invoice's amount, inclusive, fiat."""
     max_amount: _builtins.str
@@ -112,10 +112,10 @@ class PaymentMethod(_message.Message):
     commission: _builtins.str
     """The method's own commission, a fraction 0..1."""
     logo_url: _builtins.str
-    """What merchants are told in place of the logo's own address; customers' pages load nothing from there."""
+    """The address that merchants get in place of the logo's own; customers' pages load nothing from there."""
     active: _builtins.bool
     logo: _builtins.str
-    """SHA-256 of the picture, in hex, as GetLogo knows it. Null: none. Not taken from SetPaymentMethod."""
+    """SHA-256 of the picture, in hex, for GetLogo. Null: none. SetPaymentMethod ignores it."""
     def __init__(
         self,
         *,
@@ -147,7 +147,7 @@ Global___PaymentMethod: _TypeAlias = PaymentMethod  # noqa: Y015
 
 @_typing.final
 class MethodOffer(_message.Message):
-    """A method as one merchant sees it."""
+    """A method with one merchant's commissions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -221,7 +221,7 @@ class Rate(_message.Message):
     source_rate: _builtins.str
     """Fiat per USDT as set or as the median of the sources."""
     rate: _builtins.str
-    """After the markup: what deals lock."""
+    """After the markup; deals lock this rate."""
     origin: Global___RateOrigin.ValueType
     fresh: _builtins.bool
     """False once older than RATES_MAX_AGE_SECONDS."""
@@ -229,11 +229,11 @@ class Rate(_message.Message):
     def taken_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceQuote]:
-        """Of a rate set past the jump guard: one named "rate before", which it was set against."""
+        """A rate that was set past the jump guard has one named "rate before", the last rate that passed the guard."""
 
     @_builtins.property
     def fresh_until(self) -> _timestamp_pb2.Timestamp:
-        """It is fresh up to this moment. A rate set by an operator outranks those of the sources as long."""
+        """The end of its freshness. A rate set by an operator comes before those of the sources until then."""
 
     def __init__(
         self,
@@ -257,7 +257,7 @@ Global___Rate: _TypeAlias = Rate  # noqa: Y015
 
 @_typing.final
 class SourceQuote(_message.Message):
-    """What one source said when the rate was taken."""
+    """The answer of one source when the rate was taken."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -300,7 +300,7 @@ class RateState(_message.Message):
 
     @_builtins.property
     def held(self) -> Global___Rate:
-        """Null: nothing waits for an operator."""
+        """Null: no rate waits for an operator."""
 
     def __init__(
         self,
@@ -547,8 +547,8 @@ class SetPaymentMethodRequest(_message.Message):
     METHOD_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
     logo: _builtins.bytes
-    """JPEG, PNG or WebP, without its metadata at most 2560 bytes, and 512 x 512 pixels. Null: the one that the method has.
-    Empty: none.
+    """JPEG, PNG or WebP, without its metadata at most 2560 bytes, and 512 x 512 pixels. Null keeps the method's logo.
+    Empty removes it.
     """
     @_builtins.property
     def method(self) -> Global___PaymentMethod: ...
@@ -642,7 +642,7 @@ class SetRateRequest(_message.Message):
     rate: _builtins.str
     """Fiat per USDT, above zero, at most 12 digits before and 8 after the point."""
     anyway: _builtins.bool
-    """Set it also if it is further from the last rate than RATES_MAX_JUMP; the rate keeps that it was."""
+    """Set it even if it is further from the last rate than RATES_MAX_JUMP; the rate then keeps the last one."""
     def __init__(
         self,
         *,

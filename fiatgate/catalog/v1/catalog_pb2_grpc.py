@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class CatalogServiceStub:
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -96,8 +96,8 @@ class CatalogServiceStub:
 
 
 class CatalogServiceServicer:
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -120,7 +120,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetQuote(self, request, context):
-        """One method with its commission split and the rate of now, for locking into a deal. Reasons:
+        """One method with its commission split and the present rate, for locking into a deal. Reasons:
         PAYMENT_METHOD_NOT_FOUND (unknown, inactive, of a disabled currency, or not allowed to the merchant), the category
         reasons and the rate reasons above.
         """
@@ -129,7 +129,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetCatalog(self, request, context):
-        """All currencies and methods, enabled or not: what other services keep in memory. A hint on the core NATS subject
+        """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
         "fiatgate-hint.catalog" follows every change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -158,7 +158,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetRate(self, request, context):
-        """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+        """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
         Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -166,7 +166,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListRates(self, request, context):
-        """Every currency's rate in force and the one held back, by code.
+        """Every currency's rate in force and held rate, by code.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -253,8 +253,8 @@ def add_CatalogServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CatalogService:
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

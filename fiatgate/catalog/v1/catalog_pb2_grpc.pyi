@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CatalogServiceStub:
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -47,12 +47,12 @@ class CatalogServiceStub:
     reasons above.
     """
     GetQuote: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]
-    """One method with its commission split and the rate of now, for locking into a deal. Reasons:
+    """One method with its commission split and the present rate, for locking into a deal. Reasons:
     PAYMENT_METHOD_NOT_FOUND (unknown, inactive, of a disabled currency, or not allowed to the merchant), the category
     reasons and the rate reasons above.
     """
     GetCatalog: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetCatalogRequest, _catalog_pb2.GetCatalogResponse]
-    """All currencies and methods, enabled or not: what other services keep in memory. A hint on the core NATS subject
+    """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
     "fiatgate-hint.catalog" follows every change.
     """
     SetCurrency: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]
@@ -62,11 +62,11 @@ class CatalogServiceStub:
     GetLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]
-    """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+    """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
     Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
     """
     ListRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]
-    """Every currency's rate in force and the one held back, by code."""
+    """Every currency's rate in force and held rate, by code."""
     PullRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]
@@ -74,8 +74,8 @@ class CatalogServiceStub:
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -91,12 +91,12 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     reasons above.
     """
     GetQuote: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]  # type: ignore[assignment]
-    """One method with its commission split and the rate of now, for locking into a deal. Reasons:
+    """One method with its commission split and the present rate, for locking into a deal. Reasons:
     PAYMENT_METHOD_NOT_FOUND (unknown, inactive, of a disabled currency, or not allowed to the merchant), the category
     reasons and the rate reasons above.
     """
     GetCatalog: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetCatalogRequest, _catalog_pb2.GetCatalogResponse]  # type: ignore[assignment]
-    """All currencies and methods, enabled or not: what other services keep in memory. A hint on the core NATS subject
+    """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
     "fiatgate-hint.catalog" follows every change.
     """
     SetCurrency: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]  # type: ignore[assignment]
@@ -106,19 +106,19 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     GetLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]  # type: ignore[assignment]
-    """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+    """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
     Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
     """
     ListRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]  # type: ignore[assignment]
-    """Every currency's rate in force and the one held back, by code."""
+    """Every currency's rate in force and held rate, by code."""
     PullRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]  # type: ignore[assignment]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]  # type: ignore[assignment]
     """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD."""
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Currencies, payment methods and rates. This service alone computes how a commission is split, and a merchant's rate
-    from that of a source (docs/api.md#commission).
+    """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
+    sources' (docs/api.md#commission).
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -150,7 +150,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.GetQuoteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.GetQuoteResponse, _abc.Awaitable[_catalog_pb2.GetQuoteResponse]]:
-        """One method with its commission split and the rate of now, for locking into a deal. Reasons:
+        """One method with its commission split and the present rate, for locking into a deal. Reasons:
         PAYMENT_METHOD_NOT_FOUND (unknown, inactive, of a disabled currency, or not allowed to the merchant), the category
         reasons and the rate reasons above.
         """
@@ -161,7 +161,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.GetCatalogRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.GetCatalogResponse, _abc.Awaitable[_catalog_pb2.GetCatalogResponse]]:
-        """All currencies and methods, enabled or not: what other services keep in memory. A hint on the core NATS subject
+        """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
         "fiatgate-hint.catalog" follows every change.
         """
 
@@ -195,7 +195,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.SetRateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetRateResponse, _abc.Awaitable[_catalog_pb2.SetRateResponse]]:
-        """Sets a rate by hand. It holds at once and outranks polled rates while it is fresh.
+        """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
         Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
         """
 
@@ -205,7 +205,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.ListRatesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListRatesResponse, _abc.Awaitable[_catalog_pb2.ListRatesResponse]]:
-        """Every currency's rate in force and the one held back, by code."""
+        """Every currency's rate in force and held rate, by code."""
 
     @_abc_1.abstractmethod
     def PullRates(

@@ -79,7 +79,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     WITHDRAWAL_NOT_FOUND: _ErrorReason.ValueType  # 51
     VALIDATION_ERROR: _ErrorReason.ValueType  # 60
     """-- any call
-    A value is not of the documented form. Metadata: field, and shape ("query" where merchants get the 422 shape).
+    A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).
     """
     INTERNAL_ERROR: _ErrorReason.ValueType  # 61
     """Metadata: error_id, the short identifier in the log."""
@@ -90,8 +90,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     METHOD_NOT_ALLOWED: _ErrorReason.ValueType  # 71
     PAYLOAD_TOO_LARGE: _ErrorReason.ValueType  # 72
     RATE_LIMITED: _ErrorReason.ValueType  # 74
-    """The key has made all the requests of this minute, or its merchant has as many requests of one kind under way as it
-    may. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
+    """The key has made all the requests of this minute, or its merchant has the largest number of requests of one kind
+    under way. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
     """
     INVOICE_FINISHED: _ErrorReason.ValueType  # 100
     """-- operators and the customer's page: never seen on /api/v1
@@ -132,11 +132,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """Why a call was refused. The name of the value, without a prefix, is the code merchants see in `error.code`
+    """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
     (docs/api.md#errors) and the `reason` of google.rpc.ErrorInfo (domain "fiatgate") between services. Only the gateway
-    knows HTTP statuses. Each comment names the metadata keys that travel with the reason, all values being strings.
+    has HTTP statuses. Each comment names the metadata keys that travel with the reason; all values are strings.
 
-    The values carry no prefix on purpose: they are the public codes, to the letter.
+    The values have no prefix on purpose: they are exactly the public codes.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
@@ -196,7 +196,7 @@ WITHDRAWALS_NOT_FOUND: ErrorReason.ValueType  # 50
 WITHDRAWAL_NOT_FOUND: ErrorReason.ValueType  # 51
 VALIDATION_ERROR: ErrorReason.ValueType  # 60
 """-- any call
-A value is not of the documented form. Metadata: field, and shape ("query" where merchants get the 422 shape).
+A value is not of the documented form. Metadata: field, and shape ("query" if merchants get the 422 shape).
 """
 INTERNAL_ERROR: ErrorReason.ValueType  # 61
 """Metadata: error_id, the short identifier in the log."""
@@ -207,8 +207,8 @@ NOT_FOUND: ErrorReason.ValueType  # 70
 METHOD_NOT_ALLOWED: ErrorReason.ValueType  # 71
 PAYLOAD_TOO_LARGE: ErrorReason.ValueType  # 72
 RATE_LIMITED: ErrorReason.ValueType  # 74
-"""The key has made all the requests of this minute, or its merchant has as many requests of one kind under way as it
-may. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
+"""The key has made all the requests of this minute, or its merchant has the largest number of requests of one kind
+under way. Metadata: limit, retry_after_seconds, and window_seconds when it is about the minute.
 """
 INVOICE_FINISHED: ErrorReason.ValueType  # 100
 """-- operators and the customer's page: never seen on /api/v1

@@ -84,7 +84,7 @@ class _ProofKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProofKind.V
     """The case of a finished invoice."""
 
 class ProofKind(_ProofKind, metaclass=_ProofKindEnumTypeWrapper):
-    """What a picture belongs to."""
+    """The use of a picture."""
 
 PROOF_KIND_UNSPECIFIED: ProofKind.ValueType  # 0
 PROOF_KIND_APPEAL: ProofKind.ValueType  # 1
@@ -251,7 +251,7 @@ class Deal(_message.Message):
     payment_method_name: _builtins.str
     currency_code: _builtins.str
     amount_fiat: _builtins.str
-    """What the customer has to send, 2 decimals, client commission included; of the adjusted amount after an adjustment."""
+    """The amount that the customer sends, 2 decimals, client commission included; after an adjustment the adjusted one."""
     conversion_rate: _builtins.str
     """Fiat per USDT, 2 decimals, locked when the deal was opened."""
     merchant_usdt: _builtins.str
@@ -342,7 +342,7 @@ class Requisite(_message.Message):
     bank: _builtins.str
     """Null where the method needs none."""
     max_deals: _builtins.int
-    """How many deals may be open on it at once, 1 to 10000."""
+    """The number of deals that may be open on it at once, 1 to 10000."""
     open_deals: _builtins.int
     enabled: _builtins.bool
     @_builtins.property
@@ -386,7 +386,7 @@ class DealTransition(_message.Message):
     actor: _builtins.str
     """"customer", "operator", "operator:NAME" or "time"."""
     note: _builtins.str
-    """What the customer or operator wrote; may be empty."""
+    """The text of the customer or operator; may be empty."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -408,7 +408,7 @@ Global___DealTransition: _TypeAlias = DealTransition  # noqa: Y015
 
 @_typing.final
 class Proof(_message.Message):
-    """A picture that a customer sent, without its content: GetProof has that."""
+    """A picture that a customer sent, without its content, which GetProof returns."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -420,7 +420,7 @@ class Proof(_message.Message):
     deal_id: _builtins.str
     kind: Global___ProofKind.ValueType
     content_type: _builtins.str
-    """image/jpeg, image/png or image/webp, as its first bytes say."""
+    """image/jpeg, image/png or image/webp, determined from its first bytes."""
     size: _builtins.int
     """Bytes, at most 5 MiB."""
     @_builtins.property
@@ -444,7 +444,7 @@ Global___Proof: _TypeAlias = Proof  # noqa: Y015
 
 @_typing.final
 class Case(_message.Message):
-    """Money that came, or is said to have come, after its invoice had ended."""
+    """Money that came, or was reported, after its invoice had ended."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -458,17 +458,17 @@ class Case(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     number: _builtins.int
-    """What the customer quotes; counts up from 1001."""
+    """The number that the customer gives; counts up from 1001."""
     invoice_id: _builtins.str
     merchant_id: _builtins.str
     deal_id: _builtins.str
     """The invoice's newest deal."""
     note: _builtins.str
-    """What the customer wrote; may be empty."""
+    """The customer's text; may be empty."""
     outcome: _builtins.str
-    """The answer that the customer reads, 1 to 2000 characters. Null while open."""
+    """The answer for the customer, 1 to 2000 characters. Null while open."""
     actor: _builtins.str
-    """Who resolved it: "operator" or "operator:NAME". Null while open."""
+    """The operator who resolved it: "operator" or "operator:NAME". Null while open."""
     @_builtins.property
     def opened_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -509,8 +509,8 @@ Global___Case: _TypeAlias = Case  # noqa: Y015
 
 @_typing.final
 class InvoiceFinished(_message.Message):
-    """A fact, on the subject "fiatgate.invoices.finished": an invoice reached a terminal status. Carries all that a webhook
-    says and all that a credit needs; announced again it is the same to the byte.
+    """A fact, on the subject "fiatgate.invoices.finished": an invoice reached a terminal status. It has all data of the
+    webhook and of the credit; announced again it has the same bytes.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -562,7 +562,7 @@ class InvoiceFinished(_message.Message):
     reason: _builtins.str
     """ttl_expired or user_canceled. Null when a method was chosen."""
     merchant_usdt: _builtins.str
-    """What the merchant is credited, 6 decimals. Null unless the status is success."""
+    """The merchant's credit, 6 decimals. Null unless the status is success."""
     @_builtins.property
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -661,7 +661,7 @@ class CreateInvoiceRequest(_message.Message):
     fail_url: _builtins.str
     @_builtins.property
     def merchant(self) -> _merchants_pb2.Merchant:
-        """As Authenticate gave it for this very request."""
+        """The answer of Authenticate for this request."""
 
     def __init__(
         self,
@@ -836,7 +836,7 @@ class CancelInvoiceRequest(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     actor: _builtins.str
-    """Who, for the history; "operator" when empty."""
+    """The operator, for the history; "operator" when empty."""
     def __init__(
         self,
         *,
@@ -934,15 +934,15 @@ class FinishedInvoice(_message.Message):
     has_callback: _builtins.bool
     """Whether a webhook is due."""
     merchant_usdt: _builtins.str
-    """What must have been credited. Null unless success."""
+    """The credit that is due. Null unless success."""
     event_id: _builtins.str
     unproven: _builtins.str
-    """Why the invoice is not what invoices decided and signed. Empty: it is, or it finished before facts were kept."""
+    """The reason why the invoice is not proven. Empty: it is, or it finished before facts were kept."""
     @_builtins.property
     def finished_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def fact(self) -> Global___InvoiceFinished:
-        """What is announced of it, built anew."""
+        """The fact that is announced of it, built anew."""
 
     def __init__(
         self,
@@ -975,7 +975,7 @@ class ReannounceInvoicesRequest(_message.Message):
     ACCEPT_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     accept: _builtins.bool
-    """An operator has looked at each of them: also those that are not proven, which are signed as they are now."""
+    """An operator has checked each of them: announce also those that are not proven, signed as they are now."""
     actor: _builtins.str
     """The operator, for the log."""
     @_builtins.property
@@ -1007,7 +1007,7 @@ class ReannounceInvoicesResponse(_message.Message):
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def refused_invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Those that are not proven: changed past the service."""
+        """The invoices that are not proven: they were changed without the service."""
 
     def __init__(
         self,
@@ -1031,7 +1031,7 @@ class GetCheckoutRequest(_message.Message):
     INVOICE_ONLY_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     invoice_only: _builtins.bool
-    """The answer has `invoice` and `now` only, and waits for no other service. For a caller that asks whether it exists."""
+    """The answer has `invoice` and `now` only, and waits for no other service. For checking whether the invoice exists."""
     def __init__(
         self,
         *,
@@ -1060,16 +1060,16 @@ class GetCheckoutResponse(_message.Message):
     BRANDING_FIELD_NUMBER: _builtins.int
     merchant_name: _builtins.str
     methods_refused: _builtins.str
-    """Why there is nothing to choose although the invoice is open; a reason's name, null when there is something."""
+    """The reason why an open invoice has no methods; a reason's name, null when it has some."""
     @_builtins.property
     def invoice(self) -> Global___Invoice: ...
     @_builtins.property
     def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___CheckoutMethod]:
-        """What may be chosen now; empty once the invoice is finished, marked paid or past its expiry."""
+        """The methods that may be chosen now; empty once the invoice is finished, marked paid or past its expiry."""
 
     @_builtins.property
     def requisite(self) -> Global___Requisite:
-        """Where to pay. Null unless the deal is open."""
+        """The account to pay to. Null unless the deal is open."""
 
     @_builtins.property
     def now(self) -> _timestamp_pb2.Timestamp:
@@ -1077,7 +1077,7 @@ class GetCheckoutResponse(_message.Message):
 
     @_builtins.property
     def case(self) -> Global___Case:
-        """Null when the customer never told of late money."""
+        """Null when the customer never reported late money."""
 
     @_builtins.property
     def branding(self) -> _merchants_pb2.Branding: ...
@@ -1119,7 +1119,7 @@ class CheckoutMethod(_message.Message):
     OFFER_FIELD_NUMBER: _builtins.int
     AMOUNT_FIAT_FIELD_NUMBER: _builtins.int
     amount_fiat: _builtins.str
-    """What the customer would send, 2 decimals."""
+    """The amount that the customer would send, 2 decimals."""
     @_builtins.property
     def offer(self) -> _catalog_pb2.MethodOffer: ...
     def __init__(
@@ -1190,7 +1190,7 @@ class MarkPaidRequest(_message.Message):
     DEAL_ID_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     deal_id: _builtins.str
-    """The deal that the page showed, so that a stale page can't mark another. Empty: the open one."""
+    """The deal that the page showed, so that an outdated page can't mark another. Empty: the open one."""
     def __init__(
         self,
         *,
@@ -1275,7 +1275,7 @@ class OpenCustomerAppealRequest(_message.Message):
     note: _builtins.str
     """At most 2000 characters."""
     picture: _builtins.bytes
-    """A proof: JPEG, PNG or WebP, 1 byte to 5 MiB. Null: none. VALIDATION_ERROR with field "picture" for anything else."""
+    """JPEG, PNG or WebP, 1 byte to 5 MiB. Null: none. VALIDATION_ERROR with field "picture" for anything else."""
     def __init__(
         self,
         *,
@@ -1493,7 +1493,7 @@ class ConfirmDealRequest(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     actor: _builtins.str
-    """Who, for the history; "operator" when empty. The same in the next requests."""
+    """The operator, for the history; "operator" when empty. The same in the next requests."""
     def __init__(
         self,
         *,
@@ -1635,7 +1635,7 @@ class ResolveAppealRequest(_message.Message):
     EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     paid: _builtins.bool
-    """Paid as asked."""
+    """Paid as requested."""
     adjusted_amount: _builtins.str
     """Paid less: the invoice's final amount, fiat, above zero and below the requested one."""
     rejected: _builtins.bool
@@ -1807,7 +1807,7 @@ class GetCaseResponse(_message.Message):
     def invoice(self) -> Global___Invoice: ...
     @_builtins.property
     def requisite(self) -> Global___Requisite:
-        """Where the customer was told to pay."""
+        """The account that was shown to the customer."""
 
     @_builtins.property
     def proof(self) -> Global___Proof: ...
@@ -1840,7 +1840,7 @@ class ResolveCaseRequest(_message.Message):
     outcome: _builtins.str
     """1 to 2000 characters; the customer reads it."""
     actor: _builtins.str
-    """Who, for the record; "operator" when empty."""
+    """The operator, for the record; "operator" when empty."""
     def __init__(
         self,
         *,

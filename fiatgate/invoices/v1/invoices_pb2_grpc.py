@@ -28,7 +28,7 @@ if _version_not_supported:
 class InvoicesServiceStub:
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     def __init__(self, channel):
@@ -72,7 +72,7 @@ class InvoicesServiceStub:
 class InvoicesServiceServicer:
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     def CreateInvoice(self, request, context):
@@ -85,8 +85,8 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetInvoice(self, request, context):
-        """By UUID or external_id; the merchant's own UUID match goes first. Reason: INVOICE_NOT_FOUND, the same for an
-        unknown one and for another merchant's.
+        """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
+        the same for an unknown invoice and for another merchant's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,16 +108,16 @@ class InvoicesServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListFinishedInvoices(self, request, context):
-        """For proofs: terminal invoices in order of invoice_id, page by page.
+        """For verification: terminal invoices in order of invoice_id, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReannounceInvoices(self, request, context):
-        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
-        are not proven are refused.
+        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
+        drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
+        not proven are refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,7 +167,7 @@ def add_InvoicesServiceServicer_to_server(servicer, server):
 class InvoicesService:
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     @staticmethod
@@ -334,7 +334,7 @@ class InvoicesService:
 
 
 class CheckoutServiceStub:
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret.
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret.
     """
 
     def __init__(self, channel):
@@ -376,11 +376,11 @@ class CheckoutServiceStub:
 
 
 class CheckoutServiceServicer:
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret.
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret.
     """
 
     def GetCheckout(self, request, context):
-        """Everything the page shows. Reason: INVOICE_NOT_FOUND.
+        """The content of the page. Reason: INVOICE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -398,7 +398,7 @@ class CheckoutServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def MarkPaid(self, request, context):
-        """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
+        """"I have paid": from then on time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
         INVOICE_FINISHED, DEAL_STATE_CONFLICT (no deal, or not the deal that was shown).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -414,7 +414,7 @@ class CheckoutServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def OpenCustomerAppeal(self, request, context):
-        """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
+        """The customer asks the operator to check a deal that is marked paid. Opening again changes nothing. Reasons:
         INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -422,7 +422,7 @@ class CheckoutServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def OpenCase(self, request, context):
-        """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+        """Late money: the invoice ended without success, and the customer reports that money was sent. Opens a case for the
         operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
         INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
         finished), VALIDATION_ERROR.
@@ -473,7 +473,7 @@ def add_CheckoutServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CheckoutService:
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret.
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret.
     """
 
     @staticmethod
@@ -785,7 +785,7 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCases(self, request, context):
-        """Late money that customers told of, newest first.
+        """Late money that customers reported, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -799,7 +799,7 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ResolveCase(self, request, context):
-        """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before).
+        """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -29,7 +29,7 @@ GRPC_VERSION: str
 class InvoicesServiceStub:
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     @_typing.overload
@@ -42,8 +42,8 @@ class InvoicesServiceStub:
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
     GetInvoice: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]
-    """By UUID or external_id; the merchant's own UUID match goes first. Reason: INVOICE_NOT_FOUND, the same for an
-    unknown one and for another merchant's.
+    """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
+    the same for an unknown invoice and for another merchant's.
     """
     ListInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
@@ -52,18 +52,18 @@ class InvoicesServiceStub:
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]
-    """For proofs: terminal invoices in order of invoice_id, page by page."""
+    """For verification: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]
-    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
-    are not proven are refused.
+    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
+    drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
+    not proven are refused.
     """
 
 @_typing.type_check_only
 class InvoicesServiceAsyncStub(InvoicesServiceStub):
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -73,8 +73,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     AMOUNT_ABOVE_MAX, PAYMENT_METHOD_NOT_FOUND, PENDING_INVOICE_EXISTS, CUSTOMER_RATE_LIMIT, NO_AVAILABLE_REQUISITES.
     """
     GetInvoice: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceRequest, _invoices_pb2.GetInvoiceResponse]  # type: ignore[assignment]
-    """By UUID or external_id; the merchant's own UUID match goes first. Reason: INVOICE_NOT_FOUND, the same for an
-    unknown one and for another merchant's.
+    """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
+    the same for an unknown invoice and for another merchant's.
     """
     ListInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListInvoicesRequest, _invoices_pb2.ListInvoicesResponse]  # type: ignore[assignment]
     """Reasons: INVOICES_NOT_FOUND when nothing matches at all (a page past the last is empty), RATE_LIMITED."""
@@ -83,17 +83,17 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (marked paid: reject or appeal the deal instead).
     """
     ListFinishedInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListFinishedInvoicesRequest, _invoices_pb2.ListFinishedInvoicesResponse]  # type: ignore[assignment]
-    """For proofs: terminal invoices in order of invoice_id, page by page."""
+    """For verification: terminal invoices in order of invoice_id, page by page."""
     ReannounceInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]  # type: ignore[assignment]
-    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-    drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
-    are not proven are refused.
+    """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
+    drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
+    not proven are refused.
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
     """The calls of merchants about invoices (docs/api.md#create-invoice).
 
-    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each.
+    Any call of this file may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; each call lists its others.
     """
 
     @_abc_1.abstractmethod
@@ -113,8 +113,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.GetInvoiceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.GetInvoiceResponse, _abc.Awaitable[_invoices_pb2.GetInvoiceResponse]]:
-        """By UUID or external_id; the merchant's own UUID match goes first. Reason: INVOICE_NOT_FOUND, the same for an
-        unknown one and for another merchant's.
+        """By UUID or external_id; a match with the UUID of the merchant's own invoice goes first. Reason: INVOICE_NOT_FOUND,
+        the same for an unknown invoice and for another merchant's.
         """
 
     @_abc_1.abstractmethod
@@ -141,7 +141,7 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListFinishedInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListFinishedInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListFinishedInvoicesResponse]]:
-        """For proofs: terminal invoices in order of invoice_id, page by page."""
+        """For verification: terminal invoices in order of invoice_id, page by page."""
 
     @_abc_1.abstractmethod
     def ReannounceInvoices(
@@ -149,22 +149,22 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ReannounceInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ReannounceInvoicesResponse, _abc.Awaitable[_invoices_pb2.ReannounceInvoicesResponse]]:
-        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, for no inbox to
-        drop; what a consumer did for the invoice before, it does not do again. Unknown or pending ones are left out. Those that
-        are not proven are refused.
+        """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
+        drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
+        not proven are refused.
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class CheckoutServiceStub:
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret."""
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CheckoutServiceAsyncStub: ...
     GetCheckout: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCheckoutRequest, _invoices_pb2.GetCheckoutResponse]
-    """Everything the page shows. Reason: INVOICE_NOT_FOUND."""
+    """The content of the page. Reason: INVOICE_NOT_FOUND."""
     SelectPaymentMethod: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -173,7 +173,7 @@ class CheckoutServiceStub:
     CatalogService.GetQuote.
     """
     MarkPaid: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.MarkPaidRequest, _invoices_pb2.MarkPaidResponse]
-    """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
+    """"I have paid": from then on time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (no deal, or not the deal that was shown).
     """
     CancelCheckout: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CancelCheckoutRequest, _invoices_pb2.CancelCheckoutResponse]
@@ -181,11 +181,11 @@ class CheckoutServiceStub:
     INVOICE_FINISHED, DEAL_STATE_CONFLICT.
     """
     OpenCustomerAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenCustomerAppealRequest, _invoices_pb2.OpenCustomerAppealResponse]
-    """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
+    """The customer asks the operator to check a deal that is marked paid. Opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
     """
     OpenCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]
-    """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+    """Late money: the invoice ended without success, and the customer reports that money was sent. Opens a case for the
     operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
     finished), VALIDATION_ERROR.
@@ -193,11 +193,11 @@ class CheckoutServiceStub:
 
 @_typing.type_check_only
 class CheckoutServiceAsyncStub(CheckoutServiceStub):
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret."""
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetCheckout: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCheckoutRequest, _invoices_pb2.GetCheckoutResponse]  # type: ignore[assignment]
-    """Everything the page shows. Reason: INVOICE_NOT_FOUND."""
+    """The content of the page. Reason: INVOICE_NOT_FOUND."""
     SelectPaymentMethod: _aio.UnaryUnaryMultiCallable[_invoices_pb2.SelectPaymentMethodRequest, _invoices_pb2.SelectPaymentMethodResponse]  # type: ignore[assignment]
     """Opens a deal: locks the rate, takes a requisite, sets the deal's expiry. Choosing the method of the open deal again
     changes nothing; choosing another, before "I have paid" and before the invoice's own expiry, replaces the deal.
@@ -206,7 +206,7 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     CatalogService.GetQuote.
     """
     MarkPaid: _aio.UnaryUnaryMultiCallable[_invoices_pb2.MarkPaidRequest, _invoices_pb2.MarkPaidResponse]  # type: ignore[assignment]
-    """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
+    """"I have paid": from then on time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
     INVOICE_FINISHED, DEAL_STATE_CONFLICT (no deal, or not the deal that was shown).
     """
     CancelCheckout: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CancelCheckoutRequest, _invoices_pb2.CancelCheckoutResponse]  # type: ignore[assignment]
@@ -214,18 +214,18 @@ class CheckoutServiceAsyncStub(CheckoutServiceStub):
     INVOICE_FINISHED, DEAL_STATE_CONFLICT.
     """
     OpenCustomerAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenCustomerAppealRequest, _invoices_pb2.OpenCustomerAppealResponse]  # type: ignore[assignment]
-    """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
+    """The customer asks the operator to check a deal that is marked paid. Opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
     """
     OpenCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenCaseRequest, _invoices_pb2.OpenCaseResponse]  # type: ignore[assignment]
-    """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+    """Late money: the invoice ended without success, and the customer reports that money was sent. Opens a case for the
     operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
     INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
     finished), VALIDATION_ERROR.
     """
 
 class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What the customer does on the hosted page. An invoice id is all it needs to know: it is the page's secret."""
+    """The customer's steps on the payment page. The invoice id gives access: it is the page's secret."""
 
     @_abc_1.abstractmethod
     def GetCheckout(
@@ -233,7 +233,7 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.GetCheckoutRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.GetCheckoutResponse, _abc.Awaitable[_invoices_pb2.GetCheckoutResponse]]:
-        """Everything the page shows. Reason: INVOICE_NOT_FOUND."""
+        """The content of the page. Reason: INVOICE_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def SelectPaymentMethod(
@@ -254,7 +254,7 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.MarkPaidRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.MarkPaidResponse, _abc.Awaitable[_invoices_pb2.MarkPaidResponse]]:
-        """"I have paid": from here time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
+        """"I have paid": from then on time does not end the deal. Marking again changes nothing. Reasons: INVOICE_NOT_FOUND,
         INVOICE_FINISHED, DEAL_STATE_CONFLICT (no deal, or not the deal that was shown).
         """
 
@@ -274,7 +274,7 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.OpenCustomerAppealRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.OpenCustomerAppealResponse, _abc.Awaitable[_invoices_pb2.OpenCustomerAppealResponse]]:
-        """The customer asks the operator to look at a deal that is marked paid. Opening again changes nothing. Reasons:
+        """The customer asks the operator to check a deal that is marked paid. Opening again changes nothing. Reasons:
         INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT.
         """
 
@@ -284,7 +284,7 @@ class CheckoutServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.OpenCaseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.OpenCaseResponse, _abc.Awaitable[_invoices_pb2.OpenCaseResponse]]:
-        """Late money: the invoice ended without success, and the customer says that money was sent. Opens a case for the
+        """Late money: the invoice ended without success, and the customer reports that money was sent. Opens a case for the
         operator; the invoice stays as it is. An invoice has one case for ever: opening again changes nothing. Reasons:
         INVOICE_NOT_FOUND, INVOICE_FINISHED (with success, or before any account was shown), DEAL_STATE_CONFLICT (not yet
         finished), VALIDATION_ERROR.
@@ -314,11 +314,11 @@ class DealDeskServiceStub:
     GetProof: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]
-    """Late money that customers told of, newest first."""
+    """Late money that customers reported, newest first."""
     GetCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]
     """Reason: CASE_NOT_FOUND."""
     ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
-    """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
+    """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]
     """An account that customers pay to."""
     ListRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]
@@ -351,11 +351,11 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     GetProof: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]  # type: ignore[assignment]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]  # type: ignore[assignment]
-    """Late money that customers told of, newest first."""
+    """Late money that customers reported, newest first."""
     GetCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]  # type: ignore[assignment]
     """Reason: CASE_NOT_FOUND."""
     ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
-    """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
+    """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]  # type: ignore[assignment]
     """An account that customers pay to."""
     ListRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]  # type: ignore[assignment]
@@ -433,7 +433,7 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListCasesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListCasesResponse, _abc.Awaitable[_invoices_pb2.ListCasesResponse]]:
-        """Late money that customers told of, newest first."""
+        """Late money that customers reported, newest first."""
 
     @_abc_1.abstractmethod
     def GetCase(
@@ -449,7 +449,7 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ResolveCaseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ResolveCaseResponse, _abc.Awaitable[_invoices_pb2.ResolveCaseResponse]]:
-        """Closes it with the answer that the customer reads. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (closed before)."""
+        """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
 
     @_abc_1.abstractmethod
     def AddRequisite(

@@ -93,7 +93,7 @@ class Merchant(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def branding(self) -> Global___Branding:
-        """How the customer's page looks and where it may stand."""
+        """The appearance of the customer's page, and the sites that may show it."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ Global___Merchant: _TypeAlias = Merchant  # noqa: Y015
 
 @_typing.final
 class Branding(_message.Message):
-    """What a merchant may say about the customer's page."""
+    """A merchant's settings of the customer's page."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -154,12 +154,12 @@ class Branding(_message.Message):
     colour: _builtins.str
     """"#1d5bb8". Null: the page's own."""
     logo_url: _builtins.str
-    """Of no effect any more, for pages load nothing from elsewhere: see logo."""
+    """Without effect: pages load nothing from other servers; see logo."""
     logo: _builtins.str
-    """SHA-256 of the picture, in hex, as GetLogo knows it. Null: none, the name alone."""
+    """SHA-256 of the picture, in hex, for GetLogo. Null: none, the name alone."""
     @_builtins.property
     def frame_origins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Origins whose pages may show it in a frame, such as "https://shop.example"; empty: nobody's."""
+        """Origins whose pages may show it in a frame, such as "https://shop.example"; empty: none."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ class AuthenticateRequest(_message.Message):
 
     API_KEY_FIELD_NUMBER: _builtins.int
     api_key: _builtins.str
-    """The header's value, to the letter; any length."""
+    """The exact value of the header; any length."""
     def __init__(
         self,
         *,
@@ -283,7 +283,7 @@ class AuthenticateResponse(_message.Message):
     MERCHANT_FIELD_NUMBER: _builtins.int
     KEY_ID_FIELD_NUMBER: _builtins.int
     key_id: _builtins.str
-    """The key that was presented; invoices remember it, for it signs their webhook."""
+    """The presented key; an invoice keeps it, because its secret signs the webhook."""
     @_builtins.property
     def merchant(self) -> Global___Merchant: ...
     def __init__(
@@ -499,7 +499,7 @@ class ListMerchantsRequest(_message.Message):
     older_than_merchant_id: _builtins.str
     """Empty: from the newest; else the last merchant_id of the page before."""
     limit: _builtins.int
-    """1 to 200; 0 stands for 200."""
+    """1 to 200; 0 means 200."""
     def __init__(
         self,
         *,
@@ -563,7 +563,7 @@ class ConfigureMerchantRequest(_message.Message):
     colour: _builtins.str
     """Empty: the page's own."""
     logo_url: _builtins.str
-    """Of no effect any more: see logo."""
+    """Without effect: see logo."""
     logo: _builtins.bytes
     """JPEG, PNG or WebP, without its metadata at most 6 KiB, and 512 x 512 pixels. Empty: none."""
     @_builtins.property
@@ -646,7 +646,7 @@ Global___ConfigureMerchantRequest: _TypeAlias = ConfigureMerchantRequest  # noqa
 
 @_typing.final
 class AllowedOrigins(_message.Message):
-    """A list that can be given as empty ("nobody"). At most 20."""
+    """A list that can be given as empty ("none"). At most 20."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

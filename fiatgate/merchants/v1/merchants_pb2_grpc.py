@@ -131,8 +131,8 @@ class MerchantsServiceServicer:
     """
 
     def Authenticate(self, request, context):
-        """Who is behind this key, checked against the database at every call: a deactivated key is refused from the very
-        next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
+        request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -196,7 +196,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def BlockOwner(self, request, context):
-        """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND.
+        """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -210,7 +210,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateApiKey(self, request, context):
-        """Makes a key and its signing secret; the answer is the only place where the two are ever shown.
+        """Makes a key and its signing secret; only this answer ever shows the two.
         Reason: MERCHANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -246,8 +246,8 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSigningSecrets(self, request, context):
-        """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
-        key. Internal to webhooks; a merchant without an active key is absent from the answer.
+        """The present signing secrets: of the preferred key while it is active, else of the merchant's newest active key. For
+        webhooks only; the answer leaves out a merchant without an active key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

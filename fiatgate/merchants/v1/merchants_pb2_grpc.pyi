@@ -37,8 +37,8 @@ class MerchantsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MerchantsServiceAsyncStub: ...
     Authenticate: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]
-    """Who is behind this key, checked against the database at every call: a deactivated key is refused from the very
-    next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
+    request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -59,11 +59,11 @@ class MerchantsServiceStub:
     GetLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     BlockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]
-    """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND."""
+    """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]
-    """Makes a key and its signing secret; the answer is the only place where the two are ever shown.
+    """Makes a key and its signing secret; only this answer ever shows the two.
     Reason: MERCHANT_NOT_FOUND.
     """
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]
@@ -75,8 +75,8 @@ class MerchantsServiceStub:
     ListCategories: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]
     """By code, at most 10000."""
     GetSigningSecrets: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]
-    """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
-    key. Internal to webhooks; a merchant without an active key is absent from the answer.
+    """The present signing secrets: of the preferred key while it is active, else of the merchant's newest active key. For
+    webhooks only; the answer leaves out a merchant without an active key.
     """
 
 @_typing.type_check_only
@@ -88,8 +88,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Authenticate: _aio.UnaryUnaryMultiCallable[_merchants_pb2.AuthenticateRequest, _merchants_pb2.AuthenticateResponse]  # type: ignore[assignment]
-    """Who is behind this key, checked against the database at every call: a deactivated key is refused from the very
-    next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+    """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
+    request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
     """
     CreateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateMerchantRequest, _merchants_pb2.CreateMerchantResponse]  # type: ignore[assignment]
     """A known owner_email adds a merchant to that owner. Reason: MERCHANT_CATEGORY_NOT_FOUND."""
@@ -110,11 +110,11 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     GetLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
     BlockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]  # type: ignore[assignment]
-    """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND."""
+    """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]  # type: ignore[assignment]
     """Reason: OWNER_NOT_FOUND."""
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.CreateApiKeyRequest, _merchants_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
-    """Makes a key and its signing secret; the answer is the only place where the two are ever shown.
+    """Makes a key and its signing secret; only this answer ever shows the two.
     Reason: MERCHANT_NOT_FOUND.
     """
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListApiKeysRequest, _merchants_pb2.ListApiKeysResponse]  # type: ignore[assignment]
@@ -126,8 +126,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     ListCategories: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]  # type: ignore[assignment]
     """By code, at most 10000."""
     GetSigningSecrets: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]  # type: ignore[assignment]
-    """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
-    key. Internal to webhooks; a merchant without an active key is absent from the answer.
+    """The present signing secrets: of the preferred key while it is active, else of the merchant's newest active key. For
+    webhooks only; the answer leaves out a merchant without an active key.
     """
 
 class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -142,8 +142,8 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.AuthenticateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.AuthenticateResponse, _abc.Awaitable[_merchants_pb2.AuthenticateResponse]]:
-        """Who is behind this key, checked against the database at every call: a deactivated key is refused from the very
-        next request. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
+        """Returns the merchant of the key, checked in the database at every call: a deactivated key is refused from the next
+        request on. Reasons, in this order: API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE.
         """
 
     @_abc_1.abstractmethod
@@ -218,7 +218,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.BlockOwnerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.BlockOwnerResponse, _abc.Awaitable[_merchants_pb2.BlockOwnerResponse]]:
-        """Holds for all merchants of the owner from the very next request. Reason: OWNER_NOT_FOUND."""
+        """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def UnblockOwner(
@@ -234,7 +234,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.CreateApiKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.CreateApiKeyResponse, _abc.Awaitable[_merchants_pb2.CreateApiKeyResponse]]:
-        """Makes a key and its signing secret; the answer is the only place where the two are ever shown.
+        """Makes a key and its signing secret; only this answer ever shows the two.
         Reason: MERCHANT_NOT_FOUND.
         """
 
@@ -276,8 +276,8 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.GetSigningSecretsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.GetSigningSecretsResponse, _abc.Awaitable[_merchants_pb2.GetSigningSecretsResponse]]:
-        """The secrets that sign webhooks now: of the preferred key while it is active, else of the merchant's newest active
-        key. Internal to webhooks; a merchant without an active key is absent from the answer.
+        """The present signing secrets: of the preferred key while it is active, else of the merchant's newest active key. For
+        webhooks only; the answer leaves out a merchant without an active key.
         """
 
 def add_MerchantsServiceServicer_to_server(servicer: MerchantsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -21,7 +21,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class ParkedEvent(_message.Message):
-    """The same event may be parked in several services, each of which does something else with it."""
+    """The same event may be parked in several services; in each it has another effect."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -38,16 +38,16 @@ class ParkedEvent(_message.Message):
     consumer: _builtins.str
     """The durable consumer that could not handle it: "withdrawals-invoices-finished"."""
     event_id: _builtins.str
-    """Of an event without a valid signature, an id made from its bytes: the one that it claims may be a true event's."""
+    """For an event without a valid signature, an id made from its bytes: the id that it claims may be a true event's."""
     subject: _builtins.str
-    """What it was published as: "fiatgate.invoices.finished"."""
+    """The subject that it was published on: "fiatgate.invoices.finished"."""
     attempts: _builtins.int
     error: _builtins.str
     """The last failure."""
     request_id: _builtins.str
-    """Of the request that made the fact true; empty when there was none."""
+    """Of the request that led to the fact; empty when there was none."""
     claimed_event_id: _builtins.str
-    """Of an event without a valid signature, the id that it came under; null for all others."""
+    """For an event without a valid signature, the id that it came under; null for all others."""
     invoice_id: _builtins.str
     """The invoice that the payload names; null when it names none. In an event without a valid signature it is a claim."""
     @_builtins.property
@@ -110,7 +110,7 @@ class ListParkedResponse(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """How many are parked in all."""
+    """The number of parked events."""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___ParkedEvent]: ...
     def __init__(
@@ -134,9 +134,9 @@ class RetryParkedRequest(_message.Message):
     EVENT_ID_FIELD_NUMBER: _builtins.int
     AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
-    """Only this one; null: all of them. One that is not parked (any more) is not an error, it just isn't retried."""
+    """Only this one; null: all of them. An event that is not parked any more is no error; it is not retried."""
     after_event_id: _builtins.str
-    """Only events behind this one, in the order of ids; null in the first call."""
+    """Only events after this one, in the order of ids; null in the first call."""
     def __init__(
         self,
         *,
@@ -167,11 +167,11 @@ class RetryParkedResponse(_message.Message):
     LAST_EVENT_ID_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
     retried: _builtins.int
-    """Taken up by this call."""
+    """Events that this call handled."""
     mended: _builtins.int
     """Those of them that took effect."""
     last_event_id: _builtins.str
-    """The last one taken up; null when there was none."""
+    """The last one handled; null when there was none."""
     more: _builtins.bool
     def __init__(
         self,
@@ -199,7 +199,7 @@ class DiscardParkedRequest(_message.Message):
     EVEN_IF_TRUE_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
     even_if_true: _builtins.bool
-    """Also what may be a true event. One with a valid signature is refused all the same."""
+    """Delete also an event that may be true. One with a valid signature is still refused."""
     def __init__(
         self,
         *,

@@ -61,7 +61,7 @@ class ParkedServiceServicer:
     """
 
     def ListParked(self, request, context):
-        """The ones parked longest ago first.
+        """Those parked longest ago first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -69,16 +69,16 @@ class ParkedServiceServicer:
 
     def RetryParked(self, request, context):
         """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
-        Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+        Those that take effect are no longer parked, the others stay. Safe to repeat: each takes effect at most once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DiscardParked(self, request, context):
-        """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-        refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
-        event signed with a key that the consumer does not have, or without a signature.
+        """Deletes a parked event without a valid signature, after an operator has found it to be forged. An event with a valid
+        signature is refused with VALIDATION_ERROR: it is a true event, to be retried. An event that may be true is refused
+        too, unless even_if_true: it is signed with a key that the consumer does not have, or has no signature.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

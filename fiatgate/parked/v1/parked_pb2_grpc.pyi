@@ -37,15 +37,15 @@ class ParkedServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ParkedServiceAsyncStub: ...
     ListParked: _grpc.UnaryUnaryMultiCallable[_parked_pb2.ListParkedRequest, _parked_pb2.ListParkedResponse]
-    """The ones parked longest ago first."""
+    """Those parked longest ago first."""
     RetryParked: _grpc.UnaryUnaryMultiCallable[_parked_pb2.RetryParkedRequest, _parked_pb2.RetryParkedResponse]
     """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
-    Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+    Those that take effect are no longer parked, the others stay. Safe to repeat: each takes effect at most once.
     """
     DiscardParked: _grpc.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]
-    """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-    refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
-    event signed with a key that the consumer does not have, or without a signature.
+    """Deletes a parked event without a valid signature, after an operator has found it to be forged. An event with a valid
+    signature is refused with VALIDATION_ERROR: it is a true event, to be retried. An event that may be true is refused
+    too, unless even_if_true: it is signed with a key that the consumer does not have, or has no signature.
     """
 
 @_typing.type_check_only
@@ -57,15 +57,15 @@ class ParkedServiceAsyncStub(ParkedServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.ListParkedRequest, _parked_pb2.ListParkedResponse]  # type: ignore[assignment]
-    """The ones parked longest ago first."""
+    """Those parked longest ago first."""
     RetryParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.RetryParkedRequest, _parked_pb2.RetryParkedResponse]  # type: ignore[assignment]
     """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
-    Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+    Those that take effect are no longer parked, the others stay. Safe to repeat: each takes effect at most once.
     """
     DiscardParked: _aio.UnaryUnaryMultiCallable[_parked_pb2.DiscardParkedRequest, _parked_pb2.DiscardParkedResponse]  # type: ignore[assignment]
-    """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-    refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
-    event signed with a key that the consumer does not have, or without a signature.
+    """Deletes a parked event without a valid signature, after an operator has found it to be forged. An event with a valid
+    signature is refused with VALIDATION_ERROR: it is a true event, to be retried. An event that may be true is refused
+    too, unless even_if_true: it is signed with a key that the consumer does not have, or has no signature.
     """
 
 class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -80,7 +80,7 @@ class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _parked_pb2.ListParkedRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_parked_pb2.ListParkedResponse, _abc.Awaitable[_parked_pb2.ListParkedResponse]]:
-        """The ones parked longest ago first."""
+        """Those parked longest ago first."""
 
     @_abc_1.abstractmethod
     def RetryParked(
@@ -89,7 +89,7 @@ class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_parked_pb2.RetryParkedResponse, _abc.Awaitable[_parked_pb2.RetryParkedResponse]]:
         """Handles parked events again, once each, a bounded number per call: call again with last_event_id while more is true.
-        Those that take effect are parked no more, the others stay. Safe to repeat: each takes effect at most once.
+        Those that take effect are no longer parked, the others stay. Safe to repeat: each takes effect at most once.
         """
 
     @_abc_1.abstractmethod
@@ -98,9 +98,9 @@ class ParkedServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _parked_pb2.DiscardParkedRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_parked_pb2.DiscardParkedResponse, _abc.Awaitable[_parked_pb2.DiscardParkedResponse]]:
-        """Deletes a parked event that carries no valid signature: a forgery that was looked into. One with a valid signature is
-        refused with VALIDATION_ERROR: it is a true event, to be retried. So is one that may be true, unless even_if_true: an
-        event signed with a key that the consumer does not have, or without a signature.
+        """Deletes a parked event without a valid signature, after an operator has found it to be forged. An event with a valid
+        signature is refused with VALIDATION_ERROR: it is a true event, to be retried. An event that may be true is refused
+        too, unless even_if_true: it is signed with a key that the consumer does not have, or has no signature.
         """
 
 def add_ParkedServiceServicer_to_server(servicer: ParkedServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

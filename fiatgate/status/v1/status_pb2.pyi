@@ -50,7 +50,7 @@ class GetStatusResponse(_message.Message):
     version: _builtins.str
     database_ok: _builtins.bool
     nats_ok: _builtins.bool
-    """True as well where the service does not use NATS."""
+    """True too if the service does not use NATS."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -89,10 +89,10 @@ class WorkerStatus(_message.Message):
     name: _builtins.str
     healthy: _builtins.bool
     detail: _builtins.str
-    """For people: the last failure, or what it is doing."""
+    """For people: the last failure, or its present work."""
     @_builtins.property
     def last_run_at(self) -> _timestamp_pb2.Timestamp:
-        """When the loop last went round; null before its first round."""
+        """The time of the loop's last round; null before its first round."""
 
     def __init__(
         self,

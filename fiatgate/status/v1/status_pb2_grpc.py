@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class StatusServiceStub:
-    """What a process knows of its own health; every process of every service serves it, `work` processes included.
+    """A process's report of its own health; every process of every service serves it, `work` processes included.
     """
 
     def __init__(self, channel):
@@ -43,7 +43,7 @@ class StatusServiceStub:
 
 
 class StatusServiceServicer:
-    """What a process knows of its own health; every process of every service serves it, `work` processes included.
+    """A process's report of its own health; every process of every service serves it, `work` processes included.
     """
 
     def GetStatus(self, request, context):
@@ -70,7 +70,7 @@ def add_StatusServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class StatusService:
-    """What a process knows of its own health; every process of every service serves it, `work` processes included.
+    """A process's report of its own health; every process of every service serves it, `work` processes included.
     """
 
     @staticmethod

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class StatusServiceStub:
-    """What a process knows of its own health; every process of every service serves it, `work` processes included."""
+    """A process's report of its own health; every process of every service serves it, `work` processes included."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -38,14 +38,14 @@ class StatusServiceStub:
 
 @_typing.type_check_only
 class StatusServiceAsyncStub(StatusServiceStub):
-    """What a process knows of its own health; every process of every service serves it, `work` processes included."""
+    """A process's report of its own health; every process of every service serves it, `work` processes included."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetStatus: _aio.UnaryUnaryMultiCallable[_status_pb2.GetStatusRequest, _status_pb2.GetStatusResponse]  # type: ignore[assignment]
     """Never fails while the process lives; answers within a second even when PostgreSQL or NATS is away."""
 
 class StatusServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What a process knows of its own health; every process of every service serves it, `work` processes included."""
+    """A process's report of its own health; every process of every service serves it, `work` processes included."""
 
     @_abc_1.abstractmethod
     def GetStatus(

@@ -106,7 +106,7 @@ class WebhookEvent(_message.Message):
     manual_attempts: _builtins.int
     locked_by: _builtins.str
     request_payload: _builtins.bytes
-    """The body, to the byte, as sent on every attempt: JSON in UTF-8."""
+    """The exact bytes of the body of every attempt: JSON in UTF-8."""
     @_builtins.property
     def next_retry_at(self) -> _timestamp_pb2.Timestamp:
         """Null when no retry is planned."""
@@ -201,15 +201,15 @@ class Attempt(_message.Message):
     trigger: Global___AttemptTrigger.ValueType
     status: Global___AttemptStatus.ValueType
     http_status: _builtins.int
-    """Null when nothing answered."""
+    """Null when there was no answer."""
     response_body: _builtins.str
-    """At most 16 KiB, invalid UTF-8 replaced. Null when nothing answered."""
+    """At most 16 KiB, invalid UTF-8 replaced. Null when there was no answer."""
     error_message: _builtins.str
-    """Network or timeout trouble."""
+    """The network error or timeout."""
     duration_ms: _builtins.int
     @_builtins.property
     def response_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """At most 64. Empty when nothing answered."""
+        """At most 64. Empty when there was no answer."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -257,7 +257,7 @@ class ListInvoiceEventsRequest(_message.Message):
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
-    """Empty: whoever's it is, for operators; what answers a merchant always names it."""
+    """Empty: any merchant's, for operators; a call for a merchant always names it."""
     invoice_id: _builtins.str
     def __init__(
         self,
@@ -339,7 +339,7 @@ class ResendLatestRequest(_message.Message):
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
-    """Empty: whoever's it is, for operators; what answers a merchant always names it."""
+    """Empty: any merchant's, for operators; a call for a merchant always names it."""
     invoice_id: _builtins.str
     def __init__(
         self,
@@ -368,7 +368,7 @@ class ResendLatestResponse(_message.Message):
     ok: _builtins.bool
     """Whether the receiver answered 2xx in time."""
     http_status: _builtins.int
-    """Null when nothing answered."""
+    """Null when there was no answer."""
     duration_ms: _builtins.int
     attempt_id: _builtins.int
     def __init__(
@@ -402,7 +402,7 @@ class CheckInvoicesRequest(_message.Message):
 
     @_builtins.property
     def facts(self) -> _containers.RepeatedCompositeFieldContainer[_invoices_pb2.InvoiceFinished]:
-        """What invoices announces of some of them: the payload is made of it once more and compared."""
+        """The facts that invoices announces of some of them: the payload is made from each again and compared."""
 
     def __init__(
         self,
@@ -632,9 +632,9 @@ class PruneAttemptsRequest(_message.Message):
     OLDER_THAN_DAYS_FIELD_NUMBER: _builtins.int
     AFTER_ATTEMPT_ID_FIELD_NUMBER: _builtins.int
     older_than_days: _builtins.int
-    """Attempts begun earlier go: 1 to 36500."""
+    """Attempts begun earlier are deleted: 1 to 36500."""
     after_attempt_id: _builtins.int
-    """Only attempts behind this one are looked at; 0 in the first call."""
+    """Only attempts after this one are read; 0 in the first call."""
     def __init__(
         self,
         *,
@@ -658,7 +658,7 @@ class PruneAttemptsResponse(_message.Message):
     MORE_FIELD_NUMBER: _builtins.int
     deleted: _builtins.int
     last_attempt_id: _builtins.int
-    """The last attempt that was looked at."""
+    """The last attempt that was read."""
     more: _builtins.bool
     def __init__(
         self,

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class WebhooksServiceStub:
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -82,7 +82,7 @@ class WebhooksServiceStub:
 
 class WebhooksServiceServicer:
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -111,29 +111,29 @@ class WebhooksServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CheckInvoices(self, request, context):
-        """For proofs: how many events each of these invoices has, and where they differ from what was announced.
+        """For verification: the number of events of each of these invoices, and their differences from the announced facts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEventInvoices(self, request, context):
-        """For proofs: the invoices that have an event, in the order of their ids.
+        """For verification: the invoices that have an event, in the order of their ids.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListStuckEvents(self, request, context):
-        """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
-        have none planned. The longest overdue first, without request_payload and attempts.
+        """For verification: pending events whose next attempt is overdue by more than the given time and not under way, or
+        that have none planned. The longest overdue first, without request_payload and attempts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RescheduleStuckEvents(self, request, context):
-        """Repairs what can be: gives stuck events an attempt now. Returns how many.
+        """Makes stuck events due now. Returns their number.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -200,7 +200,7 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class WebhooksService:
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """

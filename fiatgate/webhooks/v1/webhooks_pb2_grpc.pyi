@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class WebhooksServiceStub:
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -47,15 +47,15 @@ class WebhooksServiceStub:
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]
-    """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+    """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
     ListEventInvoices: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]
-    """For proofs: the invoices that have an event, in the order of their ids."""
+    """For verification: the invoices that have an event, in the order of their ids."""
     ListStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]
-    """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
-    have none planned. The longest overdue first, without request_payload and attempts.
+    """For verification: pending events whose next attempt is overdue by more than the given time and not under way, or
+    that have none planned. The longest overdue first, without request_payload and attempts.
     """
     RescheduleStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]
-    """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+    """Makes stuck events due now. Returns their number."""
     PruneAttempts: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]
     """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
     true. Events stay, with their counts and their payload; attempts of pending events stay as well.
@@ -64,7 +64,7 @@ class WebhooksServiceStub:
 @_typing.type_check_only
 class WebhooksServiceAsyncStub(WebhooksServiceStub):
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -80,15 +80,15 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     WEBHOOK_RESEND_CONFLICT, RATE_LIMITED.
     """
     CheckInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.CheckInvoicesRequest, _webhooks_pb2.CheckInvoicesResponse]  # type: ignore[assignment]
-    """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+    """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
     ListEventInvoices: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventInvoicesRequest, _webhooks_pb2.ListEventInvoicesResponse]  # type: ignore[assignment]
-    """For proofs: the invoices that have an event, in the order of their ids."""
+    """For verification: the invoices that have an event, in the order of their ids."""
     ListStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListStuckEventsRequest, _webhooks_pb2.ListStuckEventsResponse]  # type: ignore[assignment]
-    """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
-    have none planned. The longest overdue first, without request_payload and attempts.
+    """For verification: pending events whose next attempt is overdue by more than the given time and not under way, or
+    that have none planned. The longest overdue first, without request_payload and attempts.
     """
     RescheduleStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]  # type: ignore[assignment]
-    """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+    """Makes stuck events due now. Returns their number."""
     PruneAttempts: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]  # type: ignore[assignment]
     """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
     true. Events stay, with their counts and their payload; attempts of pending events stay as well.
@@ -96,7 +96,7 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
 
 class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
     """Webhook events, their attempts and the manual resend (docs/api.md#events). This service does not know which invoices
-    exist: callers ask invoices first.
+    exist: callers check that with invoices first.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR; further reasons stand at each RPC.
     """
@@ -134,7 +134,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.CheckInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.CheckInvoicesResponse, _abc.Awaitable[_webhooks_pb2.CheckInvoicesResponse]]:
-        """For proofs: how many events each of these invoices has, and where they differ from what was announced."""
+        """For verification: the number of events of each of these invoices, and their differences from the announced facts."""
 
     @_abc_1.abstractmethod
     def ListEventInvoices(
@@ -142,7 +142,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.ListEventInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListEventInvoicesResponse, _abc.Awaitable[_webhooks_pb2.ListEventInvoicesResponse]]:
-        """For proofs: the invoices that have an event, in the order of their ids."""
+        """For verification: the invoices that have an event, in the order of their ids."""
 
     @_abc_1.abstractmethod
     def ListStuckEvents(
@@ -150,8 +150,8 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.ListStuckEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListStuckEventsResponse, _abc.Awaitable[_webhooks_pb2.ListStuckEventsResponse]]:
-        """For proofs: pending events whose next attempt is overdue by more than the given time and not under way, or that
-        have none planned. The longest overdue first, without request_payload and attempts.
+        """For verification: pending events whose next attempt is overdue by more than the given time and not under way, or
+        that have none planned. The longest overdue first, without request_payload and attempts.
         """
 
     @_abc_1.abstractmethod
@@ -160,7 +160,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.RescheduleStuckEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RescheduleStuckEventsResponse, _abc.Awaitable[_webhooks_pb2.RescheduleStuckEventsResponse]]:
-        """Repairs what can be: gives stuck events an attempt now. Returns how many."""
+        """Makes stuck events due now. Returns their number."""
 
     @_abc_1.abstractmethod
     def PruneAttempts(

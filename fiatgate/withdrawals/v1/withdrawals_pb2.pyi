@@ -33,7 +33,7 @@ class _WithdrawalStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_With
     WITHDRAWAL_STATUS_CANCELLED: _WithdrawalStatus.ValueType  # 4
 
 class WithdrawalStatus(_WithdrawalStatus, metaclass=_WithdrawalStatusEnumTypeWrapper):
-    """No others are ever emitted (docs/api.md#withdrawal-status)."""
+    """There are no others (docs/api.md#withdrawal-status)."""
 
 WITHDRAWAL_STATUS_UNSPECIFIED: WithdrawalStatus.ValueType  # 0
 WITHDRAWAL_STATUS_PENDING: WithdrawalStatus.ValueType  # 1
@@ -158,11 +158,11 @@ class WithdrawalMethod(_message.Message):
     MEMO_ALLOWED_FIELD_NUMBER: _builtins.int
     ENABLED_FIELD_NUMBER: _builtins.int
     method_id: _builtins.int
-    """Given by the service, from 1 on. Not taken from SetWithdrawalMethod."""
+    """Assigned by the service, from 1 on. SetWithdrawalMethod ignores it."""
     code: _builtins.str
     """"USDT-TRC20"; 1 to 64 characters of A-Z, a-z, 0-9, - and _."""
     network: _builtins.str
-    """"TRC20", "ERC20", "TON", ...: decides how an address is checked."""
+    """"TRC20", "ERC20", "TON", ...: decides the check of addresses."""
     name: _builtins.str
     """1 to 128 printable characters."""
     network_fee: _builtins.str
@@ -428,14 +428,14 @@ class CreateWithdrawalRequest(_message.Message):
     merchant_id: _builtins.str
     withdrawal_method_id: _builtins.int
     address: _builtins.str
-    """Of the method's network, of its main net; a checksum in it must be right."""
+    """Of the method's network, on its main net; a checksum in it must be right."""
     address_memo: _builtins.str
-    """At most 120 characters, only where memo_allowed; empty is none."""
+    """At most 120 characters, only if memo_allowed; empty means none."""
     amount: _builtins.str
     """At least the method's min_amount, at most 10^12; at most 6 decimals."""
     request_key: _builtins.str
-    """UUID chosen by the caller, so that a lost answer can be asked for again without paying twice. With other values
-    than the first time it is a VALIDATION_ERROR.
+    """UUID chosen by the caller, so that a request whose answer was lost can be repeated without paying twice. With other
+    values than the first time it is a VALIDATION_ERROR.
     """
     def __init__(
         self,
@@ -727,7 +727,7 @@ class CheckLedgerResponse(_message.Message):
     transfers: _builtins.int
     accounts: _builtins.int
     sum: _builtins.str
-    """The sum over all accounts; zero or the books are wrong."""
+    """The sum over all accounts; if it is not zero, the books are wrong."""
     @_builtins.property
     def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """One sentence each, at most 100; empty when the books are right: an account whose balance is not the sum of its

@@ -121,7 +121,7 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetWithdrawal(self, request, context):
-        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike.
+        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -142,8 +142,7 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetWithdrawalMethod(self, request, context):
-        """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
-        keep the fee they were made with.
+        """Creates the method of this code or replaces its options, except its network. Existing withdrawals keep their fee.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -151,15 +150,15 @@ class WithdrawalsServiceServicer:
 
     def CreateWithdrawal(self, request, context):
         """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
-        the withdrawal it made then.
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
+        returns the withdrawal that it made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ProcessWithdrawal(self, request, context):
-        """pending -> pending (processing): it is being sent; from here the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
+        """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
         WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -188,22 +187,22 @@ class WithdrawalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetBalance(self, request, context):
-        """A merchant never seen has zeros.
+        """An unknown merchant has zeros.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckLedger(self, request, context):
-        """For proofs: what is wrong with the books, within the database.
+        """For verification: faults in the books, within the database.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCredits(self, request, context):
-        """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
-        "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+        """For verification: credits of invoices in order of invoice_id, page by page. A successful invoice with a merchant_usdt
+        of "0.000000" moves nothing and has no credit here: a comparison must expect none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

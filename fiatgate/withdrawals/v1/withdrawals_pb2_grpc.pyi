@@ -42,22 +42,20 @@ class WithdrawalsServiceStub:
     the last is empty), RATE_LIMITED.
     """
     GetWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]
-    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
+    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]
     """By id."""
     SetWithdrawalMethod: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]
-    """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
-    keep the fee they were made with.
-    """
+    """Creates the method of this code or replaces its options, except its network. Existing withdrawals keep their fee."""
     CreateWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CreateWithdrawalRequest, _withdrawals_pb2.CreateWithdrawalResponse]
     """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
-    the withdrawal it made then.
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
+    returns the withdrawal that it made.
     """
     ProcessWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]
-    """pending -> pending (processing): it is being sent; from here the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
+    """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
     WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
     """
     CompleteWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CompleteWithdrawalRequest, _withdrawals_pb2.CompleteWithdrawalResponse]
@@ -67,12 +65,12 @@ class WithdrawalsServiceStub:
     CancelWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
     GetBalance: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]
-    """A merchant never seen has zeros."""
+    """An unknown merchant has zeros."""
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]
-    """For proofs: what is wrong with the books, within the database."""
+    """For verification: faults in the books, within the database."""
     ListCredits: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]
-    """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
-    "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+    """For verification: credits of invoices in order of invoice_id, page by page. A successful invoice with a merchant_usdt
+    of "0.000000" moves nothing and has no credit here: a comparison must expect none.
     """
 
 @_typing.type_check_only
@@ -89,22 +87,20 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     the last is empty), RATE_LIMITED.
     """
     GetWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalRequest, _withdrawals_pb2.GetWithdrawalResponse]  # type: ignore[assignment]
-    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
+    """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]  # type: ignore[assignment]
     """The operator's list, newest first, over all merchants."""
     ListWithdrawalMethods: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]  # type: ignore[assignment]
     """By id."""
     SetWithdrawalMethod: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]  # type: ignore[assignment]
-    """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
-    keep the fee they were made with.
-    """
+    """Creates the method of this code or replaces its options, except its network. Existing withdrawals keep their fee."""
     CreateWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CreateWithdrawalRequest, _withdrawals_pb2.CreateWithdrawalResponse]  # type: ignore[assignment]
     """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
-    the withdrawal it made then.
+    WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
+    returns the withdrawal that it made.
     """
     ProcessWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]  # type: ignore[assignment]
-    """pending -> pending (processing): it is being sent; from here the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
+    """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
     WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
     """
     CompleteWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CompleteWithdrawalRequest, _withdrawals_pb2.CompleteWithdrawalResponse]  # type: ignore[assignment]
@@ -114,12 +110,12 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     CancelWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]  # type: ignore[assignment]
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
     GetBalance: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]  # type: ignore[assignment]
-    """A merchant never seen has zeros."""
+    """An unknown merchant has zeros."""
     CheckLedger: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]  # type: ignore[assignment]
-    """For proofs: what is wrong with the books, within the database."""
+    """For verification: faults in the books, within the database."""
     ListCredits: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]  # type: ignore[assignment]
-    """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
-    "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+    """For verification: credits of invoices in order of invoice_id, page by page. A successful invoice with a merchant_usdt
+    of "0.000000" moves nothing and has no credit here: a comparison must expect none.
     """
 
 class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -145,7 +141,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.GetWithdrawalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.GetWithdrawalResponse]]:
-        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's alike."""
+        """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
 
     @_abc_1.abstractmethod
     def ListAllWithdrawals(
@@ -169,9 +165,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.SetWithdrawalMethodRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.SetWithdrawalMethodResponse, _abc.Awaitable[_withdrawals_pb2.SetWithdrawalMethodResponse]]:
-        """Creates the method of this code or replaces its options, all but its network, which stays. Withdrawals made before
-        keep the fee they were made with.
-        """
+        """Creates the method of this code or replaces its options, except its network. Existing withdrawals keep their fee."""
 
     @_abc_1.abstractmethod
     def CreateWithdrawal(
@@ -180,8 +174,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.CreateWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.CreateWithdrawalResponse]]:
         """Reserves the amount: available -> reserved; status pending. Reasons: WITHDRAWAL_METHOD_NOT_FOUND,
-        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key given before answers with
-        the withdrawal it made then.
+        WITHDRAWAL_ADDRESS_INVALID, WITHDRAWAL_AMOUNT_INVALID, INSUFFICIENT_BALANCE. A request_key that was used before
+        returns the withdrawal that it made.
         """
 
     @_abc_1.abstractmethod
@@ -190,7 +184,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ProcessWithdrawalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ProcessWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.ProcessWithdrawalResponse]]:
-        """pending -> pending (processing): it is being sent; from here the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
+        """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
         WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
         """
 
@@ -224,7 +218,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.GetBalanceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetBalanceResponse, _abc.Awaitable[_withdrawals_pb2.GetBalanceResponse]]:
-        """A merchant never seen has zeros."""
+        """An unknown merchant has zeros."""
 
     @_abc_1.abstractmethod
     def CheckLedger(
@@ -232,7 +226,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.CheckLedgerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.CheckLedgerResponse, _abc.Awaitable[_withdrawals_pb2.CheckLedgerResponse]]:
-        """For proofs: what is wrong with the books, within the database."""
+        """For verification: faults in the books, within the database."""
 
     @_abc_1.abstractmethod
     def ListCredits(
@@ -240,8 +234,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.ListCreditsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListCreditsResponse, _abc.Awaitable[_withdrawals_pb2.ListCreditsResponse]]:
-        """For proofs: credits of invoices in order of invoice_id, page by page. A successful invoice whose merchant_usdt is
-        "0.000000" moves nothing and has no credit here: whoever compares must expect none, not miss one.
+        """For verification: credits of invoices in order of invoice_id, page by page. A successful invoice with a merchant_usdt
+        of "0.000000" moves nothing and has no credit here: a comparison must expect none.
         """
 
 def add_WithdrawalsServiceServicer_to_server(servicer: WithdrawalsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
