@@ -66,7 +66,7 @@ def found(wanted: DealFilter, limit: int, *, oldest_first: bool = False) -> Sequ
 
 def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter, *, oldest_first: bool = False) -> None:
     """Raises Refused VALIDATION_ERROR when one of `deals` is not as `wanted`, or not in that order: an older service
-    ignores what it does not know, and answers with any merchant's deals.
+    ignores the filters that it does not know, and answers with any merchant's deals.
     """
     opened = [datetime_from(deal.created_at) for deal in deals]
     in_order = not oldest_first or opened == sorted(opened)
@@ -108,12 +108,12 @@ def named(deal_ids: Sequence[str]) -> Iterator[pb.Deal]:
 
 
 def have_time_to_pay(deals: Sequence[pb.Deal], now: datetime) -> int:
-    """How many of the customers have not marked the deal paid and still may."""
+    """Returns how many of the customers have not marked the deal paid and still may."""
     return sum(deal.sub_status == AWAITING_PAYMENT and datetime_from(deal.expires_at) > now for deal in deals)
 
 
 def row_of(deal: pb.Deal, accounts: Mapping[str, str]) -> dict[str, Any]:
-    """The deal with all that an operator compares: its age, account, merchant, customer and order."""
+    """Returns the deal with the fields that an operator compares: its age, account, merchant, customer and order."""
     request = pb.GetInvoiceRequest(merchant_id=deal.merchant_id, invoice_ref=deal.invoice_id)
     invoice = connection.invoices().GetInvoice(request).invoice
     values = output.plain(deal)
@@ -126,7 +126,7 @@ def row_of(deal: pb.Deal, accounts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def accounts() -> dict[str, str]:
-    """Account numbers by the id of the requisite."""
+    """Returns account numbers by the id of the requisite."""
     answer = connection.desk().ListRequisites(pb.ListRequisitesRequest())
     return {each.requisite_id: each.account for each in answer.requisites}
 

@@ -65,7 +65,7 @@ def check_books(findings: Findings, advance: Advance) -> None:
         except Refused as refused:
             if not _is_unknown(refused):
                 raise
-            findings.without_books.append(service)  # of the version before, during an upgrade
+            findings.without_books.append(service)  # a process of the version before, during an upgrade
             continue
         for part in parts:
             _check_part(findings, advance, stub, part)
@@ -271,7 +271,7 @@ def check_parked(findings: Findings, advance: Advance) -> None:
 
 @dataclass
 class Repairs:
-    """What was done, in sentences, and the invoices that were not announced: they are not proven."""
+    """The repairs, as sentences, and the invoices that were not announced because they are not proven."""
 
     done: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)

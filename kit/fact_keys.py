@@ -29,7 +29,7 @@ class PublicKey(NamedTuple):
 
 
 def new_pair() -> str:
-    """A private key and its public key, as two lines of an environment file under a comment with their id."""
+    """Returns a private key and its public key, as two lines of an environment file under a comment with their id."""
     private_key = new_private_key()
     signer = Signer(private_key)
     return f"# key {signer.key_id}\n{PRIVATE}={private_key}\n{PUBLIC}={signer.public_key}\n"

@@ -21,7 +21,7 @@ MOST_PARKED = 10_000
 """With this many parked events no further unproven ones are kept: a forger must not fill the disk."""
 
 DOUBTFUL = (UNKNOWN_KEY_REASON, UNSIGNED_REASON)
-"""Why a true event may be unproven: a missing key, or a version that did not sign."""
+"""The reasons for which a true event may be unproven: a missing key, or a version that did not sign."""
 
 _ROOM = """
 WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
@@ -58,7 +58,7 @@ class Retried:
 
 
 class MayBeTrue(Exception):
-    """The event counts, or it may be a true one that this process cannot prove. `reason` says which."""
+    """The event is proven, or it may be a true one that this process cannot prove. `reason` has which of the two."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -135,10 +135,10 @@ class Parking:
             return connection.scalar(again_row) or 0
 
     def discard(self, row_id: uuid.UUID, verifier: Verifier, *, even_if_true: bool) -> ParkedEvent | None:
-        """Delete an event that is not proven and return it; None when none has this id.
+        """Deletes an event that is not proven and returns it; None when none has this id.
 
         Raises `MayBeTrue` for an event that counts, and unless `even_if_true` for one that a key proves which this
-        process does not have, or that a version made which did not sign.
+        process does not have, or that a version without signatures made.
         """
         events, _ = self.after(only=row_id, after=None, limit=1)
         for parked in events:
@@ -201,7 +201,7 @@ RETURNING attempts
 
 
 def unproven_id(event: Incoming) -> uuid.UUID:
-    """The id under which an unproven event is parked: one for each sequence of bytes."""
+    """Returns the id under which an unproven event is parked: one for each sequence of bytes."""
     name = b"|".join([event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload])
     return uuid.uuid5(_OF_UNPROVEN, name.hex())
 

@@ -238,6 +238,63 @@ def test_every_part_of_a_document_that_is_referred_to_exists() -> None:
     assert not missing
 
 
+# -- how documents and code explain
+
+
+UNNAMED: Final = re.compile(
+    r"(?:^|[.:;!?] |\| ?|[-*] )(Who|Whoever|Whose|What|Whatever|Nobody|No one|Somebody|Someone|Everybody)\b(?![^.]*\?)"
+)
+"""A sentence, a cell or an item of a list with such a subject. Questions may have one."""
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Yields the paragraphs of a document, or the docstrings and comments of a module, each in one line."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        found = re.split(r"\n\s*\n", text)
+    else:
+        found = [
+            node.value.value
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ]
+        found += [
+            re.sub(r"^ *# ?", "", block, flags=re.M) for block in re.findall(r"(?:^ *#.*\n)+", text, re.M)
+        ]
+    yield from (" ".join(each.split()) for each in found)
+
+
+def unnamed_subjects(text: str) -> list[str]:
+    return [text[found.start() :][:90] for found in UNNAMED.finditer(text)]
+
+
+def test_every_sentence_names_its_subject() -> None:
+    places = [*DOCUMENTS, *(path for folder in (*RUNNING, "tools") for path in code(folder))]
+    found = [
+        f"{relative(path)}: {each}"
+        for path in places
+        for text in texts_of(path)
+        for each in unnamed_subjects(text)
+    ]
+    assert not found, "name the worker, the customer, the merchant's server:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        ("Whoever is asked speaks for all.", False),
+        ("It is kept. What was there before stays.", False),
+        ("| lock | Nobody else has it |", False),
+        ("What is away? Run `fiatgate status`.", True),
+        ("A process serves when it can answer, whoever calls it.", True),
+    ],
+)
+def test_a_sentence_without_a_named_subject_is_noticed(text: str, is_plain: bool) -> None:
+    assert (not unnamed_subjects(text)) == is_plain
+
+
 # -- what is run
 
 

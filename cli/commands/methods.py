@@ -53,7 +53,7 @@ def set_one(
 
 
 def require_known(code: str) -> None:
-    """Raises Refused PAYMENT_METHOD_NOT_FOUND for a code that no method has; an empty one stands for any method."""
+    """Raises Refused PAYMENT_METHOD_NOT_FOUND for an unknown code; an empty one stands for any method."""
     if code and code not in {
         each.method_code for each in connection.catalog().GetCatalog(pb.GetCatalogRequest()).methods
     }:

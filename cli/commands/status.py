@@ -119,7 +119,7 @@ def details(service: dict[str, Any]) -> Iterator[str]:
 
 
 def _trouble_with(name: str, service: dict[str, Any]) -> str:
-    """Returns "nats away", or what the connection to NATS says of itself: a refused password is no outage."""
+    """Returns "nats away", or the detail of the connection to NATS: a refused password is no outage."""
     said = [worker["detail"] for worker in service["workers"] if name == "nats" and worker["name"] == "bus"]
     return f"nats away: {said[0]}" if said and said[0] else f"{name} away"
 
