@@ -11,6 +11,11 @@ from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
 LEAST_BITS: Final = {4: 8, 6: 7}
 """Fewest bits of a network of proxies. A wider one has clients in it, and each could give any address as its own."""
 
+FOR_EXAMPLES: Final = tuple(
+    map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"))
+)
+"""No proxy has an address in them (RFC 5737, RFC 3849). Left in a configuration, they make all clients one network."""
+
 
 def _proxies(value: object) -> object:
     if not isinstance(value, str):
@@ -24,6 +29,8 @@ def _proxies(value: object) -> object:
         raise ValueError(
             f"{value} is too wide, at least /{least} is expected: clients in it could name any address as their own"
         )
+    if any(network.network_address in example for example in FOR_EXAMPLES):
+        raise ValueError(f"{value} is a network for examples, name the one that your proxies connect from")
     if ip_address(value.partition("/")[0]) != network.network_address:
         raise ValueError(f"{value} has host bits set, did you mean {network}?")
     return network

@@ -20,9 +20,9 @@ def _required(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_networks_of_proxies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIATGATE_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.7,2001:DB8::/32")
+    monkeypatch.setenv("FIATGATE_TRUSTED_PROXIES", "10.0.0.0/8, 100.64.0.7,FD00::/32")
     trusted = load(GatewaySettings).trusted_proxies
-    assert trusted == tuple(map(ip_network, ("10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32")))
+    assert trusted == tuple(map(ip_network, ("10.0.0.0/8", "100.64.0.7/32", "fd00::/32")))
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,9 @@ def test_networks_of_proxies_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ("10.0.0.0/8,::/0", "::/0 is too wide, at least /7 is expected"),
         ("128.0.0.0/1", "clients in it could name any address as their own"),
         ("10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
+        ("192.0.2.0/24", "192.0.2.0/24 is a network for examples"),
+        ("10.0.0.0/8,203.0.113.7", "name the one that your proxies connect from"),
+        ("2001:db8:1::/48", "2001:db8:1::/48 is a network for examples"),
         ("proxy", "proxy is not a network, as 10.0.0.0/8"),
     ],
 )

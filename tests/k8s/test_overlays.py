@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any, Final
 
 import kubernetes_validate
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from deploy.local.databases import SERVICES
+from gateway.config import FOR_EXAMPLES
 from tests.k8s.manifests import (
     BASE,
     CLASSES,
@@ -208,7 +210,7 @@ def test_production_has_one_host_and_an_image_of_a_registry() -> None:
         "FIATGATE_NATS_REPLICAS": str(NATS["config"]["cluster"]["replicas"]),
     }
     proxies = settings.pop("FIATGATE_TRUSTED_PROXIES")
-    assert proxies == "192.0.2.0/24", "a network for examples: no real one is trusted by mistake"
+    assert ip_network(proxies) in FOR_EXAMPLES, "no real one is trusted by mistake, and this one is refused"
     assert settings == {**shared_settings(), **own}, "the stream is kept on every server of NATS"
     assert ingress["spec"]["tls"][0]["hosts"] == [host]
     images = {container(each)["image"] for each in workloads(PRODUCTION)}
