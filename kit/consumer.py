@@ -94,7 +94,6 @@ class Consumer:
         name: str,
         handler: Handler,
         *,
-        subject: str,
         db: Database,
         bus: Bus,
         inbox: type[InboxColumns],
@@ -108,7 +107,6 @@ class Consumer:
     ) -> None:
         self.name = name
         self._handler = handler
-        self._subject = subject
         self._db = db
         self._bus = bus
         self._inbox = inbox
@@ -205,7 +203,7 @@ class Consumer:
 
     def _round(self, stop: Stop) -> None:
         if self._pull is None:
-            self._pull = self._bus.open_pull(self.name, self._subject)
+            self._pull = self._bus.open_pull(self.name)
         events, unproven = self._verified(self._pull.take(BATCH))
         self._pulse.beat()
         try:

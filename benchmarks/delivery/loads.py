@@ -17,9 +17,10 @@ from deploy.local.waiting import wait_until
 from kit.bus import Outgoing
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
+from services.invoices.events import FINISHED
 from services.webhooks import operations
 from services.webhooks.domain import destination_of
-from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message
+from services.webhooks.events import finished_invoice_from_message
 
 WAIT_SECONDS = 300.0
 
@@ -165,10 +166,8 @@ def idle_latencies_ms(bench: Bench, count: int) -> tuple[list[float], list[float
                     operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
             else:
                 event_id, payload = new_id(), message.SerializeToString()
-                signature = bench.signer.sign(
-                    subject=INVOICE_FINISHED_SUBJECT, event_id=event_id, payload=payload
-                )
-                fact = Outgoing(event_id, INVOICE_FINISHED_SUBJECT, payload, signature=signature)
+                signature = bench.signer.sign(subject=FINISHED, event_id=event_id, payload=payload)
+                fact = Outgoing(event_id, FINISHED, payload, signature=signature)
                 announced.add(message.event_id)
                 bench.invoices_bus.publish([fact])
             _wait_for(bench, len(begun))

@@ -125,13 +125,13 @@ class Bus:
         timeout_seconds = (rounds + 1) * PUBLISH_TIMEOUT_SECONDS + STREAM_TIMEOUT_SECONDS
         return self._loop.call(self._publish, messages, timeout_seconds=timeout_seconds)
 
-    def open_pull(self, durable: str, subject: str) -> Pull:
-        """Open the deliveries of `subject` to the durable consumer `durable`, which the stream's owner makes.
+    def open_pull(self, durable: str) -> Pull:
+        """Opens the deliveries to the durable consumer, which the stream's owner makes.
 
         Raises `BusUnavailable`.
         """
         self._require_connection()
-        pull = Pull(self._loop, self._client, durable, subject)
+        pull = Pull(self._loop, self._client, durable)
         pull.open()
         self._pulls.append(pull)
         return pull

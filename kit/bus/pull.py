@@ -46,11 +46,10 @@ NOT_THERE = "503"  # the consumer does not exist
 class Pull:
     """The deliveries to one durable consumer. Made by `Bus.open_pull`; used by one thread."""
 
-    def __init__(self, loop: LoopThread, client: Client, durable: str, subject: str) -> None:
+    def __init__(self, loop: LoopThread, client: Client, durable: str) -> None:
         self._loop = loop
         self._client = client
         self._durable = durable
-        self._subject = subject
         self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
         self._owed = 0  # messages that the server may still send on the open request
         self._ended = ""

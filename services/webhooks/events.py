@@ -9,8 +9,6 @@ from kit.ids import parse_id
 from kit.proto import datetime_from, optional
 from services.webhooks.domain import FinishedInvoice
 
-INVOICE_FINISHED_SUBJECT = "fiatgate.invoices.finished"
-
 # The final states, as the payload names them. An invoice in any other state must not become a webhook.
 _STATUSES = {
     invoices_pb2.INVOICE_STATUS_SUCCESS: "success",

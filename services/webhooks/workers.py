@@ -12,7 +12,7 @@ from kit.rpc.status import Gauge
 from kit.worker import Loop, Worker
 from services.webhooks import operations
 from services.webhooks.delivery.engine import Engine, EngineParts
-from services.webhooks.events import INVOICE_FINISHED_SUBJECT, finished_invoice_from_message, ids_in
+from services.webhooks.events import finished_invoice_from_message, ids_in
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.wiring import Deps
 
@@ -35,7 +35,6 @@ def consumer(deps: Deps) -> Consumer:
         CONSUMER,
         handle,
         ids_in=ids_in,
-        subject=INVOICE_FINISHED_SUBJECT,
         db=deps.db,
         bus=deps.bus,
         inbox=Inbox,

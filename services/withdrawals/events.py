@@ -12,8 +12,6 @@ from kit.ids import parse_id
 from kit.money import parse_decimal
 from services.withdrawals.domain import MAX_AMOUNT, USDT_PLACES
 
-INVOICE_FINISHED: Final = "fiatgate.invoices.finished"
-
 _UNPAID: Final = frozenset(
     {
         invoices_pb2.INVOICE_STATUS_FAIL,

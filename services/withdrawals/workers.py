@@ -13,7 +13,7 @@ from kit.db import DatabaseBusy
 from kit.rpc.status import Gauge
 from kit.worker import Loop, Worker
 from services.withdrawals import operations
-from services.withdrawals.events import INVOICE_FINISHED, ids_in, invoice_paid_from_message
+from services.withdrawals.events import ids_in, invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.wiring import Deps
 
@@ -46,7 +46,6 @@ def consumer(deps: Deps) -> Consumer:
         handle,
         lock_order=merchant_of,  # a credit changes this merchant's balance
         ids_in=ids_in,
-        subject=INVOICE_FINISHED,
         db=deps.db,
         bus=deps.bus,
         inbox=Inbox,

@@ -153,7 +153,7 @@ def test_with_its_rights_a_consumer_waits_for_the_stream_and_settles_what_comes(
         for bus in others:
             bus.start()
             assert bus.wait_ready(10)
-            pull = bus.open_pull(DURABLES[bus._client_name], FACT)
+            pull = bus.open_pull(DURABLES[bus._client_name])
             with pytest.raises(BusUnavailable, match="is not there"):
                 pull.take(16)
             bus.close_pull(pull)
@@ -171,7 +171,7 @@ def test_with_its_rights_a_consumer_waits_for_the_stream_and_settles_what_comes(
 
 def _take_all(bus: Bus, durable: str, expected: set[object]) -> None:
     """Put each off once, then acknowledge it; the consumer has nothing left then."""
-    pull, put_off, settled = bus.open_pull(durable, FACT), set(), set()
+    pull, put_off, settled = bus.open_pull(durable), set(), set()
     for _ in range(20):
         for event in pull.take(16):
             if event.event_id in put_off:

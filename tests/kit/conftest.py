@@ -110,7 +110,6 @@ def make(db: Database, bus: Bus, subject: str) -> Make:
 
     def made(handler: Handler = note, **changes: Any) -> Consumer:
         usual: dict[str, Any] = {
-            "subject": subject,
             "db": db,
             "bus": bus,
             "inbox": Inbox,

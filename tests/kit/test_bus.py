@@ -168,7 +168,7 @@ def test_a_bus_starts_without_nats_and_connects_when_it_comes(
         with pytest.raises(BusUnavailable):
             bus.publish([_fact("fiatgate.test.late")])
         with pytest.raises(BusUnavailable):
-            bus.open_pull("late", "fiatgate.test.late")
+            bus.open_pull("late")
         assert bus.healthy
     finally:
         nats_server.start()

@@ -39,7 +39,6 @@ def start(db: Database, bus: Bus, subject: str) -> Iterator[Start]:
         consumer = Consumer(
             durable,
             handler,
-            subject=subject,
             db=db,
             bus=bus,
             inbox=Inbox,

@@ -74,7 +74,6 @@ def world(db: Database, bus: Bus) -> Iterator[World]:
     consumer = Consumer(
         durable,
         handle,
-        subject=subject,
         db=db,
         bus=bus,
         inbox=Inbox,

@@ -146,7 +146,7 @@ def test_facts_go_from_invoices_to_webhooks_by_a_stream_that_every_server_keeps(
             return {fact.event_id for fact in facts} == set(invoices.publish(facts))
 
         wait_until(published, "the facts to be stored", timeout_seconds=SECONDS)
-        pull = webhooks.open_pull(CONSUMER, FINISHED)
+        pull = webhooks.open_pull(CONSUMER)
         while waiting:
             taken = pull.take(16)
             assert taken, f"{len(waiting)} facts did not come"

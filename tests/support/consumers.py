@@ -17,4 +17,4 @@ def make_consumer(bus: Bus, durable: str, subject: str) -> None:
 
 def open_pull(bus: Bus, durable: str, subject: str) -> Pull:
     make_consumer(bus, durable, subject)
-    return bus.open_pull(durable, subject)
+    return bus.open_pull(durable)

@@ -13,8 +13,8 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.bus import Bus, Outgoing
 from kit.ids import new_id
 from kit.proto import timestamp_from
+from services.invoices.events import FINISHED
 from services.webhooks import operations, workers
-from services.webhooks.events import INVOICE_FINISHED_SUBJECT
 from tests.support.clock import START
 from tests.support.databases import past_all_rules
 from tests.support.receiver import Receiver
@@ -40,7 +40,7 @@ def publish(invoices_bus: Bus) -> Callable[..., None]:
     def send(
         message: invoices_pb2.InvoiceFinished, *, event_id: UUID | None = None, sign: bool = True
     ) -> None:
-        fact = Outgoing(event_id or new_id(), INVOICE_FINISHED_SUBJECT, message.SerializeToString())
+        fact = Outgoing(event_id or new_id(), FINISHED, message.SerializeToString())
         if sign:
             fact = signed(fact)
         wait_until(

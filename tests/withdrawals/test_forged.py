@@ -13,9 +13,9 @@ from deploy.local.waiting import wait_until
 from kit.bus import Bus, Outgoing
 from kit.db import Database
 from kit.ids import new_id
+from services.invoices.events import FINISHED
 from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.events import INVOICE_FINISHED
 from services.withdrawals.wiring import Deps
 from services.withdrawals.workers import consumer, gauges
 from tests.support.servers import PostgresServer
@@ -44,7 +44,7 @@ def test_a_forged_invoice_is_no_credit_and_the_true_one_of_the_same_id_is_credit
     merchant, before = str(uuid.uuid4()), parked(deps)
     forged, true = finished(merchant, "1000000.000000"), finished(merchant, "5.000000")
     event_id = new_id()
-    fact = Outgoing(event_id, INVOICE_FINISHED, forged.SerializeToString())
+    fact = Outgoing(event_id, FINISHED, forged.SerializeToString())
     assert deps.bus.publish([fact]) == [event_id]
     wait_until(lambda: parked(deps) == before + 1, "the forged event to be parked", timeout_seconds=20)
     assert credited(deps, merchant) == "0.000000"
@@ -65,7 +65,7 @@ def test_a_busy_database_parks_no_credit_however_often(
     deps: Deps, postgres: PostgresServer, lock_seconds: float, statement_seconds: float
 ) -> None:
     merchant, before = str(uuid.uuid4()), parked(deps)
-    fact = signed(Outgoing(new_id(), INVOICE_FINISHED, finished(merchant, "5.000000").SerializeToString()))
+    fact = signed(Outgoing(new_id(), FINISHED, finished(merchant, "5.000000").SerializeToString()))
     pauses: list[float] = []
     impatient = Database(
         deps.settings.database_url,

@@ -18,9 +18,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.bus import Bus, Outgoing
 from kit.ids import new_id
 from kit.worker import Stop
+from services.invoices.events import FINISHED
 from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.events import INVOICE_FINISHED, invoice_paid_from_message
+from services.withdrawals.events import invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.wiring import Deps, wire
 from services.withdrawals.workers import consumer, gauges, workers
@@ -85,8 +86,7 @@ def finished(merchant_id: str, merchant_usdt: str | None, **values: Any) -> pb.I
 
 def publish(bus: Bus, *messages: pb.InvoiceFinished, event_id: uuid.UUID | None = None) -> list[uuid.UUID]:
     facts = [
-        signed(Outgoing(event_id or new_id(), INVOICE_FINISHED, message.SerializeToString()))
-        for message in messages
+        signed(Outgoing(event_id or new_id(), FINISHED, message.SerializeToString())) for message in messages
     ]
     assert bus.publish(facts) == [fact.event_id for fact in facts]
     return [fact.event_id for fact in facts]
@@ -143,9 +143,7 @@ def test_processes_that_credit_the_same_merchants_at_once_do_not_deadlock(proces
     before = deadlocks(processes)
     messages = [finished(merchant, "1.000000") for _ in range(50) for merchant in merchants]
     random.Random(7).shuffle(messages)
-    facts = [
-        signed(Outgoing(new_id(), INVOICE_FINISHED, message.SerializeToString())) for message in messages
-    ]
+    facts = [signed(Outgoing(new_id(), FINISHED, message.SerializeToString())) for message in messages]
     assert len(processes[0].bus.publish(facts)) == len(facts)
     wait_handled(processes[0], [fact.event_id for fact in facts])
     assert {credited(processes[0], merchant) for merchant in merchants} == {"50.000000"}
@@ -172,7 +170,7 @@ def deadlocks(processes: list[Deps]) -> int:
 def test_one_event_consumed_by_many_at_once_is_credited_once(deps: Deps) -> None:
     merchant = str(uuid.uuid4())
     acknowledged: list[None] = []
-    fact = Outgoing(new_id(), INVOICE_FINISHED, finished(merchant, "5.000000").SerializeToString())
+    fact = Outgoing(new_id(), FINISHED, finished(merchant, "5.000000").SerializeToString())
     event = delivered(
         signed(fact),
         acknowledge=lambda: acknowledged.append(None),
