@@ -39,6 +39,7 @@ _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find 
 _EXIT_CODE_OF_SETTINGS = 2  # kit.config
 _LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
+_STARTED = "supervisord started with pid"
 _INTO_LOG = 'exec "$@" >> "$0" 2>&1'
 
 
@@ -161,19 +162,20 @@ def _program_state(info: dict[str, Any], home: Home) -> ProgramState:
         process_id=info["pid"] or None,
         started_at_seconds=info["start"],
         refuses_settings=info["statename"] == "BACKOFF"
-        and _last_exit(home, info["name"]) == _EXIT_CODE_OF_SETTINGS,
+        and last_exit(home, info["name"]) == _EXIT_CODE_OF_SETTINGS,
         log=home.logs / f"{info['name']}.log",
     )
 
 
-def _last_exit(home: Home, program: str) -> int | None:
-    """Returns the last exit code of a program; None when supervisord's log has none.
+def last_exit(home: Home, program: str) -> int | None:
+    """Returns the last exit code of a program under this supervisord; None when the log has none.
 
-    supervisord's API gives no exit code of a program that ended soon after its start.
+    supervisord's API gives no exit code of a program that ended soon after its start. The log outlives supervisord. It
+    begins anew where it grew too large.
     """
-    log = home.logs / _LOG
-    exits = re.findall(rf"exited: {re.escape(program)} \(exit status (\d+);", log.read_text(errors="replace"))
-    return int(exits[-1]) if exits else None
+    written = (home.logs / _LOG).read_text(errors="replace").rpartition(_STARTED)[2]
+    exits = re.findall(rf"exited: {re.escape(program)} \((?:exit status (\d+))?", written)
+    return int(exits[-1]) if exits and exits[-1] else None
 
 
 def _socket_path(home: Home) -> Path:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from deploy.local import child
-from deploy.local.supervision import trim_logs
+from deploy.local.home import Home
+from deploy.local.supervision import last_exit, trim_logs
 
 
 def test_a_log_that_grew_too_large_is_moved_aside_and_goes_on(tmp_path: Path) -> None:
@@ -22,6 +23,24 @@ def test_a_log_that_grew_too_large_is_moved_aside_and_goes_on(tmp_path: Path) ->
     assert log.read_bytes() == b"goes on\n"
     assert (tmp_path / "one.log.1").stat().st_size > 10 * 1024 * 1024
     assert other.read_text() == "small\n"
+
+
+def test_a_program_ended_with_what_this_supervisord_wrote_last(tmp_path: Path) -> None:
+    """The exit of an earlier `make run` was taken for one of this."""
+    home = Home(tmp_path)
+    home.logs.mkdir()
+    log = home.logs / "supervisord.log"
+    log.write_text(
+        "INFO supervisord started with pid 1\n"
+        "WARN exited: webhooks (exit status 2; not expected)\n"
+        "INFO supervisord started with pid 2\n"
+        "WARN exited: catalog (exit status 1; not expected)\n"
+    )
+    assert last_exit(home, "webhooks") is None
+    assert last_exit(home, "catalog") == 1
+    with log.open("a") as file:
+        file.write("WARN exited: catalog (terminated by SIGKILL; not expected)\n")
+    assert last_exit(home, "catalog") is None
 
 
 def test_a_child_ends_at_ctrl_c_also_when_a_script_has_put_it_into_the_background() -> None:
