@@ -142,10 +142,11 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
     def _watch(self) -> None:
         """Starts to measure how fast the client reads."""
         if self._reading is None and not self._conn_lost_handled:
-            self._look_again()
+            self._measure_unread()
             self._may_make_room()
 
-    def _look_again(self) -> None:
+    def _measure_unread(self) -> None:
+        """Notes how many bytes are unread now, to compare with after `unread_seconds`."""
         self._unread_bytes = self._all_unread_bytes()
         seconds = self.worker.unread_seconds
         self._reading = self.worker.loop.call_later(seconds, self._has_read, seconds)
@@ -158,7 +159,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
             self.drop()
             return
         self.worker.connections.works(self)  # it becomes the last of those that may be dropped
-        self._look_again()
+        self._measure_unread()
         self._may_make_room()
 
     def _stop_watching(self) -> None:
