@@ -181,7 +181,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         waiting: int = self.transport.get_write_buffer_size()
         return waiting + in_socket[0]
 
-    # -- what arrives
+    # -- arriving data
 
     def _feed_callback_parser(self, data: bytes) -> bool:
         in_head = self._current_request is None
@@ -227,7 +227,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         """Always false: an unknown Upgrade is ignored (RFC 9110 section 7.8), and HTTP goes on."""
         return False
 
-    # -- what is answered
+    # -- answers
 
     def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
         self._answered = self._body_receiver

@@ -275,7 +275,7 @@ def judge(
     return Accept(rate)
 
 
-# -- what a source answered
+# -- answers of sources
 
 
 def value_at(document: object, path: str) -> object:

@@ -97,9 +97,9 @@ class Rate(Base):
     currency_code: Mapped[str] = mapped_column(ForeignKey("currencies.code"))
     source_rate: Mapped[Decimal] = mapped_column(SOURCE_RATE)
     origin: Mapped[str]
-    # When it was set, or when the sources were asked; an accepted one keeps the time of its poll.
+    # The time at which it was set or polled; an accepted one keeps the time of its poll.
     taken_at: Mapped[datetime]
-    # {"quotes": [{"source", "rate", "error"}, ...]}: where the number comes from, failed sources included.
+    # {"quotes": [{"source", "rate", "error"}, ...]}: the origin of the number, failed sources included.
     document: Mapped[dict[str, Any]]
 
 

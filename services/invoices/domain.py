@@ -259,9 +259,9 @@ def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
 class Room:
     """The free places of a method's enabled requisites for one merchant and amount.
 
-    taken, free        places of all accounts
-    own                the merchant's among the taken ones
-    accounts           the accounts
+    taken, free        places of all of them
+    own                the merchant's among the taken places
+    accounts           the requisites
     free_accounts      those with a free place and no open deal of the amount
     own_accounts       those where the merchant has the open deal of the amount
     """
@@ -275,7 +275,7 @@ class Room:
     own_accounts: int
 
     def refusal(self, share_percent: int) -> str:
-        """Why the merchant gets no place, for operators; "a place is free" when it would get one now."""
+        """The cause for which the merchant gets no place, for operators; "a place is free" if it would get one now."""
         at_share = f"FIATGATE_METHOD_SHARE_PERCENT={share_percent}"
         if not self.accounts:
             return "no account is in use"

@@ -21,8 +21,8 @@ class EventStatus(StrEnum):
 
 
 HELD_BACK_ERROR = "not sent: held back by Fiatgate, whose operators are informed"
-"""Merchants read it as the reason of an attempt whose event has no right seal (delivery.seals). Such attempts are no
-retries: a sealed event has all of them to come."""
+"""The error of an attempt whose event has no right seal (delivery.seals), shown to merchants. Such attempts are no
+retries: once the event is sealed it has all its retries."""
 
 
 class Trigger(StrEnum):

@@ -19,7 +19,7 @@ _STATUSES = {
 
 
 def ids_in(payload: bytes) -> dict[str, str]:
-    """The invoice that a payload names, as `invoice_id`; nothing where it names none."""
+    """The id in the payload, as `invoice_id`; empty when the payload has none."""
     try:
         invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
     except DecodeError:

@@ -1,4 +1,4 @@
-// Buttons that copy what stands beside them, and say so.
+// Buttons that copy the text beside them, and report it.
 const CONFIRMED_MILLISECONDS = 2000;
 
 async function toClipboard(text) {
@@ -18,7 +18,7 @@ async function toClipboard(text) {
   if (!copied) throw new Error("not copied");
 }
 
-// Within a button nothing is read out by itself.
+// Screen readers do not announce changes inside a button.
 function teller() {
   const place = document.querySelector("[data-told]") ?? document.createElement("p");
   place.className = "aside";

@@ -1,5 +1,5 @@
-// A clock beside a time limit: quiet at first, plain to see in the last minutes. It counts from what the server said was
-// left, so that a wrong clock in the customer's device does no harm.
+// A countdown beside a time limit: inconspicuous at first, prominent in the last minutes. It counts from the remaining
+// time that the server sent, so that a wrong clock in the customer's device does no harm.
 const NEAR_SECONDS = 180;
 
 function clock(seconds) {

@@ -1,5 +1,5 @@
-// A second tap sends nothing again, and a picture that is too large is told of before it travels.
-const AGAIN_MILLISECONDS = 15000; // by then somebody has stopped the browser, and may try once more
+// Ignores a second tap on a form's button, and reports a picture that is too large before it is sent.
+const AGAIN_MILLISECONDS = 15000; // by then the customer has stopped the browser, and may try again
 
 export function startForms(root) {
   for (const form of root.querySelectorAll("form")) {
@@ -26,7 +26,7 @@ export function startForms(root) {
   }
 }
 
-// The way back shows the page as it was left, with its form already sent.
+// The browser's back button restores the page with its form already sent.
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });

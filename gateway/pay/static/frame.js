@@ -1,4 +1,4 @@
-// In a frame of the merchant's page, for modal.js there. The browser shows us in a frame, so the merchant has allowed it.
+// In a frame of the merchant's page, for modal.js there. The browser shows the page in a frame only if the merchant has allowed it.
 export function tellShop(message) {
   if (window.parent === window) return false;
   window.parent.postMessage(message, "*");

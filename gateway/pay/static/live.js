@@ -1,4 +1,4 @@
-// The page follows the payment: the server rings, the page looks. When nobody rings, it looks every few seconds.
+// Updates the page when the server reports a change; without a connection for that, every few seconds.
 const POLL_MILLISECONDS = 8000;
 const SAFETY_MILLISECONDS = 60000;
 
@@ -21,7 +21,7 @@ export function startLive(begin) {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
       if (answer.ok) show(new DOMParser().parseFromString(await answer.text(), "text/html"), answer);
     } catch {
-      // No network just now; the next look may have one.
+      // No network now; the next attempt may have one.
     } finally {
       looking = false;
     }
@@ -41,10 +41,10 @@ export function startLive(begin) {
     begin(after);
     const heading = after.querySelector("h1");
     heading.tabIndex = -1;
-    heading.focus(); // read out, and where the keyboard goes on
+    heading.focus(); // screen readers read it, and the keyboard continues there
   }
 
-  // Before anything is typed or in the middle of a choice a page is not taken away; it would be after a step.
+  // The page is replaced only when its state has changed: until then typed text and choices stay.
   const source = new EventSource(events);
   source.addEventListener("open", () => {
     ringing = true;

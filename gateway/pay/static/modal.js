@@ -11,7 +11,7 @@
 // The page can be framed by the merchant's frame origins only (fiatgate merchants set ID --frame-origins). Where it can't
 // be, and where scripts do not run, the link is a link.
 (() => {
-  const READY_MILLISECONDS = 1500; // after its frame has loaded, a page of ours has long said that it is there
+  const READY_MILLISECONDS = 1500; // longest time after its load until the payment page has sent its first message
   const BOX = "border:0;padding:0;margin:auto;max-width:none;max-height:none;overflow:hidden;background:Canvas;";
   const LARGE = "width:30rem;height:min(50rem,96vh);border-radius:16px";
   const WHOLE = "width:100vw;height:100vh;height:100dvh;border-radius:0";

@@ -1,4 +1,4 @@
-// What makes the page smoother where scripts run. Nothing here is needed: every step is a plain link or form.
+// Makes the page smoother where scripts run. Nothing here is required: every step is a plain link or form.
 import { startCopying } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
 import { startForms } from "./forms.js";
@@ -9,7 +9,7 @@ import { localTimes } from "./times.js";
 
 const DESKTOP = "(min-width: 60rem)"; // as in pay.css
 
-// A code is for the phone beside the screen: open where there is one.
+// A customer at a desktop scans the code with a phone: it is open there.
 function openCodes(root) {
   if (!matchMedia(DESKTOP).matches) return;
   for (const details of root.querySelectorAll("details.qr")) details.open = true;

@@ -1,4 +1,4 @@
-"""Why no account was free: for operators, in the log and at the desk. Merchants get the reason alone."""
+"""The causes for which no requisite was free: for operators, in the log and at the desk. Merchants get no causes."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,7 +10,7 @@ from services.invoices.domain import Wanted
 from services.invoices.wiring import Deps
 
 EXPLAINED_MAX = 10
-"""So many methods are explained: a merchant's refused calls cost one statement more, not one per method."""
+"""The most methods that are explained. All take one statement together, so a refused call costs one more."""
 
 _log = log.get_logger()
 

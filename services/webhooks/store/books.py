@@ -44,8 +44,8 @@ WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:la
            ELSE coalesce(succeeded, false) END
 """
 
-# An event that was held back starts anew once it is sealed: its automatic attempts are those since then, and all before
-# count as manual ones (store.events).
+# An event that was held back starts again once it is sealed: its automatic attempts are those since then, and all
+# earlier ones count as manual (store.events).
 _COUNTS_FOLLOW_THE_ATTEMPTS = """
 SELECT events.invoice_id AS id, compared.field, compared.found, compared.due
 FROM events JOIN LATERAL (

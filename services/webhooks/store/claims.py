@@ -16,7 +16,7 @@ from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus
 
 SEAL: Final = NewColumn("events", "seal")
 MOST_COUNTED: Final = 1_000_000_000
-"""No event gets so many attempts. A larger count was written by SQL, and the sum of two might be no integer."""
+"""No event reaches this number of attempts. A larger count was written by SQL, and the sum of two might overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

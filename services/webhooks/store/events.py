@@ -161,9 +161,9 @@ def _due_anew(now: datetime) -> dict[str, Any]:
 
 
 def seal_event(tx: Session, event_id: int, seal: str, *, now: datetime) -> bool:
-    """Seals it. Returns whether it is due anew, because its last automatic attempt was held back for its seal.
+    """Seals the event. Returns whether it is due again, because its last automatic attempt was held back.
 
-    A delivered event never is: a resend that was held back is the merchant's to repeat.
+    A delivered event is never due again: the merchant may repeat a resend that was held back.
     """
     sealed = update(_SEALED).where(_SEALED.c.id == event_id)
     held_back = sealed.where(

@@ -1,4 +1,4 @@
-"""Pictures of our own in place of addresses elsewhere"""
+"""Pictures in the database in place of addresses of other servers"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -228,5 +228,5 @@ def upgrade() -> None:
     )
     op.create_index("ix_deal_transitions_deal", "deal_transitions", ["deal_id", "id"], unique=False)
 
-    # History is only ever added to; the role owns the table, so it has to give up these rights itself.
+    # History is append-only. The role owns the table, so it has to revoke these rights itself.
     op.execute("REVOKE UPDATE, DELETE, TRUNCATE ON deal_transitions FROM CURRENT_USER")

@@ -1,4 +1,4 @@
-"""Late money that customers tell of, and the pictures they send as proof"""
+"""Late money that customers report, and the pictures that they send"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -9,7 +9,7 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 
-# Under the id of the event. Several rows may have one id: a row that someone adds takes no place from the true one.
+# Stored under the id of the event. Several rows may have one id: a row that an attacker adds can't block the true one.
 FACTS = """
 CREATE TABLE IF NOT EXISTS facts (
   event_id uuid NOT NULL,
@@ -27,14 +27,14 @@ BEGIN
 END $$
 """
 
-# The outbox forgets after some days. By a trigger, so that processes of the version before keep their facts too.
+# The outbox deletes its facts after some days. A trigger keeps them, also those of processes of the version before.
 KEEP_FACTS = """
 CREATE OR REPLACE TRIGGER outbox_facts_are_kept AFTER INSERT ON outbox
   FOR EACH ROW WHEN (NEW.signature IS NOT NULL) EXECUTE FUNCTION keep_fact()
 """
 
-# An invoice that finishes later must have a signed fact. Where invoices are there already, processes of a version that
-# did not sign may finish some for another day.
+# An invoice that finishes later must have a signed fact. If there are invoices already, processes of a version that did
+# not sign may finish some for another day.
 SINCE = """
 INSERT INTO records
 SELECT 'recorded', 'fact', 1,

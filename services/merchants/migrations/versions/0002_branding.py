@@ -1,4 +1,4 @@
-"""How a merchant's customer page looks, and where it may stand in a frame"""
+"""The appearance of a merchant's payment page, and the sites that may frame it"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The request that an event goes back to, and its trace"""
+"""The request that led to an event, and its trace"""
 
 import sqlalchemy as sa
 from alembic import op

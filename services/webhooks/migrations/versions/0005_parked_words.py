@@ -1,4 +1,4 @@
-"""Parked events by what they say: each event that takes effect asks for it"""
+"""Parked events by their content: each event that takes effect queries it"""
 
 import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Events keep what they say; attempts stay for a day at least"""
+"""The terms of events never change; attempts stay for at least a day"""
 
 from alembic import op
 
@@ -35,7 +35,7 @@ ATTEMPT_COLUMNS = (
     "created_at",
 )
 
-# Retention deletes what is older; it can't be asked for less than a day.
+# Retention deletes older ones only; its shortest setting is a day.
 YOUNG_ATTEMPTS_STAY = """
 CREATE OR REPLACE TRIGGER attempts_stay_for_a_day BEFORE DELETE ON attempts
   FOR EACH ROW WHEN (OLD.created_at > now() - interval '1 day')

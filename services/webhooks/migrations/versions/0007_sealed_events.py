@@ -1,4 +1,4 @@
-"""The seal of an event: what the process that made it says about its terms"""
+"""The seal of an event, made from its terms by the process that made the event"""
 
 from alembic import op
 
@@ -25,5 +25,5 @@ TERMS = (
 
 def upgrade() -> None:
     op.execute("ALTER TABLE events ADD COLUMN IF NOT EXISTS seal text")
-    # A row that no process made has no right seal; the true event takes its place, with a seal of its own.
+    # A row that no process made has no right seal; the true event replaces it, with a seal of its own.
     guards.keep("events", TERMS, unless="OLD.seal IS DISTINCT FROM NEW.seal")

@@ -26,7 +26,7 @@ CREATE TRIGGER transfers_move_balances AFTER INSERT ON transfers
   FOR EACH ROW EXECUTE FUNCTION move_balances();
 """
 
-# Two locks on one door: the grant stops the service, the triggers stop a superuser's slip as well.
+# Two guards: the grants stop the service, the triggers also stop a superuser's mistake.
 APPEND_ONLY = """
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

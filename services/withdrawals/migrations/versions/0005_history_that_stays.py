@@ -30,5 +30,5 @@ def upgrade() -> None:
     guards.stay("withdrawals")
     guards.record("withdrawal_methods", "method")
     guards.stay("withdrawal_methods")
-    # With its owner's rights: the service's role needs none to change a balance.
+    # Runs with its owner's rights: the service's role has no right to change a balance.
     op.execute("ALTER FUNCTION move_balances() SECURITY DEFINER SET search_path = pg_catalog, public")

@@ -1,4 +1,4 @@
-"""A record of each withdrawal method that was there before the records: the first ones are made by a migration"""
+"""A record of each withdrawal method that is older than the records: a migration makes the first methods"""
 
 from alembic import op
 
