@@ -56,7 +56,7 @@ class GatewaySettings(Settings):
         default=10,
         ge=0,
         le=600,
-        description="how long each of them waits for the services at start before it takes connections without them",
+        description="longest time that each process waits for the services at start before it takes connections",
     )
     gateway_keepalive_seconds: int = Field(
         default=75,
@@ -75,14 +75,14 @@ class GatewaySettings(Settings):
         default=4096,
         ge=16,
         le=1_000_000,
-        description="connections of clients that one process keeps open; beyond, the one that waited for "
-        "its client longest is dropped",
+        description="connections of clients that one process keeps open; above this, the one that has waited for "
+        "its client for longest is dropped",
     )
     gateway_connections_per_client: int = Field(
         default=1024,
         ge=4,
         le=1_000_000,
-        description="the same of one client's network; trusted proxies have no bound of their own",
+        description="the same for one client's network; does not hold for trusted proxies",
     )
     rate_limit_per_minute: int = Field(
         default=6000,
@@ -94,42 +94,42 @@ class GatewaySettings(Settings):
         default=240,
         ge=0,
         le=1_000_000,
-        description="requests to the pages of one payment, and of a client's network for logos not remembered, per "
-        "minute and process; 0: no limit",
+        description="requests to the pages of one payment, and of a client's network for logos that are not cached, "
+        "per minute and process; 0: no limit",
     )
     trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),
-        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8: the client is the one they "
-        "name; empty: the peer of the connection",
+        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the client; empty: "
+        "the client is the peer of the connection",
     )
     trusted_proxies_header: Literal["x-forwarded-for", "forwarded"] = Field(
         default="x-forwarded-for",
-        description="the header those proxies write; another one is passed on as the client sent it, and is not read",
+        description="the header that those proxies write; the other one may be the client's own and is not read",
     )
     client_ipv4_bits: int = Field(
         default=32,
         ge=8,
         le=32,
-        description="bits of an IPv4 address that make the network a client is counted under",
+        description="bits of an IPv4 address that make the network under which a client is counted",
     )
     client_ipv6_bits: int = Field(
         default=64,
         ge=16,
         le=128,
-        description="the same of an IPv6 address; one subscriber has at least 64 bits to himself",
+        description="the same for an IPv6 address; one subscriber has at least the last 64 bits",
     )
     strangers_per_minute: int = Field(
         default=120,
         ge=0,
         le=1_000_000,
-        description="keys and payments that do not exist, asked for from one client's network, per minute and process; "
+        description="requests of one client's network for keys and payments that do not exist, per minute and process; "
         "0: no limit",
     )
     upload_mib: int = Field(
         default=32,
         ge=6,
         le=4096,
-        description="MiB of customers' pictures that one process waits for or works on at a time; one has at most 5",
+        description="MiB of customers' pictures that one process receives or works on at a time; one has at most 5",
     )
     upload_network_mib: int = Field(
         default=16, ge=6, le=4096, description="MiB of them that may come from one client's network"

@@ -42,7 +42,7 @@ def _invoice(*, finished: bool) -> dict[str, Json]:
     return {
         "invoice_id": uuid("The invoice's id, made here. In webhooks it is `order_id`.", INVOICE_ID),
         "external_id": text("Your order id, as you sent it.", "order-1"),
-        "amount": fiat("The amount you asked for.", "100.50"),
+        "amount": fiat("The requested amount.", "100.50"),
         "currency": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
         "status": choice(
             "State of the invoice; all but `pending` are final.",
@@ -169,7 +169,7 @@ WITHDRAWAL: Final = record(
             example=None,
         ),
         "external_tx_id": nullable(text("The blockchain's transaction, once it is sent.", "9f2c61a4")),
-        "created_at": moment("When it was asked for.", _CREATED_AT),
+        "created_at": moment("When it was created.", _CREATED_AT),
         "updated_at": moment("When it last changed.", _FINISHED_AT),
         "processed_at": nullable(moment("When it ended.", _FINISHED_AT)),
     },
@@ -202,7 +202,7 @@ WEBHOOK_ATTEMPT: Final = record(
 )
 
 WEBHOOK_EVENT: Final = record(
-    "A webhook and what became of it.",
+    "A webhook and its delivery.",
     {
         "event_id": whole("A number of our own; not the payload's `event_id`.", 42),
         "event_type": text(
@@ -241,7 +241,7 @@ WEBHOOK_PAYLOAD: Final = record(
         "sub_status": nullable(text("More precisely; null when no method was chosen.", "successfully_paid")),
         "finished_at": nullable(moment("When it ended.", _FINISHED_AT)),
         "expires_at": nullable(moment("The invoice's original expiry.", _EXPIRES_AT)),
-        "amount": fiat("The final amount: the one to go by.", "100.50"),
+        "amount": fiat("The final amount: use this one.", "100.50"),
         "currency": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
         "rate_usd": nullable(fiat("Fiat per USDT, locked; null when no method was chosen.", "0.92")),
         "success_url": nullable(url("As in the invoice.", "https://shop.example/thanks")),
@@ -263,7 +263,7 @@ WEBHOOK_PAYLOAD: Final = record(
 )
 
 RESEND: Final = record(
-    "How the resend went.",
+    "The result of the resend.",
     {
         "ok": flag("Whether you answered 2xx in time.", example=True),
         "http_status": nullable(whole("Status of your answer; null when none came.", 200)),
@@ -301,8 +301,8 @@ def page_of(name: str) -> Json:
         "",
         {
             "successful": true(),
-            "page": whole("The page you asked for.", 1, minimum=1),
-            "per_page": whole("As asked for.", 20, minimum=1),
+            "page": whole("The requested page.", 1, minimum=1),
+            "per_page": whole("Items on a page, as requested.", 20, minimum=1),
             "total": whole("Number of matches on all pages.", 1, minimum=0),
             "total_pages": whole("Pages in all.", 1, minimum=0),
             "data": list_of("This page; empty past the last.", ref(name)),

@@ -32,7 +32,7 @@ ABOUT_ERRORS: Final = (
 )
 
 TAGS: Final = {
-    "Invoices": "Create them, and see what became of them.",
+    "Invoices": "Create invoices, and read their state.",
     "Webhooks": "Webhooks of an invoice, and their delivery.",
     "Currencies and payment methods": "Ways to pay for your customers.",
     "Withdrawals": "Your USDT on its way to you.",
@@ -83,12 +83,12 @@ def _about_limit(per_minute: int) -> str:
 
 HEADERS: Final[Json] = {
     "X-Request-Id": {
-        "description": "Ours, unique per request.",
+        "description": "Made by Fiatgate, unique per request.",
         "required": True,
         "schema": {"type": "string", "minLength": 1},
     },
     "Retry-After": {
-        "description": "Seconds until it is worth trying again.",
+        "description": "Seconds to wait before the next try.",
         "required": True,
         "schema": {"type": "integer", "minimum": 0},
     },

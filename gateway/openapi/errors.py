@@ -211,7 +211,7 @@ def _schema(code: str) -> Json:
     problem = PROBLEMS[code]
     details = {
         "type": "object",
-        "description": "Empty when there is nothing to say.",
+        "description": "Empty when there are no details.",
         "properties": {name: _json_type(convert) for name, convert in problem.details.items()},
     }
     members = {name: _json_type(convert) for name, convert in problem.members.items()}

@@ -154,7 +154,7 @@ OPERATIONS: Final = (
         "endpoint's answer, 15 seconds at most. No request body. When it succeeds the event is a `success`; when it "
         "fails nothing changes, and the automatic retries go on.",
         parameters=(_INVOICE_REF,),
-        answered="It was sent; `resend.ok` says whether your endpoint took it.",
+        answered="It was sent; `resend.ok` is true when your endpoint answered 2xx in time.",
         answer=RESENT,
         reasons=(
             "INVOICE_NOT_FOUND",

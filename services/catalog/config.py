@@ -67,7 +67,7 @@ class CatalogSettings(ServiceSettings):
         default=600, ge=1, le=604_800, description="an older rate is unavailable"
     )
     rates_poll_seconds: int = Field(
-        default=60, ge=1, le=86_400, description="how often the sources are asked"
+        default=60, ge=1, le=86_400, description="time between two polls of the sources"
     )
     rates_min_sources: int = Field(
         default=1, ge=1, le=100, description="sources that must have answered for a currency's rate to count"

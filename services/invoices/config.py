@@ -22,7 +22,7 @@ class InvoicesSettings(ServiceSettings):
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         default=(),
         repr=False,
-        description="comma-separated, public keys of the FACT_SIGNING_KEYs before this one: what they signed can be "
+        description="comma-separated, public keys of earlier FACT_SIGNING_KEYs: facts signed with them can be "
         "announced again; that of FACT_SIGNING_KEY always counts",
     )
     invoice_ttl_seconds: int = Field(
@@ -42,8 +42,8 @@ class InvoicesSettings(ServiceSettings):
         default=80,
         ge=1,
         le=100,
-        description="the most that one merchant may hold of what other merchants leave of a payment method: of its "
-        "places, and of its accounts for one amount; 100 is no limit",
+        description="largest share that one merchant may hold of the places of a payment method that no other merchant "
+        "holds, and of its accounts for one amount; 100 is no limit",
     )
     nats_replicas: int = Field(
         default=1,

@@ -68,7 +68,7 @@ class WebhooksSettings(FactSettings):
         default=90,
         ge=0,
         le=36_500,
-        description="attempts of finished events are deleted after so many days; 0 keeps them for ever",
+        description="days after which attempts of finished events are deleted; 0 keeps them for ever",
     )
     webhook_allow_private: bool = Field(
         default=False, description="allow http and non-public callback addresses; for local stacks only"
