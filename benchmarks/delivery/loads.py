@@ -21,6 +21,7 @@ from services.invoices.events import FINISHED
 from services.webhooks import operations
 from services.webhooks.domain import destination_of
 from services.webhooks.events import finished_invoice_from_message
+from services.webhooks.store.claims import terms_from_row
 
 WAIT_SECONDS = 300.0
 
@@ -80,7 +81,7 @@ def queue_due(bench: Bench, shop: Shop, urls: Sequence[str], count: int) -> None
 
 
 _UNSEALED = text("""
-SELECT id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, payload
+SELECT id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload
 FROM events WHERE seal IS NULL
 """)
 _SEAL = text("""
@@ -91,7 +92,8 @@ WHERE events.id = sealed.id
 
 def _seal(bench: Bench, tx: Session) -> None:
     """As the process that makes an event does."""
-    sealed = [{"id": row.id, "seal": bench.deps.seals.seal(row)} for row in tx.execute(_UNSEALED)]
+    seals, rows = bench.deps.seals, tx.execute(_UNSEALED)
+    sealed = [{"id": row.id, "seal": seals.seal(terms_from_row(row))} for row in rows]
     tx.execute(_SEAL, {"sealed": json.dumps(sealed)})
 
 

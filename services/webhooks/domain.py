@@ -112,6 +112,33 @@ def destination_of(url: str) -> str:
     return f"{parts.hostname or ''}:{port}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTerms:
+    """An event's content and address, made from a proven fact. They change only together with the event's seal."""
+
+    payload_event_id: UUID
+    invoice_id: UUID
+    merchant_id: UUID
+    key_id: UUID
+    event_type: str
+    callback_url: str
+    destination: str
+    payload: bytes
+
+
+def terms_of(invoice: FinishedInvoice, callback_url: str) -> EventTerms:
+    return EventTerms(
+        payload_event_id=invoice.event_id,
+        invoice_id=invoice.invoice_id,
+        merchant_id=invoice.merchant_id,
+        key_id=invoice.key_id,
+        event_type=invoice.event_type,
+        callback_url=callback_url,
+        destination=destination_of(callback_url),
+        payload=payload_of(invoice),
+    )
+
+
 # -- the result of an attempt
 
 

@@ -21,10 +21,17 @@ from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
 from services.webhooks.delivery.seals import REPLACED
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
-from services.webhooks.domain import FinishedInvoice, ResendConflict, ResendTooSoon, may_resend
+from services.webhooks.domain import (
+    EventTerms,
+    FinishedInvoice,
+    ResendConflict,
+    ResendTooSoon,
+    may_resend,
+    terms_of,
+)
 from services.webhooks.models import Event
 from services.webhooks.store import books, claims, events, retention
-from services.webhooks.store.events import Backlog, EventHistory, EventTerms, InvoiceEvents
+from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
 from services.webhooks.store.retention import Pruned
 from services.webhooks.wiring import Deps
 
@@ -61,7 +68,7 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
     """
     if invoice.callback_url is None:
         return
-    terms = events.terms_of(invoice, invoice.callback_url)
+    terms = terms_of(invoice, invoice.callback_url)
     seal = deps.seals.seal(terms)
     event_id = events.add_event(
         tx,
@@ -186,8 +193,8 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
     """Sends it; any error before there is an outcome gives the claim back."""
     try:
-        with deps.resend_turns.turn(str(claimed.merchant_id)):
-            key = (claimed.merchant_id, claimed.key_id)
+        with deps.resend_turns.turn(str(claimed.terms.merchant_id)):
+            key = (claimed.terms.merchant_id, claimed.terms.key_id)
             secret = deps.merchants.signing_secrets([key]).get(key)
             return deps.courier.send(Shipment(claimed, secret))
     except BaseException:

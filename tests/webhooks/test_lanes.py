@@ -7,7 +7,7 @@ from uuid import UUID
 from kit.ids import new_id
 from services.webhooks.delivery.lanes import LANE, MERCHANT, LaneKey, Lanes
 from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
-from services.webhooks.domain import EventStatus, Trigger
+from services.webhooks.domain import EventStatus, EventTerms, Trigger
 from tests.support.clock import START
 
 MERCHANT_ID, OTHER_ID = UUID(int=1), UUID(int=2)
@@ -24,14 +24,16 @@ def _shipment(destination: str, number: int = 0, *, merchant_id: UUID = MERCHANT
         lease_token=new_id(),
         lease_until=START + timedelta(seconds=60),
         trigger=Trigger.AUTO,
-        payload_event_id=new_id(),
-        invoice_id=new_id(),
-        merchant_id=merchant_id,
-        key_id=new_id(),
-        event_type="invoice.success",
-        callback_url="https://shop.example.com/",
-        destination=destination,
-        payload=b"{}",
+        terms=EventTerms(
+            payload_event_id=new_id(),
+            invoice_id=new_id(),
+            merchant_id=merchant_id,
+            key_id=new_id(),
+            event_type="invoice.success",
+            callback_url="https://shop.example.com/",
+            destination=destination,
+            payload=b"{}",
+        ),
         status=EventStatus.PENDING,
         next_retry_at=START,
         auto_attempts=0,
@@ -86,14 +88,14 @@ def test_destinations_take_turns() -> None:
     lanes = _lanes()
     lanes.add(_shipment("a") for _ in range(3))
     lanes.add(_shipment("b") for _ in range(2))
-    assert [each.claimed.destination for each in _take_all(lanes)] == ["a", "b", "a", "b", "a"]
+    assert [each.claimed.terms.destination for each in _take_all(lanes)] == ["a", "b", "a", "b", "a"]
 
 
 def test_merchants_take_turns_however_many_destinations_one_has() -> None:
     lanes = _lanes(most_sending=6)
     lanes.add(_shipment(str(number)) for number in range(20))
     lanes.add(_shipment("b", merchant_id=OTHER_ID) for _ in range(3))
-    assert [each.claimed.destination for each in _take_all(lanes)] == ["0", "b", "1", "b", "2", "b"]
+    assert [each.claimed.terms.destination for each in _take_all(lanes)] == ["0", "b", "1", "b", "2", "b"]
 
 
 def test_a_merchant_sends_no_more_than_its_slots_at_a_time_to_all_its_destinations() -> None:
@@ -107,7 +109,7 @@ def test_a_merchant_sends_no_more_than_its_slots_at_a_time_to_all_its_destinatio
     _end(lanes, first, answered=False, duration_ms=15_000)
     assert len(_take_all(lanes)) == MERCHANT.fewest
     lanes.add([_shipment("b", merchant_id=OTHER_ID)])
-    assert [each.claimed.destination for each in _take_all(lanes)] == ["b"]
+    assert [each.claimed.terms.destination for each in _take_all(lanes)] == ["b"]
 
 
 def test_merchants_that_share_a_host_share_no_slots() -> None:
@@ -115,7 +117,7 @@ def test_merchants_that_share_a_host_share_no_slots() -> None:
     lanes.add(_shipment("a") for _ in range(100))
     lanes.add(_shipment("a", merchant_id=OTHER_ID) for _ in range(5))
     taken = _take_all(lanes)
-    assert [each.claimed.merchant_id for each in taken].count(OTHER_ID) == 5
+    assert [each.claimed.terms.merchant_id for each in taken].count(OTHER_ID) == 5
 
 
 def test_all_together_send_no_more_than_the_total() -> None:

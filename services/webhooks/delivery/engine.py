@@ -243,14 +243,14 @@ class _Run:
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
         """Adds the present secrets. If merchants does not answer, no receiver failed: all events are given back."""
-        keys = {(each.merchant_id, each.key_id) for each in claimed}
+        keys = {(each.terms.merchant_id, each.terms.key_id) for each in claimed}
         try:
             secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
         except BaseException:
             await self._in_thread(lambda: self._release(claimed))
             self._lanes.note_due(lane_of(each) for each in claimed)
             raise
-        return [Shipment(each, secrets.get((each.merchant_id, each.key_id))) for each in claimed]
+        return [Shipment(each, secrets.get((each.terms.merchant_id, each.terms.key_id))) for each in claimed]
 
     async def _seconds_until_due(self) -> float:
         now = self._parts.clock.now()

@@ -48,7 +48,7 @@ class LaneKey(NamedTuple):
 
 
 def lane_of(claimed: Claimed) -> LaneKey:
-    return LaneKey(claimed.merchant_id, claimed.destination)
+    return LaneKey(claimed.terms.merchant_id, claimed.terms.destination)
 
 
 class Bound:
@@ -169,7 +169,7 @@ class Lanes:
     def note_claimed(self, rooms: Rooms, claimed: Sequence[Claimed]) -> None:
         """Records a claim: a lane that left room unused has nothing more due; one that used it goes to the end."""
         of_lane = Counter(lane_of(each) for each in claimed)
-        of_merchant = Counter(each.merchant_id for each in claimed)
+        of_merchant = Counter(each.terms.merchant_id for each in claimed)
         for id, lanes in rooms.by_merchant().items():
             due = self._due[id]
             was_asked = len(claimed) < rooms.total and of_merchant[id] < rooms.merchants[id]

@@ -101,9 +101,9 @@ def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenc
     log.info(
         "webhook_attempt",
         event_id=claimed.event_id,
-        payload_event_id=str(claimed.payload_event_id),
-        merchant_id=str(claimed.merchant_id),
-        destination=claimed.destination,
+        payload_event_id=str(claimed.terms.payload_event_id),
+        merchant_id=str(claimed.terms.merchant_id),
+        destination=claimed.terms.destination,
         trigger=str(claimed.trigger),
         verdict=verdict_name,
         http_status=outcome.http_status,

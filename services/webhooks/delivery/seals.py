@@ -8,14 +8,14 @@ that the database does not have, and each attempt checks the seal first.
 import hmac
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Protocol
-from uuid import UUID
+from typing import Final
 
 import structlog
 
 from kit import metrics
 from kit.clock import Clock
 from kit.keys import decoded, encoded
+from services.webhooks.domain import EventTerms
 
 log = structlog.get_logger(__name__)
 
@@ -37,25 +37,6 @@ for _seal in (NONE, WRONG):  # each series begins at 0: an alert sees the first 
     UNSEALED.labels(_seal)
 
 
-class Terms(Protocol):
-    """The content of a seal: the terms of an event. In the database they change only together with the seal."""
-
-    @property
-    def payload_event_id(self) -> UUID: ...
-    @property
-    def invoice_id(self) -> UUID: ...
-    @property
-    def merchant_id(self) -> UUID: ...
-    @property
-    def key_id(self) -> UUID: ...
-    @property
-    def event_type(self) -> str: ...
-    @property
-    def callback_url(self) -> str: ...
-    @property
-    def payload(self) -> bytes: ...
-
-
 class Seals:
     """Makes and checks seals: HMAC-SHA256 under the first key; a seal under any of the keys is right.
 
@@ -68,10 +49,10 @@ class Seals:
         self._unsealed_until = unsealed_until
         self._clock = clock
 
-    def seal(self, terms: Terms) -> str:
+    def seal(self, terms: EventTerms) -> str:
         return encoded(hmac.digest(self._keys[0], _sealed_bytes(terms), "sha256"))
 
-    def is_right(self, terms: Terms, seal: str | None) -> bool:
+    def is_right(self, terms: EventTerms, seal: str | None) -> bool:
         try:
             given = decoded(seal or "")
         except (ValueError, UnicodeEncodeError):
@@ -79,7 +60,7 @@ class Seals:
         sealed = _sealed_bytes(terms)
         return any(hmac.compare_digest(hmac.digest(key, sealed, "sha256"), given) for key in self._keys)
 
-    def flaw(self, terms: Terms, seal: str | None) -> str | None:
+    def flaw(self, terms: EventTerms, seal: str | None) -> str | None:
         """NONE or WRONG when the event must not be sent; None when it may."""
         if not seal:
             return None if self._unsealed_count() else NONE
@@ -89,7 +70,7 @@ class Seals:
         return self._unsealed_until is not None and self._clock.now() < self._unsealed_until
 
 
-def _sealed_bytes(terms: Terms) -> bytes:
+def _sealed_bytes(terms: EventTerms) -> bytes:
     # Ids have a fixed length, and the length of each text but the last is before it: no two events have the same bytes.
     texts = (terms.event_type.encode(), terms.callback_url.encode())
     return b"".join(

@@ -63,20 +63,23 @@ class Sender:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": USER_AGENT,
-            "X-Idempotency-Key": str(claimed.payload_event_id),
-            "X-Signature": signature(shipment.secret, timestamp, claimed.payload),
+            "X-Idempotency-Key": str(claimed.terms.payload_event_id),
+            "X-Signature": signature(shipment.secret, timestamp, claimed.terms.payload),
             "X-Signature-Timestamp": timestamp,
         }
-        return await self._post(claimed.callback_url, claimed.payload, headers)
+        return await self._post(claimed.terms.callback_url, claimed.terms.payload, headers)
 
     def _may_be_sent(self, claimed: Claimed) -> bool:
         if claimed.seal is None:
             return True
-        flaw = self.seals.flaw(claimed, claimed.seal)
+        flaw = self.seals.flaw(claimed.terms, claimed.seal)
         if flaw is not None:
             UNSEALED.labels(flaw).inc()
             log.error(
-                "webhook_unsealed", event_id=claimed.event_id, invoice_id=str(claimed.invoice_id), seal=flaw
+                "webhook_unsealed",
+                event_id=claimed.event_id,
+                invoice_id=str(claimed.terms.invoice_id),
+                seal=flaw,
             )
         return flaw is None
 

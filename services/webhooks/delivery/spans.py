@@ -14,11 +14,11 @@ def of_attempt(claimed: Claimed) -> Span:
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": claimed.auto_attempts,
-        "fiatgate.event_id": str(claimed.payload_event_id),
-        "fiatgate.merchant_id": str(claimed.merchant_id),
+        "fiatgate.event_id": str(claimed.terms.payload_event_id),
+        "fiatgate.merchant_id": str(claimed.terms.merchant_id),
         "fiatgate.trigger": str(claimed.trigger),
     }
-    host, _, port = claimed.destination.rpartition(":")
+    host, _, port = claimed.terms.destination.rpartition(":")
     if port.isdecimal() and "/" not in host:  # a URL that can't be parsed is its own destination
         attributes |= {"server.address": host, "server.port": int(port)}
     if claimed.request_id:

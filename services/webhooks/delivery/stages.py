@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from services.webhooks.domain import EventStatus, Trigger, is_success
+from services.webhooks.domain import EventStatus, EventTerms, Trigger, is_success
 
 Claim = tuple[int, UUID]
 """An event and the token of its lease; a whole batch has one token."""
@@ -19,14 +19,7 @@ class Claimed:
     lease_token: UUID
     lease_until: datetime
     trigger: Trigger
-    payload_event_id: UUID
-    invoice_id: UUID
-    merchant_id: UUID
-    key_id: UUID
-    event_type: str
-    callback_url: str
-    destination: str
-    payload: bytes
+    terms: EventTerms
     status: EventStatus
     next_retry_at: datetime | None
     auto_attempts: int

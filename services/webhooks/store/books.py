@@ -12,7 +12,7 @@ from kit.books import Part
 from services.webhooks.delivery.seals import Seals
 from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
-from services.webhooks.store.claims import SEAL
+from services.webhooks.store.claims import SEAL, terms_from_row
 
 # Retention deletes the oldest attempts, and none of the last day: the attempts that are left are the newest.
 _ATTEMPTS_ARE_COUNTED = """
@@ -116,7 +116,7 @@ def differences(
 
 
 def _seal_differences(event: Any, seals: Seals) -> Iterator[Difference]:
-    flaw = seals.flaw(event, event.seal)
+    flaw = seals.flaw(terms_from_row(event), event.seal)
     if flaw is not None:
         yield Difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
 

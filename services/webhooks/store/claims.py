@@ -12,7 +12,16 @@ from sqlalchemy import Connection, text
 from kit.schema import NewColumn
 from services.webhooks.delivery.lanes import LaneKey, Rooms
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
-from services.webhooks.domain import AttemptStatus, Dead, Delivered, EventStatus, RetryAt, Trigger, Verdict
+from services.webhooks.domain import (
+    AttemptStatus,
+    Dead,
+    Delivered,
+    EventStatus,
+    EventTerms,
+    RetryAt,
+    Trigger,
+    Verdict,
+)
 
 SEAL: Final = NewColumn("events", "seal")
 MOST_COUNTED: Final = 1_000_000_000
@@ -189,6 +198,18 @@ def claimed_from_row(row: Any, lease: Lease, trigger: Trigger, *, seal: str | No
         lease_token=lease.token,
         lease_until=lease.until,
         trigger=trigger,
+        terms=terms_from_row(row),
+        status=EventStatus(row.status),
+        next_retry_at=row.next_retry_at,
+        auto_attempts=row.auto_attempts,
+        seal=seal,
+        request_id=row.request_id or "",
+        traceparent=row.traceparent or "",
+    )
+
+
+def terms_from_row(row: Any) -> EventTerms:
+    return EventTerms(
         payload_event_id=row.payload_event_id,
         invoice_id=row.invoice_id,
         merchant_id=row.merchant_id,
@@ -197,12 +218,6 @@ def claimed_from_row(row: Any, lease: Lease, trigger: Trigger, *, seal: str | No
         callback_url=row.callback_url,
         destination=row.destination,
         payload=bytes(row.payload),
-        status=EventStatus(row.status),
-        next_retry_at=row.next_retry_at,
-        auto_attempts=row.auto_attempts,
-        seal=seal,
-        request_id=row.request_id or "",
-        traceparent=row.traceparent or "",
     )
 
 

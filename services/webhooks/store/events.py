@@ -1,7 +1,7 @@
 """Events and their history, for RPCs and the consumer."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -28,14 +28,12 @@ from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
     EventStatus,
-    FinishedInvoice,
+    EventTerms,
     Trigger,
-    destination_of,
-    payload_of,
 )
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
-from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row
+from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row, terms_from_row
 
 HISTORY_ATTEMPTS = 100
 """The number of an event's newest attempts in an answer, which stays below gRPC's 4 MiB after any number of resends."""
@@ -49,33 +47,6 @@ class EventHistory:
 
     event: Event
     attempts: Sequence[Attempt]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTerms:
-    """An event's content and address, made from a proven fact. They change only together with the event's seal."""
-
-    payload_event_id: UUID
-    invoice_id: UUID
-    merchant_id: UUID
-    key_id: UUID
-    event_type: str
-    callback_url: str
-    destination: str
-    payload: bytes
-
-
-def terms_of(invoice: FinishedInvoice, callback_url: str) -> EventTerms:
-    return EventTerms(
-        payload_event_id=invoice.event_id,
-        invoice_id=invoice.invoice_id,
-        merchant_id=invoice.merchant_id,
-        key_id=invoice.key_id,
-        event_type=invoice.event_type,
-        callback_url=callback_url,
-        destination=destination_of(callback_url),
-        payload=payload_of(invoice),
-    )
 
 
 # Built once: building a statement costs as much as running it.
@@ -120,9 +91,6 @@ class SealedEvent:
     seal: str | None
 
 
-_TERMS: Final = tuple(each.name for each in fields(EventTerms))
-
-
 def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
     """The invoice's event, its row locked; None too on the schema of the version before, which has no seals."""
     if not SEAL.is_there(tx):
@@ -131,8 +99,7 @@ def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
     row = tx.execute(of_invoice).one_or_none()
     if row is None:
         return None
-    terms = {name: getattr(row, name) for name in _TERMS} | {"payload": bytes(row.payload)}
-    return SealedEvent(row.id, EventTerms(**terms), row.seal)
+    return SealedEvent(row.id, terms_from_row(row), row.seal)
 
 
 _ATTEMPTS = table_of(Attempt)
