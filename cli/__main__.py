@@ -1,4 +1,4 @@
-"""`fiatgate …` and `python -m cli …`. Exit codes: 0 done, 1 refused or something is wrong, 2 usage."""
+"""`fiatgate …` and `python -m cli …`. Exit codes: 0 done, 1 refused or an error found, 2 usage."""
 
 import logging
 import sys

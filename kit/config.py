@@ -228,7 +228,7 @@ class DatabaseSettings(Settings):
 
     @classmethod
     def of(cls, service: str) -> type["DatabaseSettings"]:
-        """The settings that `migrate` of this service reads."""
+        """Returns the settings that `migrate` of this service reads."""
         return type("DatabaseSettings", (cls,), {"service": service})
 
 
@@ -284,7 +284,7 @@ class ServiceSettings(DatabaseSettings):
 
     @property
     def connections(self) -> int:
-        """Most connections of the pool of one process."""
+        """The most connections of the pool of one process."""
         return self.pool_size + self.slot_connections
 
 
@@ -321,7 +321,7 @@ _STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 
 
 def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
-    """The environment variables a field is read from, the first that is set wins."""
+    """Returns the environment variables of a field; the first that is set wins."""
     shared = PREFIX + field.upper()
     if not is_of_each_process(cls, field):
         return [shared, *_STANDARD.get(field, ())]
@@ -349,7 +349,7 @@ class Setting:
 
 
 def describe(cls: type[CallerSettings]) -> list[Setting]:
-    """Every setting of a process, in the order of declaration."""
+    """Returns every setting of a process, in the order of declaration."""
     return [
         Setting(variables_of(cls, name), _default_text(field), field.description or "")
         for name, field in cls.model_fields.items()

@@ -95,7 +95,7 @@ TYPES: dict[Any, Any] = {
 
 
 def metadata() -> MetaData:
-    """Metadata whose constraints have predictable names: `refusing` and migrations find them by name."""
+    """Returns metadata whose constraints have predictable names: `refusing` and migrations find them by name."""
     return MetaData(
         naming_convention={
             "pk": "pk_%(table_name)s",
@@ -212,7 +212,7 @@ class Database:
 
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
-        """A Core connection where each statement is its own transaction: for single statements."""
+        """Yields a Core connection on which each statement is its own transaction: for single statements."""
         with self._span("statement"), _translated(), self._engine.connect() as connection:
             # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but undoing it costs a
             # round trip (SET default_transaction_isolation), as long as the statement itself.
@@ -253,7 +253,7 @@ class Database:
         }
 
     def dispose(self) -> None:
-        """Close the pooled connections and those of the hot statements."""
+        """Closes the pooled connections and those of the hot statements."""
         self._engine.dispose()
         self._prepared.close()
 

@@ -36,7 +36,7 @@ def new_pair() -> str:
 
 
 def public_key(text: str) -> PublicKey:
-    """The public key of the one private key in the text. Raises NoKey."""
+    """Returns the public key of the one private key in the text. Raises NoKey."""
     values = [value for name, value in _lines(text) if name in ("", PRIVATE)]
     if len(values) != 1:
         raise NoKey(f"expected one private key, as `{PRIVATE}=…` or the key alone; found {len(values)}")
@@ -56,7 +56,7 @@ def public_keys(text: str) -> list[PublicKey]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Name and value of each line; the name is empty where the line is a value alone."""
+    """Yields name and value of each line; the name is empty for a value alone."""
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         # An = at the end of a key without a name is padding.
@@ -89,7 +89,7 @@ def _key_bytes(text: str) -> bytes:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """`python -m kit.signing new | public | id`."""
+    """Runs `python -m kit.signing new | public | id`."""
     parser = argparse.ArgumentParser(prog="python -m kit.signing", description="Keys that sign facts.")
     parser.add_argument(
         "verb",

@@ -23,7 +23,7 @@ _CANONICAL = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def new_id() -> uuid.UUID:
-    """A fresh UUIDv7; ids made by one process only grow."""
+    """Returns a fresh UUIDv7; each id of a process is greater than the one before."""
     return uuid_utils.compat.uuid7()
 
 

@@ -8,6 +8,6 @@ def encoded(raw: bytes) -> str:
 
 
 def decoded(text: str) -> bytes:
-    """Raises ValueError."""
+    """Returns the bytes. Raises ValueError for text that is not base64."""
     standard = text.rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)

@@ -40,9 +40,7 @@ def get_logger() -> FilteringBoundLogger:
 
 
 def configure(service: str, settings: Settings) -> None:
-    """Sets up structlog, the standard library's logging (third parties write there), and uncaught
-    exceptions.
-    """
+    """Sets up structlog, the standard library's logging (for libraries), and the log of uncaught exceptions."""
     level = getattr(logging, settings.log_level.upper())
     shared: list[Processor] = [
         _Origin(service),

@@ -40,22 +40,22 @@ ProcessCollector(registry=REGISTRY)  # CPU seconds, memory, open files: process_
 
 
 def counter(name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
-    """A metric `fiatgate_<name>_total` that only grows. Labels must have few values: each one is a series."""
+    """Returns a metric `fiatgate_<name>_total` that only grows. Labels must have few values: each is a series."""
     return Counter(PREFIX + name, meaning, labels, registry=REGISTRY)
 
 
 def gauge(name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
-    """A metric `fiatgate_<name>` that is set; 0 until then."""
+    """Returns a metric `fiatgate_<name>` that is set; 0 until then."""
     return Gauge(PREFIX + name, meaning, labels, registry=REGISTRY)
 
 
 def histogram(name: str, meaning: str, labels: Sequence[str] = ()) -> Histogram:
-    """A metric `fiatgate_<name>`, in seconds: a distribution of durations up to 10 s."""
+    """Returns a metric `fiatgate_<name>`, in seconds: a distribution of durations up to 10 s."""
     return Histogram(PREFIX + name, meaning, labels, registry=REGISTRY, buckets=SECONDS_BUCKETS)
 
 
 class Build(Collector):
-    """`fiatgate_build_info`: which process this is, of which version, on which Python."""
+    """The metric `fiatgate_build_info`: the process, its version, and its Python."""
 
     def __init__(self, service: str) -> None:
         self._labels = [service, metadata.version("fiatgate"), python_version()]

@@ -126,7 +126,7 @@ def is_current(service: str | Path, url: str) -> bool:
 
 
 def head(service: str | Path) -> str | None:
-    """The newest revision in the service's folder; None when it has none."""
+    """Returns the newest revision in the service's folder; None when it has none."""
     return ScriptDirectory.from_config(_config(service)).get_current_head()
 
 
@@ -240,7 +240,7 @@ def _connection(url: str) -> Iterator[Connection]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """`python -m kit.migrate new|upgrade|check SERVICE …`: for developers; services migrate themselves."""
+    """Runs `python -m kit.migrate new|upgrade|check SERVICE …`, for developers; services migrate themselves."""
     parser = argparse.ArgumentParser(prog="python -m kit.migrate")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("new", "upgrade", "check"):

@@ -18,7 +18,7 @@ _EXACT = Context(prec=120)
 
 
 def parse_decimal(text: str) -> Decimal:
-    """The number written in `text`: ASCII digits with an optional sign and fraction, at most 40 characters.
+    """Returns the number written in `text`: ASCII digits with an optional sign and fraction, at most 40 characters.
 
     No exponent, no NaN, no infinity, no spaces, no grouping. Raises `ValueError` otherwise.
     """
@@ -30,22 +30,22 @@ def parse_decimal(text: str) -> Decimal:
 
 
 def round_down(value: Decimal, places: int) -> Decimal:
-    """The greatest number of `places` decimals that is not above `value`."""
+    """Returns the greatest number of `places` decimals that is not above `value`."""
     return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_FLOOR, context=_EXACT)
 
 
 def round_up(value: Decimal, places: int) -> Decimal:
-    """The smallest number of `places` decimals that is not below `value`."""
+    """Returns the smallest number of `places` decimals that is not below `value`."""
     return value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_CEILING, context=_EXACT)
 
 
 def fiat_text(value: Decimal) -> str:
-    """`"100.50"`: always two decimals, any further ones cut off downwards."""
+    """Returns `"100.50"`: always two decimals, rounded down."""
     return _text(value, FIAT_PLACES)
 
 
 def usdt_text(value: Decimal) -> str:
-    """`"1.086956"`: always six decimals, any further ones cut off downwards."""
+    """Returns `"1.086956"`: always six decimals, rounded down."""
     return _text(value, USDT_PLACES)
 
 
@@ -55,7 +55,7 @@ def rate_text(value: Decimal) -> str:
 
 
 def percent_text(value: Decimal) -> str:
-    """`"5.00"`: a percentage with two decimals. The value is in percent already, 5 and not 0.05."""
+    """Returns `"5.00"`: a percentage with two decimals. The value is in percent already, 5 and not 0.05."""
     return _text(value, PERCENT_PLACES)
 
 

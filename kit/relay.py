@@ -46,8 +46,8 @@ CLOCKS_DIFFER = timedelta(seconds=10)
 
 @dataclass
 class _Again:
-    """A stream that lacks facts. All published facts go to it again, the newest first. `back_to` is the time of the
-    oldest fact sent again so far, None before the first batch.
+    """A stream that lacks facts. All published facts go to it again, the newest first. `back_to` is the
+    publication time down to which they are marked as unpublished, None before the first batch.
     """
 
     stream: "_Stream"
@@ -118,7 +118,7 @@ class Relay:
 
     @functools.cached_property
     def _mark(self) -> Update:
-        """Marks only unmarked rows: `_announce_again` removes marks, and a row marked twice would escape it."""
+        """Marks only unmarked rows: `_announce_again` goes back in time and would miss a later second mark."""
         table = table_of(self.outbox)
         unmarked = (
             table.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),

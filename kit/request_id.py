@@ -15,12 +15,12 @@ _acceptable = re.compile(r"[A-Za-z0-9_.:-]{1,128}").fullmatch
 
 
 def current() -> str:
-    """The id of the request being worked on; empty outside of any request."""
+    """Returns the id of the current request; empty outside of any request."""
     return _current.get()
 
 
 def new() -> str:
-    """A fresh id: 24 hexadecimal characters, 96 random bits."""
+    """Returns a fresh id: 24 hexadecimal characters, 96 random bits."""
     return secrets.token_hex(12)
 
 

@@ -56,13 +56,13 @@ class NewColumn:
 
 
 def versions(service: str) -> Path | None:
-    """The folder of a service's migrations; None when there is no such service."""
+    """Returns the folder of a service's migrations; None when there is no such service."""
     migrations = _migrations(service)
     return None if migrations is None else Path(str(migrations.__file__)).parent / "versions"
 
 
 def needs(service: str) -> str:
-    """The oldest revision that the service runs on."""
+    """Returns the oldest revision that the service runs on."""
     revision: str = getattr(_migrations(service), "NEEDS", "")
     return revision
 

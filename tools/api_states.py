@@ -28,7 +28,7 @@ TRIGGERS: Final[Mapping[invoices.Trigger, str]] = {
 
 
 def deal_steps() -> str:
-    """The table of transitions of services/invoices/domain.py, one row per event and outcome."""
+    """Renders the table of transitions of services/invoices/domain.py, one row per event and outcome."""
     sources: dict[tuple[invoices.Trigger, invoices.Transition], list[str]] = {}
     for (source, trigger), step in invoices.TRANSITIONS.items():
         sources.setdefault((trigger, step), []).append(_state(source.status, source.sub_status))
@@ -51,7 +51,7 @@ def _state(status: str, detail: str | None) -> str:
 
 
 def withdrawal_states() -> str:
-    """The table of states of services/withdrawals/domain.py."""
+    """Renders the table of states of services/withdrawals/domain.py."""
     return table(
         ("`status`", "`substatus`", "reached from"),
         (

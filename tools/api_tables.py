@@ -37,7 +37,7 @@ PATTERNS: Final = {
 
 @cache
 def described() -> Json:
-    """The document of an installation with default settings. The addresses are never called."""
+    """Returns the document of an installation with default settings. The addresses are never called."""
     addresses = {name: "127.0.0.1:1" for name in GatewaySettings.model_fields if name.endswith("_address")}
     return document(GatewaySettings(**addresses))  # type: ignore[arg-type]  # checked by pydantic
 

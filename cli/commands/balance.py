@@ -14,6 +14,6 @@ def balance(
     *,
     as_json: Json = False,
 ) -> None:
-    """A merchant's USDT: available, reserved, credited and withdrawn."""
+    """Show a merchant's USDT: available, reserved, credited and withdrawn."""
     answer = connection.withdrawals().GetBalance(pb.GetBalanceRequest(merchant_id=merchant_id))
     output.record(answer, as_json=as_json)

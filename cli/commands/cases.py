@@ -24,7 +24,7 @@ def list_all(
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
     as_json: Json = False,
 ) -> None:
-    """Cases, newest first."""
+    """List cases, newest first."""
     answer = connection.desk().ListCases(pb.ListCasesRequest(open_only=open_only, limit=limit))
     output.records(answer.cases, COLUMNS, as_json=as_json, empty="No such cases")
 
@@ -38,7 +38,7 @@ def show(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """A case with its invoice, the account that was shown, and whether a picture came with it."""
+    """Show a case with its invoice, the requisite that the customer saw, and whether it has a picture."""
     whole = output.plain(connection.desk().GetCase(pb.GetCaseRequest(number=number)))
     if save_proof is not None:
         save(save_proof, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)

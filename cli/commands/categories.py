@@ -26,6 +26,6 @@ def set_one(
 
 @app.command("list", epilog="Example: fiatgate categories list")
 def list_all(*, as_json: Json = False) -> None:
-    """All categories."""
+    """List all categories."""
     answer = connection.merchants().ListCategories(pb.ListCategoriesRequest())
     output.records(answer.categories, ("code", "commission"), as_json=as_json, empty="No categories yet")

@@ -17,7 +17,7 @@ Id = Annotated[str, typer.Argument(metavar="INVOICE_ID")]
 def select(
     invoice_id: Id, method: Annotated[str, typer.Argument(metavar="METHOD")], *, as_json: Json = False
 ) -> None:
-    """Choose a payment method: opens a deal."""
+    """Choose a payment method, which opens a deal."""
     request = pb.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=method)
     answer = connection.checkout().SelectPaymentMethod(request)
     chosen = output.plain(answer.invoice) | {"requisite": output.plain(answer.requisite)}

@@ -45,7 +45,7 @@ def set_one(
 
 @app.command("list", epilog="Example: fiatgate currencies list")
 def list_all(*, as_json: Json = False) -> None:
-    """All currencies, disabled ones included."""
+    """List all currencies, also disabled ones."""
     answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
     columns = ("code", "name", "symbol", "decimals", "min_amount", "max_amount", "markup", "enabled")
     output.records(

@@ -56,7 +56,7 @@ def list_all(
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
     as_json: Json = False,
 ) -> None:
-    """Deals, newest first."""
+    """List deals, newest first."""
     wanted = _wanted(
         status, sub_status, overdue=overdue, merchant=merchant, method=method, older_than=older_than
     )
@@ -226,7 +226,7 @@ def resolve(
     note: Note = "",
     as_json: Json = False,
 ) -> None:
-    """End an appeal, one way of three."""
+    """End an appeal in one of three ways."""
     if sum((paid, amount is not None, rejected)) != 1:
         raise typer.BadParameter("give exactly one of --paid, --amount A, --reject")
     request = pb.ResolveAppealRequest(deal_id=deal_id, actor=actor, note=note)
@@ -243,7 +243,7 @@ def resolve(
 def system(
     word: Annotated[str, typer.Argument(metavar="on|off|show")], *, actor: Actor = "", as_json: Json = False
 ) -> None:
-    """The switch behind DEALS_SYSTEM_DISABLED: off stops new invoices and deals, open ones go on."""
+    """Switch new invoices and deals on or off (DEALS_SYSTEM_DISABLED); open ones continue."""
     if word not in {"on", "off", "show"}:
         raise typer.BadParameter("expected on, off or show")
     desk = connection.desk()

@@ -19,7 +19,7 @@ def show(
     merchant: Annotated[str, typer.Option(metavar="ID", help="The merchant's UUID.")],
     as_json: Json = False,
 ) -> None:
-    """An invoice with its deal."""
+    """Show an invoice with its deal."""
     request = pb.GetInvoiceRequest(merchant_id=merchant, invoice_ref=ref)
     output.record(connection.invoices().GetInvoice(request).invoice, as_json=as_json)
 

@@ -29,7 +29,7 @@ def create(
 
 @app.command("list", epilog="Example: fiatgate keys list 0197…")
 def list_all(merchant_id: Merchant, *, as_json: Json = False) -> None:
-    """Keys of a merchant, newest first; never the keys themselves."""
+    """List a merchant's keys, newest first, without the keys themselves."""
     answer = connection.merchants().ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))
     columns = ("key_id", "name", "hint", "active", "created_at", "deactivated_at")
     output.records(answer.keys, columns, as_json=as_json, empty="No keys yet: fiatgate keys create MERCHANT")
@@ -41,6 +41,6 @@ def deactivate(
     *,
     as_json: Json = False,
 ) -> None:
-    """Refuse the key from the next request on, for good."""
+    """Refuse the key from now on. It cannot be activated again."""
     answer = connection.merchants().DeactivateApiKey(pb.DeactivateApiKeyRequest(key_id=key_id))
     output.record(answer.key, as_json=as_json)

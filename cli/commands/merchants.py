@@ -74,7 +74,7 @@ def create(
 
 @app.command("list", epilog="Example: fiatgate merchants list --json")
 def list_all(*, as_json: Json = False) -> None:
-    """All merchants, newest first."""
+    """List all merchants, newest first."""
     answer = connection.merchants().ListMerchants(pb.ListMerchantsRequest())
     columns = (
         "merchant_id",
@@ -92,7 +92,7 @@ def list_all(*, as_json: Json = False) -> None:
 
 @app.command("show", epilog="Example: fiatgate merchants show 0197…")
 def show(merchant_id: Id, *, as_json: Json = False) -> None:
-    """One merchant with all its options."""
+    """Show one merchant with all its options."""
     request = pb.GetMerchantRequest(merchant_id=merchant_id)
     _show(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
 

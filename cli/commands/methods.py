@@ -62,7 +62,7 @@ def require_known(code: str) -> None:
 
 @app.command("list", epilog="Example: fiatgate methods list")
 def list_all(*, as_json: Json = False) -> None:
-    """All payment methods, inactive ones included."""
+    """List all payment methods, also inactive ones."""
     answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
     columns = (
         "method_code",

@@ -30,7 +30,7 @@ def list_all(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Of each service.")] = 100,
     as_json: Json = False,
 ) -> None:
-    """Events that a service could not handle, with the last failure; those parked longest ago first."""
+    """List events that a service could not handle, with the last failure, those parked longest ago first."""
     rows: list[dict[str, Any]] = []
     for service in CONSUMING:
         answer = connection.parked(service).ListParked(pb.ListParkedRequest(limit=limit))

@@ -46,7 +46,7 @@ def set_one(
 
 @app.command("list", epilog="Example: fiatgate rates list")
 def list_all(*, as_json: Json = False) -> None:
-    """Every currency's rate in force, and the one the jump guard holds back."""
+    """List every currency's rate in force, and the rate that the jump guard holds back."""
     answer = connection.catalog().ListRates(pb.ListRatesRequest())
     output.records(answer.rates, COLUMNS, as_json=as_json, empty="No rates yet: fiatgate rates set CODE RATE")
 

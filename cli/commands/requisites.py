@@ -40,7 +40,7 @@ def list_all(
     method: Annotated[str, typer.Option(metavar="METHOD", help="Only of this method.")] = "",
     as_json: Json = False,
 ) -> None:
-    """All accounts with their load."""
+    """List all accounts with their open deals."""
     methods.require_known(method)
     answer = connection.desk().ListRequisites(pb.ListRequisitesRequest(method_code=method))
     columns = (

@@ -17,7 +17,7 @@ app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=Tru
 def list_all(
     invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
 ) -> None:
-    """Events of an invoice, newest first."""
+    """List the events of an invoice, newest first."""
     answer = connection.webhooks().ListInvoiceEvents(pb.ListInvoiceEventsRequest(invoice_id=invoice_id))
     columns = (
         "event_id",

@@ -19,7 +19,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The withdrawal's UUID.")]
 
 @app.command("methods", epilog="Example: fiatgate withdrawals methods")
 def methods(*, as_json: Json = False) -> None:
-    """Networks with their fee and minimum."""
+    """List the withdrawal methods: network, fee and minimum."""
     answer = connection.withdrawals().ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest())
     columns = ("method_id", "code", "network", "name", "network_fee", "min_amount", "memo_allowed", "enabled")
     output.records(answer.methods, columns, as_json=as_json, empty="No withdrawal methods")
@@ -101,7 +101,7 @@ def list_all(
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
     as_json: Json = False,
 ) -> None:
-    """Withdrawals, newest first."""
+    """List withdrawals, newest first."""
     request = pb.ListAllWithdrawalsRequest(merchant_id=merchant, limit=limit)
     request.status = output.enum_number(pb.WithdrawalStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
     answer = connection.withdrawals().ListAllWithdrawals(request)

@@ -16,7 +16,7 @@ SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
 
 def owner_of(service: str) -> str:
-    """The role that owns the service's database."""
+    """Returns the role that owns the service's database."""
     return f"{service}_owner"
 
 

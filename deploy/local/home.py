@@ -42,7 +42,7 @@ class Home:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Home:
-        """The folder named by `FIATGATE_HOME`, or `.fiatgate` here."""
+        """Returns the folder named by `FIATGATE_HOME`, or `.fiatgate` here."""
         return cls(Path(environment.get("FIATGATE_HOME") or ".fiatgate").absolute())
 
     @property

@@ -12,7 +12,7 @@ import nats.errors
 
 
 class Client(nats.aio.client.Client):
-    """`ca` is a file with the CA of the server's certificate; empty: the system's."""
+    """nats-py's client with TLS. `ca` is a file with the CA of the server's certificate; empty: the system's."""
 
     def __init__(self, *, ca: str = "") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Run by Alembic for each command; `kit.migrate` hands over the connection and, to compare, the models."""
+"""Alembic runs this file for each command. `kit.migrate` passes the connection and, for comparisons, the models."""
 
 from alembic import context
 

@@ -15,7 +15,7 @@ expires_at: ContextVar[float | None] = ContextVar("deadline_expires_at", default
 
 
 def remaining_seconds() -> float | None:
-    """Seconds left, below zero when it's over; None when the current work has no deadline."""
+    """Returns the seconds left, below zero after the deadline; None without one."""
     instant = expires_at.get()
     return None if instant is None else instant - monotonic_seconds()
 

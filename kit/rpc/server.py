@@ -134,7 +134,7 @@ class RpcServer(grpc.Server):
         return self._probed.add_insecure_port(address)
 
     def add_insecure_port(self, address: str) -> int:
-        """Binds at once and returns the port; raises RuntimeError when the address is taken or not ours."""
+        """Binds at once and returns the port; raises RuntimeError when the address is taken or not of this machine."""
         return self._server.add_insecure_port(address)
 
     def add_secure_port(self, address: str, server_credentials: grpc.ServerCredentials) -> int:
@@ -232,7 +232,7 @@ class _Interceptor(grpc.ServerInterceptor):
 
 
 class _Method:
-    """One RPC method with everything around it."""
+    """One RPC method with its deadline, request id, turn, span, metrics and log line."""
 
     def __init__(self, method: str, behaviour: Behaviour, call_seconds: float, pool: Pool | None) -> None:
         self._method = method
