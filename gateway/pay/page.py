@@ -131,7 +131,7 @@ class PageResource:
         if (
             not deal_id
         ):  # for invoices an empty one means the open deal, which may not be the one that the customer saw
-            raise invalid("VALIDATION_ERROR", "The form says nothing of the payment it is about")
+            raise invalid("VALIDATION_ERROR", "The form does not name its payment")
         request = pb.MarkPaidRequest(invoice_id=_known_form(invoice_id), deal_id=deal_id)
         await self._step(req, resp, invoice_id, partial(self._checkout.MarkPaid, request))
 

@@ -46,7 +46,7 @@ def amount_above_max(maximum: Decimal) -> Refused:
 def insufficient_balance(*, available: Decimal, requested: Decimal) -> Refused:
     return precondition(
         "INSUFFICIENT_BALANCE",
-        f"{usdt_text(available)} USDT are available, {usdt_text(requested)} are asked for",
+        f"{usdt_text(available)} USDT are available, {usdt_text(requested)} are requested",
         available=usdt_text(available),
         requested=usdt_text(requested),
     )
