@@ -39,9 +39,11 @@ def ensure_role(admin_url: str, role: str, *, password: str, connections: int = 
 
 
 def ensure_roles_of(admin_url: str, service: str, *, password: str, owners_password: str) -> None:
-    """Makes the service's role and its owner's."""
+    """Makes the service's role and its owner's, and closes the databases of the server itself for both."""
     ensure_role(admin_url, service, password=password, connections=CONNECTIONS_OF_A_SERVICE)
     ensure_role(admin_url, owner_of(service), password=owners_password, connections=CONNECTIONS_OF_AN_OWNER)
+    with _admin(admin_url) as admin:
+        admin.execute("REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC")
 
 
 def ensure_database(admin_url: str, name: str, *, owner: str) -> None:

@@ -32,7 +32,9 @@ _is_api_key = re.compile(f"fg_[0-9A-Za-z]{{{_KEY_CHARACTERS}}}").fullmatch
 
 
 class MasterKeyMissing(Exception):
-    """A value is sealed under a master key that is no longer configured: a fault of the installation."""
+    """A stored value can't be opened as what it should be, mostly because its master key is no longer configured: a
+    fault of the installation.
+    """
 
 
 def new_api_key() -> str:
@@ -54,6 +56,18 @@ def hint_of(api_key: str) -> str:
 
 def hash_of(api_key: str, lookup_key: bytes) -> bytes:
     return hmac.digest(lookup_key, api_key.encode(), "sha256")
+
+
+def opened_lookup_key(vault: "Vault", sealed: bytes) -> bytes:
+    """Returns the lookup key. Raises MasterKeyMissing for any other value.
+
+    SQL under the service's role can put a sealed signing secret in the place of the lookup key. Its merchant knows it,
+    and could compute the hash of a key for any merchant. A signing secret has another length.
+    """
+    lookup_key = vault.open(sealed)
+    if len(lookup_key) != _LOOKUP_KEY_BYTES:
+        raise MasterKeyMissing("the stored lookup key is not one: the row was changed past the service")
+    return lookup_key
 
 
 class ApiKeyHasher:
@@ -78,7 +92,7 @@ class ApiKeyHasher:
             sealed = self._sealed_lookup_key()
             if sealed is None:
                 return None
-            self._lookup_key = self._vault.open(sealed)
+            self._lookup_key = opened_lookup_key(self._vault, sealed)
         return hash_of(presented, self._lookup_key)
 
 

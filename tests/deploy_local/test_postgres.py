@@ -57,6 +57,17 @@ def test_a_role_reaches_its_own_database_only(postgres: PostgresServer) -> None:
         psycopg2.connect(postgres.url("hers", user="hers", password="his"))
 
 
+@pytest.mark.parametrize("shared", ["postgres", "template1"])
+def test_a_services_role_reaches_no_database_of_the_server_itself(
+    postgres: PostgresServer, shared: str
+) -> None:
+    databases.ensure_roles_of(postgres.admin_url, "nosy", password="nosy", owners_password="nosy")
+    for role in ("nosy", "nosy_owner"):
+        with pytest.raises(psycopg2.OperationalError, match="permission denied for database"):
+            psycopg2.connect(postgres.url(shared, user=role, password="nosy"))
+    assert ask(postgres.admin_url, "SELECT current_database()") == "postgres"
+
+
 def test_one_services_role_leaves_connections_to_the_others(postgres: PostgresServer) -> None:
     databases.ensure_role(postgres.admin_url, "greedy", password="greedy", connections=2)
     databases.ensure_database(postgres.admin_url, "greedy", owner="greedy")

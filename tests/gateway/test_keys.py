@@ -25,7 +25,7 @@ def authenticate_calls(stack: Stack) -> int:
 
 def test_requests_that_wait_for_one_key_share_a_call(stack: Stack, shop: Shop) -> None:
     before = authenticate_calls(stack)
-    with psycopg2.connect(stack.database_urls["merchants"]) as connection, connection.cursor() as cursor:
+    with psycopg2.connect(stack.superuser_url("merchants")) as connection, connection.cursor() as cursor:
         cursor.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")  # whoever asks now has to wait
         with ThreadPoolExecutor(CLIENTS) as threads:
             asked = [threads.submit(shop.get, "/api/v1/currencies") for _ in range(CLIENTS)]

@@ -135,6 +135,7 @@ def test_locally_every_secret_has_the_keys_that_are_referred_to() -> None:
 
 def test_locally_each_service_has_the_role_that_its_address_names() -> None:
     roles = only(LOCAL, "ConfigMap", "postgres-roles")["data"]["roles.sql"]
+    assert "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;" in roles
     for service in SERVICES:
         secret = only(LOCAL, "Secret", f"fiatgate-{service}")
         url = base64.b64decode(secret["data"]["database-url"]).decode()

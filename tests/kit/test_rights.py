@@ -58,6 +58,41 @@ def test_a_services_role_gives_itself_no_right(database_url: Callable[[str], str
         assert cursor.fetchone() == (False, False)
 
 
+NEVER_CHANGED = {
+    "merchants": {
+        "owners": {"id", "email", "created_at"},
+        "merchants": {"id", "owner_id", "created_at"},
+        "logos": {"digest", "content_type", "content", "created_at"},
+        "categories": {"code"},
+        "api_keys": {"id", "merchant_id", "name", "hint", "key_hash", "created_at"},
+        "lookup_key": {"id", "created_at"},
+    },
+    "catalog": {
+        "currencies": {"code"},
+        "payment_methods": {"code"},
+        "logos": {"digest", "content_type", "content", "created_at"},
+        "rates": {"id", "currency_code", "source_rate", "origin", "taken_at", "document"},
+        "held_rates": {"currency_code"},
+        "poll_turns": {"id"},
+    },
+}
+
+
+@pytest.mark.parametrize("service", NEVER_CHANGED)
+def test_a_services_role_gives_no_key_to_another_merchant_and_changes_no_id(
+    database_url: Callable[[str], str], service: str
+) -> None:
+    """For example, it can't give its own API key another merchant's data."""
+    with closing(psycopg2.connect(database_url(service))) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, array_agg(attname::text) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
+            " WHERE relname = ANY (%s) AND relkind = 'r' AND attnum > 0 AND NOT attisdropped"
+            " AND NOT has_column_privilege(pg_class.oid, attnum, 'UPDATE') GROUP BY 1",
+            (list(schema.rights(service)),),
+        )
+        assert {table: set(columns) for table, columns in cursor.fetchall()} == NEVER_CHANGED[service]
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_the_rights_on_every_table_are_declared(_databases: Databases, service: str) -> None:
     url = _databases.fresh(service)

@@ -54,8 +54,17 @@ def test_the_hash_of_a_key_depends_on_the_lookup_key() -> None:
 
 def test_the_lookup_key_is_asked_for_until_there_is_one_and_then_once() -> None:
     vault, api_key = Vault([NEW]), credentials.new_api_key()
-    answers = [None, vault.seal(b"lookup")]
+    lookup_key = credentials.new_lookup_key()
+    answers = [None, vault.seal(lookup_key)]
     hasher = ApiKeyHasher(vault, lambda: answers.pop(0))
     assert hasher.hash_of(api_key) is None
-    assert hasher.hash_of(api_key) == hasher.hash_of(api_key) == credentials.hash_of(api_key, b"lookup")
+    assert hasher.hash_of(api_key) == hasher.hash_of(api_key) == credentials.hash_of(api_key, lookup_key)
     assert answers == []
+
+
+def test_a_sealed_signing_secret_is_not_taken_as_the_lookup_key() -> None:
+    """Its merchant knows it, and could make a key for any merchant by SQL."""
+    vault = Vault([NEW])
+    hasher = ApiKeyHasher(vault, lambda: vault.seal(credentials.new_secret().encode()))
+    with pytest.raises(MasterKeyMissing):
+        hasher.hash_of(credentials.new_api_key())

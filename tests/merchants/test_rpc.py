@@ -4,12 +4,13 @@ import hashlib
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
+import psycopg2
 import pytest
 import structlog.testing
-from sqlalchemy import text
-from sqlalchemy.orm import Session
+from psycopg2.extensions import cursor as Cursor
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
@@ -17,6 +18,7 @@ from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.errors import Refused
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import serving
+from tests.support.databases import owner_url
 from tests.support.pictures import PNG
 
 
@@ -244,15 +246,19 @@ def test_neither_keys_nor_secrets_reach_the_log(deps: Deps, key: pb.CreateApiKey
 
 
 def test_keys_that_are_looked_up_slowly_hold_up_no_page(
-    deps: Deps, stub: MerchantsServiceStub, merchant: pb.Merchant, key: pb.CreateApiKeyResponse
+    database_url: Callable[[str], str],
+    stub: MerchantsServiceStub,
+    merchant: pb.Merchant,
+    key: pb.CreateApiKeyResponse,
 ) -> None:
     asked = pb.AuthenticateRequest(api_key=key.api_key)
     stub.Authenticate(asked)
     with ThreadPoolExecutor(16) as threads:
-        with deps.db.transaction() as tx:
-            tx.execute(text("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE"))
+        owner = psycopg2.connect(owner_url(database_url("merchants")))
+        with closing(owner), owner.cursor() as cursor:
+            cursor.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
             lookups = [threads.submit(stub.Authenticate, asked) for _ in range(16)]
-            wait_until(lambda: waiting_for_the_lock(tx) >= 4, "the look-ups to wait", timeout_seconds=15)
+            wait_until(lambda: waiting_for_the_lock(cursor) >= 4, "the look-ups to wait", timeout_seconds=15)
             got = stub.GetMerchant(pb.GetMerchantRequest(merchant_id=merchant.merchant_id))
             assert got.merchant.merchant_id == merchant.merchant_id
             assert not any(each.done() for each in lookups), "the page did not wait for them"
@@ -260,6 +266,8 @@ def test_keys_that_are_looked_up_slowly_hold_up_no_page(
             each.exception(15)
 
 
-def waiting_for_the_lock(tx: Session) -> int:
+def waiting_for_the_lock(cursor: Cursor) -> int:
     waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'api_keys'::regclass AND NOT granted"
-    return int(tx.execute(text(waiting)).scalar_one())
+    cursor.execute(waiting)
+    (count,) = cursor.fetchone() or (0,)
+    return int(count)

@@ -6,12 +6,13 @@ NEEDS = "0002"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
-    "currencies": "SELECT, INSERT, UPDATE",
-    "payment_methods": "SELECT, INSERT, UPDATE",
-    "logos": "SELECT, INSERT, UPDATE, DELETE",
+    "currencies": "SELECT, INSERT, UPDATE (name, symbol, decimals, min_amount, max_amount, markup, enabled)",
+    "payment_methods": "SELECT, INSERT, UPDATE (currency_code, name, min_sum, max_sum, payment_minutes, commission,"
+    " logo_url, active, logo)",
+    "logos": "SELECT, INSERT",
     "rates": "SELECT, INSERT",
-    "held_rates": "SELECT, INSERT, UPDATE, DELETE",
-    "poll_turns": "SELECT, INSERT, UPDATE",
+    "held_rates": "SELECT, INSERT, UPDATE (source_rate, taken_at, document), DELETE",
+    "poll_turns": "SELECT, INSERT, UPDATE (started_at)",
 }
 """The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
 columns only."""

@@ -6,12 +6,13 @@ NEEDS = "0003"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
 RIGHTS: Mapping[str, str] = {
-    "owners": "SELECT, INSERT, UPDATE",
-    "merchants": "SELECT, INSERT, UPDATE",
-    "logos": "SELECT, INSERT, UPDATE, DELETE",
-    "categories": "SELECT, INSERT, UPDATE",
-    "api_keys": "SELECT, INSERT, UPDATE",
-    "lookup_key": "SELECT, INSERT, UPDATE",
+    "owners": "SELECT, INSERT, UPDATE (blocked_at)",
+    "merchants": "SELECT, INSERT, UPDATE (name, activated_at, banned_at, category_code, client_share, callback_url,"
+    " success_url, fail_url, allowed_currencies, allowed_methods, colour, logo_url, logo, frame_origins)",
+    "logos": "SELECT, INSERT",
+    "categories": "SELECT, INSERT, UPDATE (commission, updated_at)",
+    "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at)",
+    "lookup_key": "SELECT, INSERT, UPDATE (sealed)",
 }
 """The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
 columns only."""

@@ -63,7 +63,8 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
         fresh = deps.vault.seal(credentials.new_lookup_key())
-        lookup_key = deps.vault.open(store.sealed_lookup_key_or_new(tx, sealed=fresh, at=now))
+        sealed = store.sealed_lookup_key_or_new(tx, sealed=fresh, at=now)
+        lookup_key = credentials.opened_lookup_key(deps.vault, sealed)
         kept = models.ApiKey(
             id=new_id(),
             merchant_id=merchant.merchant_id,

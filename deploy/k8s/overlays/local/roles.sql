@@ -1,4 +1,5 @@
 -- Two roles and one database per service, as docs/operations.md has them: the owner migrates and grants the service its rights.
+REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC;
 CREATE ROLE merchants_owner LOGIN CONNECTION LIMIT 5 PASSWORD 'local-only';
 CREATE ROLE merchants LOGIN CONNECTION LIMIT 160 PASSWORD 'local-only';
 CREATE DATABASE merchants OWNER merchants_owner;
