@@ -26,6 +26,7 @@ from services.webhooks.domain import (
     FinishedInvoice,
     ResendConflict,
     ResendTooSoon,
+    destination_of,
     may_resend,
     terms_of,
 )
@@ -91,12 +92,20 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
 
 
 def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
-    """Seals an event that has no right seal, after giving it the content of the true event if it differs."""
+    """Seals an event that has no right seal, after giving it the content of the true event if it differs. Corrects
+    the destination, which no seal covers.
+    """
     found = events.sealed_event_locked(tx, terms.invoice_id)
-    if found is None or deps.seals.is_right(found.terms, found.seal):
+    if found is None:
         return
-    if replace(found.terms, destination=terms.destination) == terms:  # no seal covers it
-        if events.seal_event(tx, found.event_id, seal, now=deps.clock.now()):
+    if deps.seals.is_right(found.terms, found.seal):  # a seal covers all terms but the destination
+        terms = replace(found.terms, destination=destination_of(found.terms.callback_url))
+        if found.terms == terms:
+            return
+        seal = deps.seals.seal(terms)
+        events.unseal_event(tx, found.event_id)  # the database keeps the destination unless the seal changes
+    if replace(found.terms, destination=terms.destination) == terms:
+        if events.seal_event(tx, found.event_id, seal, terms.destination, now=deps.clock.now()):
             wake_after_commit(tx, deps.wake)
         return
     events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())

@@ -156,6 +156,32 @@ def test_the_terms_of_a_sealed_event_are_kept_and_with_another_seal_it_is_not_se
     assert receiver.received() == []
 
 
+@pytest.mark.parametrize("sealed_again", [False, True])
+def test_a_destination_that_was_changed_by_sql_is_corrected(
+    house: House, receiver: Receiver, sealed_again: bool
+) -> None:
+    """It names the lane: another one lets the event wait for another server."""
+    fact = fact_for(house, receiver)
+    queue(house, fact)
+    with house.deps.db.transaction() as tx:
+        seal = tx.scalar(text("SELECT seal FROM events WHERE invoice_id = :id"), {"id": fact.invoice_id})
+    by_sql(house, "UPDATE events SET destination = '127.0.0.1:1', seal = NULL")
+    if sealed_again:
+        by_sql(house, "UPDATE events SET seal = :seal", seal=seal)
+    queue(house, fact)
+    assert house.event(fact.invoice_id).destination == destination_of(receiver.url())
+    with house.deps.db.autocommit() as connection:
+        assert books.differences(connection, [fact], house.deps.seals) == {fact.invoice_id: []}
+
+
+def test_an_event_that_waits_longer_than_any_retry_may_is_named(house: House, receiver: Receiver) -> None:
+    invoice_id = house.queue(receiver.url())
+    by_sql(house, "UPDATE events SET next_retry_at = '2099-01-01'")
+    (part,) = books.PARTS
+    (problem,) = check_page(house.deps.db, part, after="", limit=10).problems
+    assert (problem.subject, problem.field) == (f"webhook event of invoice {invoice_id}", "next_retry_at")
+
+
 def test_events_of_the_version_before_count_as_long_as_unsigned_facts_do(
     make_house: Callable[..., House], receiver: Receiver
 ) -> None:

@@ -66,13 +66,27 @@ WHERE events.invoice_id > CAST(:first AS uuid) AND events.invoice_id <= CAST(:la
   )
 """.replace("held_back_error", HELD_BACK_ERROR)
 
+# No delay of a retry may be longer than 7 days (config.py); one hour more for jitter and clocks.
+_THE_NEXT_ATTEMPT_COMES = """
+SELECT invoice_id AS id, 'next_retry_at' AS field, next_retry_at AS found,
+       'within 7 days, the longest delay of a retry' AS due
+FROM events
+WHERE invoice_id > CAST(:first AS uuid) AND invoice_id <= CAST(:last AS uuid)
+  AND next_retry_at > now() + interval '7 days 1 hour'
+"""
+
 PARTS: Final = (
     Part(
         name="events with their attempts",
         one="webhook event of invoice",
         table="events",
         key="invoice_id",
-        follows=(_ATTEMPTS_ARE_COUNTED, _STATUS_FOLLOWS_THE_ATTEMPTS, _COUNTS_FOLLOW_THE_ATTEMPTS),
+        follows=(
+            _ATTEMPTS_ARE_COUNTED,
+            _STATUS_FOLLOWS_THE_ATTEMPTS,
+            _COUNTS_FOLLOW_THE_ATTEMPTS,
+            _THE_NEXT_ATTEMPT_COMES,
+        ),
     ),
 )
 

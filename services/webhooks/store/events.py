@@ -127,8 +127,13 @@ def _due_anew(now: datetime) -> dict[str, Any]:
     }
 
 
-def seal_event(tx: Session, event_id: int, seal: str, *, now: datetime) -> bool:
-    """Seals the event. Returns whether it is due again, because its last automatic attempt was held back.
+def unseal_event(tx: Session, event_id: int) -> None:
+    tx.execute(update(_SEALED).where(_SEALED.c.id == event_id).values(seal=None))
+
+
+def seal_event(tx: Session, event_id: int, seal: str, destination: str, *, now: datetime) -> bool:
+    """Seals the event with this destination. Returns whether it is due again, because its last automatic attempt was
+    held back.
 
     A delivered event is never due again: the merchant may repeat a resend that was held back.
     """
@@ -136,9 +141,10 @@ def seal_event(tx: Session, event_id: int, seal: str, *, now: datetime) -> bool:
     held_back = sealed.where(
         _SEALED.c.status != EventStatus.SUCCESS, _NEWEST_ERROR.scalar_subquery() == HELD_BACK_ERROR
     )
-    if tx.execute(held_back.values(_due_anew(now) | {"seal": seal}).returning(_SEALED.c.id)).first():
+    new = {"seal": seal, "destination": destination}
+    if tx.execute(held_back.values(_due_anew(now) | new).returning(_SEALED.c.id)).first():
         return True
-    tx.execute(sealed.values(seal=seal))
+    tx.execute(sealed.values(new))
     return False
 
 
