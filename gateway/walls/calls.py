@@ -95,7 +95,7 @@ KINDS: Final = (
         running=16,
         waiting=64,
         seconds=SHARE_WAIT_SECONDS,
-        share=Bound(running=4, waiting=4),
+        share=Bound(running=4, waiting=20),
     ),
     Kind("pages", frozenset({"CheckoutService/GetCheckout"}), running=16, waiting=200),
     Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=100),
