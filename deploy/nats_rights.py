@@ -25,8 +25,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 STREAM: Final = "FIATGATE"
-ANSWERS_SECONDS: Final = 10
-"""How long an answer can reach another account: longer than a request for messages stays open."""
+ANSWERS_SECONDS: Final = 2
+"""How long an answer can reach another account: a second longer than a request for messages stays open. Short: until
+then, and up to twice as long, the server remembers where each answer goes, and a user may ask without end.
+"""
+
+CONTROL_LINE_MOST_BYTES: Final = 1024
+"""The server's `max_control_line`. Ours are below 500 bytes. It bounds a subject for answers, which the server
+remembers. NATS' default is 4096.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from kit.bus.client import Client
-from kit.bus.messages import NATS_ERRORS, count_refusal, error_text
+from kit.bus.messages import NATS_ERRORS, count_refusal, error_text, is_too_large
 from kit.log import get_logger
 from kit.tasks import supervised
 
@@ -38,7 +38,12 @@ class _Heard:
     subscription: Subscription | None = None
 
     async def hear(self, message: Msg) -> None:
-        """Calls the listener, and logs its errors: nats-py would treat them as errors of the connection."""
+        """Calls the listener, and logs its errors: nats-py would treat them as errors of the connection.
+
+        Drops a hint that is too large before it is parsed.
+        """
+        if is_too_large(message.data):
+            return
         try:
             self.listener(message.subject, message.data)
         except Exception:  # noqa: BLE001  the next hint must be received

@@ -33,7 +33,9 @@ SUBJECT: Final = "fiatgate-hint.requests-counted"
 TELL_SECONDS: Final = 0.2
 # All counts again, for workers that have just started and for lost hints; otherwise only changed ones.
 TELL_ALL_EVERY: Final = 10
-KEYS_PER_HINT: Final = 2000  # about 50 bytes each; a message of NATS may have a megabyte
+KEYS_PER_HINT: Final = (
+    100  # at most 78 bytes each; receivers drop a hint above kit.bus.messages.HINT_MOST_BYTES
+)
 WORKERS_MAX: Final = 1000
 LEARNED_MAX: Final = (
     500_000  # counts of other workers in one window, so that many hints do not fill the memory

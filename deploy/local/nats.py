@@ -40,6 +40,7 @@ class Nats:
             "server_name": "fiatgate",
             "host": "127.0.0.1",
             "port": self.port,
+            "max_control_line": nats_rights.CONTROL_LINE_MOST_BYTES,
             "jetstream": jetstream,
             "accounts": nats_rights.accounts(self.passwords),
         }

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 from nats.aio.msg import Msg
 
+from kit.bus.messages import is_too_large
+
 log = structlog.get_logger(__name__)
 
 Listener = Callable[[str, bytes], None]
@@ -42,9 +44,13 @@ class Spaced:
 
 
 def heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
-    """Returns the callback for nats-py. A listener that raises still receives the next hint."""
+    """Returns the callback for nats-py, which drops hints that are too large. A listener that raises still receives
+    the next hint.
+    """
 
     async def heard(message: Msg) -> None:
+        if is_too_large(message.data):
+            return
         try:
             listener(message.subject, message.data)
         except Exception:

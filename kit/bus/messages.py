@@ -32,6 +32,22 @@ for _what in ("password", "right"):
 DROPPED = metrics.counter(
     "nats_messages_dropped", "Messages on the subject of facts that no process of ours published"
 )
+HINTS_DROPPED = metrics.counter(
+    "nats_hints_dropped", "Hints that were dropped unread: larger than those of our processes"
+)
+
+HINT_MOST_BYTES = 8 << 10
+"""The largest hint that is read. A user of NATS that was taken over can send many megabytes a second, and parsing them
+would take the time of the process.
+"""
+
+
+def is_too_large(hint: bytes) -> bool:
+    """Returns whether to drop a hint unread because of its size, and counts it."""
+    if len(hint) <= HINT_MOST_BYTES:
+        return False
+    HINTS_DROPPED.inc()
+    return True
 
 
 class BusUnavailable(Outage):

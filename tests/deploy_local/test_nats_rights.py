@@ -6,6 +6,7 @@ The whole stack runs with these users as well: what a process needs and may not 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -13,11 +14,23 @@ from typing import Final
 import pytest
 
 from deploy.local.waiting import wait_until
-from deploy.nats_rights import DURABLES, OPERATOR, OWNERS, PROCESSES, RIGHTS, STREAM, USERS
+from deploy.nats_rights import (
+    ANSWERS_SECONDS,
+    CONTROL_LINE_MOST_BYTES,
+    DURABLES,
+    OPERATOR,
+    OWNERS,
+    PROCESSES,
+    RIGHTS,
+    STREAM,
+    USERS,
+    accounts,
+)
 from gateway import limits
 from gateway.pay import live
 from kit.bus import STREAM as STREAM_OF_THE_CODE
 from kit.bus import Bus, Outgoing, OwnStream
+from kit.bus.pull import REQUEST_SECONDS
 from kit.ids import new_id
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices import events as invoices
@@ -237,6 +250,28 @@ def test_no_answer_of_the_server_can_be_sent_into_the_stream_or_to_its_managers(
     assert stored(nats_server) == before
     assert consumers(nats_server) == set(DURABLES.values())
     reader.close()
+
+
+def test_the_server_remembers_where_an_answer_goes_hardly_longer_than_the_request_is_open() -> None:
+    """Otherwise a user who asks without end fills the server's memory."""
+    assert REQUEST_SECONDS + 0.5 <= ANSWERS_SECONDS <= REQUEST_SECONDS + 1
+    exports = accounts(dict.fromkeys(USERS, ""))[STREAM]["exports"]
+    thresholds = {each["response_threshold"] for each in exports if "service" in each}
+    assert thresholds == {f"{ANSWERS_SECONDS}s"}
+
+
+def test_a_subject_for_answers_can_not_be_long(nats_server: NatsServer) -> None:
+    """The server remembers tens of thousands of them a second."""
+    who = json.dumps({"user": "webhooks", "pass": "webhooks-password", "verbose": False})
+    ask = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{DURABLES['webhooks']}"
+    reply = f"_INBOX.webhooks.{'x' * CONTROL_LINE_MOST_BYTES}"
+    with (
+        socket.create_connection(("127.0.0.1", nats_server.port), timeout=10) as connection,
+        connection.makefile("r") as answers,
+    ):
+        connection.sendall(f"CONNECT {who}\r\nPUB {ask} {reply} 2\r\n-1\r\nPING\r\n".encode())
+        assert answers.readline().startswith("INFO")
+        assert "maximum control line" in answers.readline().lower()
 
 
 def _take_until(bus: Bus, fact: Outgoing) -> None:

@@ -17,8 +17,10 @@ from gateway import limits
 from gateway.hints import Hints
 from gateway.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
 from kit import tasks
+from kit.bus.messages import HINT_MOST_BYTES
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.gateway.process import gateway_process
+from tests.kit.consuming import counted
 from tests.support.clock import ManualClock
 from tests.support.servers import NatsServer
 from tests.support.stack import Stack
@@ -111,16 +113,20 @@ def test_only_what_changed_is_told_unless_everything_is_asked_for(clock: ManualC
     assert [json.loads(data)["counts"] for data in limit.news(everything=True)] == [{"a": 1}]
 
 
-def test_many_keys_are_told_in_pieces(clock: ManualClock) -> None:
+def test_many_keys_are_told_in_pieces_that_are_not_too_large(clock: ManualClock) -> None:
     here, there = RateLimit(10, clock=clock), RateLimit(10, clock=clock)
     for number in range(KEYS_PER_HINT + 1):
-        here.take(f"key-{number}")
+        here.take(_key(number))
     pieces = list(here.news())
     assert len(pieces) == 2
     for piece in pieces:
-        assert len(piece) < 500_000
+        assert len(piece) < HINT_MOST_BYTES
         there.learn(piece)
-    assert there.take("key-0").remaining == there.take(f"key-{KEYS_PER_HINT}").remaining == 8
+    assert there.take(_key(0)).remaining == there.take(_key(KEYS_PER_HINT)).remaining == 8
+
+
+def _key(number: int) -> str:
+    return f"{number:064}"  # the longest name
 
 
 def test_counts_of_another_minute_are_ignored(clock: ManualClock) -> None:
@@ -234,6 +240,24 @@ def test_a_listener_that_fails_ends_neither_the_others_nor_itself(nats_server: N
     with capture_logs() as logs:
         asyncio.run(story())
     assert [line["subject"] for line in logs if line["event"] == "hint_failed"] == ["fiatgate-hint.x"] * 2
+
+
+def test_a_hint_larger_than_those_of_our_processes_is_dropped_unread_and_counted(
+    nats_server: NatsServer,
+) -> None:
+    async def story() -> None:
+        subject, heard = "fiatgate-hint.x", list[int]()
+        async with Hints(nats_server.url, name="one") as hints:
+            hints.on_hint(subject, lambda _, data: heard.append(len(data)))
+            await _until(lambda: hints.connected)
+            for size in (1 << 20, HINT_MOST_BYTES + 1, HINT_MOST_BYTES):
+                await hints.hint(subject, b"x" * size)
+            await _until(lambda: HINT_MOST_BYTES in heard)
+        assert heard == [HINT_MOST_BYTES]
+
+    before = counted("nats_hints_dropped_total")
+    asyncio.run(story())
+    assert counted("nats_hints_dropped_total") == before + 2
 
 
 def test_a_teller_that_fails_is_begun_again(

@@ -67,10 +67,14 @@ def test_each_process_connects_as_itself() -> None:
 
 def test_in_production_the_users_and_their_rights_are_those_of_the_table() -> None:
     passwords = {user: f"<< ${nats_rights.variable(user)} >>" for user in USERS}
-    assert VALUES["config"]["merge"] == {"accounts": nats_rights.accounts(passwords)}
+    assert VALUES["config"]["merge"] == {
+        "accounts": nats_rights.accounts(passwords),
+        "max_control_line": nats_rights.CONTROL_LINE_MOST_BYTES,
+    }
     secrets = {
         variable: source["valueFrom"]["secretKeyRef"]
         for variable, source in VALUES["container"]["env"].items()
+        if variable != "GOMEMLIMIT"
     }
     assert secrets == {nats_rights.variable(user): {"name": "nats-users", "key": user} for user in USERS}
     (example,) = documents(NAMESPACE / "secret.example.yaml")
@@ -79,8 +83,9 @@ def test_in_production_the_users_and_their_rights_are_those_of_the_table() -> No
 
 def test_locally_the_users_and_their_rights_are_those_of_the_table() -> None:
     assert (LOCAL / "users.conf").read_text() == nats_rights.as_text(), TELL
-    (server,) = [each for each in documents(LOCAL / "nats.yaml") if each["kind"] == "StatefulSet"]
-    assert {each["name"]: each["valueFrom"]["secretKeyRef"] for each in container(server)["env"]} == {
+    assert f"max_control_line: {nats_rights.CONTROL_LINE_MOST_BYTES}\n" in (LOCAL / "nats.conf").read_text()
+    env = container(_local_server())["env"]
+    assert {each["name"]: each["valueFrom"]["secretKeyRef"] for each in env if "valueFrom" in each} == {
         nats_rights.variable(user): {"name": "nats-users", "key": user} for user in USERS
     }
     overlay = yaml.safe_load((LOCAL / "kustomization.yaml").read_text())
@@ -92,6 +97,25 @@ def test_locally_the_users_and_their_rights_are_those_of_the_table() -> None:
     for user in PROCESSES:
         url = urlsplit(secrets[f"fiatgate-{user}"]["nats-url"])
         assert (url.username, url.password) == (user, secrets["nats-users"][user])
+
+
+def _local_server() -> Manifest:
+    (server,) = [each for each in documents(LOCAL / "nats.yaml") if each["kind"] == "StatefulSet"]
+    return server
+
+
+def test_the_server_collects_its_garbage_before_the_pod_reaches_its_limit() -> None:
+    main = container(_local_server())
+    values = {each["name"]: each.get("value", "") for each in main["env"]}
+    production = VALUES["container"]
+    for given, limit in (
+        (values["GOMEMLIMIT"], main["resources"]["limits"]["memory"]),
+        (production["env"]["GOMEMLIMIT"], production["merge"]["resources"]["limits"]["memory"]),
+    ):
+        allowed_mib = (
+            int(limit.removesuffix("Gi")) * 1024 if limit.endswith("Gi") else int(limit.removesuffix("Mi"))
+        )
+        assert allowed_mib / 2 < int(given.removesuffix("MiB")) < allowed_mib * 0.85
 
 
 def test_a_server_takes_the_local_configuration_and_its_passwords_from_the_environment(

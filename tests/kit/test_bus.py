@@ -8,6 +8,7 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from kit.bus import Bus, BusClosed, BusUnavailable, Incoming, Outgoing
+from kit.bus.messages import HINT_MOST_BYTES
 from kit.clock import monotonic_seconds
 from kit.ids import new_id
 from kit.worker import Stop
@@ -121,6 +122,19 @@ def test_a_hint_reaches_whoever_listens(bus: Bus, make_bus: Callable[[str], Bus]
 
     wait_until(heard_after_telling, "the hint", timeout_seconds=5)
     assert heard[0] == ("fiatgate-hint.catalog", b"new")
+
+
+def test_a_hint_larger_than_those_of_our_processes_is_dropped_unread(bus: Bus) -> None:
+    heard: list[bytes] = []
+    bus.on_hint("fiatgate-hint.large", lambda _subject, data: heard.append(data))
+
+    def heard_after_telling() -> bool:
+        bus.hint("fiatgate-hint.large", b"x" * (HINT_MOST_BYTES + 1))
+        bus.hint("fiatgate-hint.large", b"small")
+        return bool(heard)
+
+    wait_until(heard_after_telling, "the small hint", timeout_seconds=5)
+    assert set(heard) == {b"small"}
 
 
 def test_a_flood_of_hints_calls_a_listener_now_and_then_and_the_last_hint_is_heard(bus: Bus) -> None:
