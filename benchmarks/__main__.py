@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 
 BENCHMARKS = ("bench_api", "bench_webhooks", "bench_latency", "bench_chain", "bench_stack", "bench_walls")
 README = Path(__file__).with_name("README.md")

@@ -34,7 +34,7 @@ from benchmarks.report import Row, at_least, show
 from deploy.local import databases
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.support.stack import Stack
 
 CLIENTS = 32

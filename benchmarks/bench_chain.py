@@ -20,8 +20,8 @@ import requests
 
 from benchmarks.report import Row, below, show
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
-from kit.ids import new_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
 from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena

@@ -33,7 +33,7 @@ from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
-from kit.clock import SystemClock, monotonic_seconds
+from kit.base.clock import SystemClock, monotonic_seconds
 from kit.rpc.client import aio_channel
 from tests.support.stack import Stack
 

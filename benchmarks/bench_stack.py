@@ -22,7 +22,7 @@ from benchmarks.bench_api import running_stack
 from benchmarks.report import Row, below, show
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack

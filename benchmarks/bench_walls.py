@@ -29,7 +29,7 @@ from benchmarks.processor import processor_seconds
 from benchmarks.report import Row, show
 from benchmarks.walls.scene import Memory, Onslaught, Scene
 from benchmarks.walls.victim import Series
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.support.stack import Stack
 
 MOST_MEBIBYTES: Final = 64

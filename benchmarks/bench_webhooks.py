@@ -31,7 +31,7 @@ from benchmarks.delivery.loads import p99
 from benchmarks.delivery.receiver import DRIP, FAIL, HANG
 from benchmarks.delivery.stack import Bench, running_bench
 from benchmarks.report import Row, at_least, below, show
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from services.webhooks import operations, workers
 from services.webhooks.domain import signature
 

@@ -31,7 +31,7 @@ from cli.commands import (
 )
 from cli.connection import NoAddress
 from cli.next_steps import NEXT_STEPS
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 
 app = typer.Typer(
     name="fiatgate",

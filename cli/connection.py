@@ -1,6 +1,6 @@
 """The addresses of the services: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`.
 
-Where services require a certificate, the command shows that of kit.config.CliSettings.
+Where services require a certificate, the command shows that of kit.base.config.CliSettings.
 """
 
 import functools
@@ -23,9 +23,9 @@ from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit import config
+from kit.base import config
+from kit.base.tls import Identity
 from kit.rpc.client import channel
-from kit.tls import Identity
 
 SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 

@@ -23,7 +23,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from cli import connection
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.ids import new_id
+from kit.base.ids import new_id
 
 HTTP_SECONDS = 15
 WEBHOOK_SECONDS = 60

@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from cli import connection, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.errors import Refused, invalid, not_found
-from kit.proto import datetime_from, timestamp_from
+from kit.base.proto import datetime_from, timestamp_from
+from kit.rpc.errors import Refused, invalid, not_found
 
 MOST: Final = 1000
 """The most deals at a time: an operator must be able to see them all before agreeing."""

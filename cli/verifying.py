@@ -19,8 +19,8 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.errors import Refused
-from kit.proto import datetime_from
+from kit.base.proto import datetime_from
+from kit.rpc.errors import Refused
 
 PAGE = 1000
 FACTS_PAGE = 250

@@ -10,7 +10,7 @@ do nothing. Two walls hold that:
   process needs. Permissions are not enough: the server checks the subject of a request, not the subject of its answer,
   and an answer sent to JetStream's API can purge or delete the stream. An answer never leaves the account that asked.
 
-Replies go to inboxes below `_INBOX.<user>` (`kit.bus`), which no other process receives.
+Replies go to inboxes below `_INBOX.<user>` (`kit.events.bus`), which no other process receives.
 
 python -m deploy.nats_rights    prints the table as the local overlay includes it
 """

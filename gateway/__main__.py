@@ -9,8 +9,9 @@ import sys
 
 from gateway.app import gateway
 from gateway.config import GatewaySettings
-from gateway.server import Server
-from kit import config, log
+from gateway.http.server import Server
+from kit.base import config
+from kit.observe import log
 
 
 def main() -> None:

@@ -6,22 +6,22 @@ from typing import Any
 
 import falcon.asgi
 
+from gateway.access.auth import Authentication
 from gateway.api.catalog import CurrencyResource, PaymentMethodResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
 from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
-from gateway.auth import Authentication
 from gateway.config import GatewaySettings, clients_of
-from gateway.counting import Routes, scraped
-from gateway.edge import Edge
-from gateway.exchange import Request
-from gateway.health import AliveResource, IndexResource, ReadyResource
+from gateway.http.edge import Edge
+from gateway.http.exchange import Request
+from gateway.http.health import AliveResource, IndexResource, ReadyResource
+from gateway.observe.counting import Routes, scraped
+from gateway.observe.spans import traced
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
 from gateway.pay.files import BrandResource, ModalResource, StaticResource
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
 from gateway.refusals import Refusals
-from gateway.spans import traced
 from gateway.walls.uploads import Uploads
 from gateway.wiring import Deps, wired
 

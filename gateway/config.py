@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from gateway.walls.clients import Clients, Network
-from kit.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
+from kit.base.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
 
 LEAST_BITS: Final = {4: 8, 6: 7}
 """Fewest bits of a network of proxies. A wider one has clients in it, and each could give any address as its own."""

@@ -11,11 +11,9 @@ from typing import Any, Final
 import falcon
 import falcon.asgi
 
-from gateway.bodies import ClientGone
-from gateway.exchange import Request
-from gateway.links import Links
-from gateway.pay.refusal import refuse_page
-from gateway.problems import (
+from gateway.http.bodies import ClientGone
+from gateway.http.exchange import Request
+from gateway.json.problems import (
     BODY_STATUS,
     FIELDS_STATUS,
     BodyFault,
@@ -27,9 +25,11 @@ from gateway.problems import (
     fields_envelope,
     problem_of,
 )
-from gateway.replies import reply
-from kit.errors import Refused, unexpected
-from kit.log import get_logger
+from gateway.json.replies import reply
+from gateway.links import Links
+from gateway.pay.refusal import refuse_page
+from kit.observe.log import get_logger
+from kit.rpc.errors import Refused, unexpected
 
 _log = get_logger()
 

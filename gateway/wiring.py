@@ -14,13 +14,13 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, Invoices
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
+from gateway.access.hints import Hints
+from gateway.access.limits import RateLimit, shared
 from gateway.config import GatewaySettings
-from gateway.hints import Hints
-from gateway.limits import RateLimit, shared
 from gateway.links import Links
 from gateway.walls.calls import bounded, calls_by_method
 from gateway.walls.strangers import Strangers
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 from kit.rpc.client import aio_channel
 
 if TYPE_CHECKING:

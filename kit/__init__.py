@@ -1,9 +1,15 @@
-"""Tools that two or more of Fiatgate's processes use. No business rule is here.
+"""Tools that two or more of Fiatgate's processes use. They know no merchant, invoice or deal.
 
-kit owns: time, ids and money (`clock`, `ids`, `money`); the database and its migrations (`db`, `migrate`); facts that
-travel between services (`outbox`, `relay`, `bus`, `consumer`, `inbox`); the threads that run all of it (`worker`); the
-process, its settings and its logs (`process`, `config`, `log`); gRPC on both sides (`rpc`, `errors`).
+The rooms, each of which imports only those above it (tests/test_architecture.py):
 
-kit does not own any rule of docs/api.md. It imports no service, only `fiatgate.errors.v1` and `fiatgate.status.v1` from
-the contracts, and nothing happens when it is imported.
+    base      time, ids, money, settings, certificates, pictures
+    observe   logs, metrics, traces
+    work      threads and tasks that must not end, pauses after failures
+    egress    vetted calls to addresses that others chose
+    db        the database: sessions, migrations, rights, the records of what was written
+    events    facts between services: outbox, relay, bus, signatures, consumer, inbox, parked events
+    rpc       gRPC on both sides: errors, deadlines, kinds of calls, TLS, status
+    process   the main program of a service
+
+Nothing happens when one of them is imported. An `__init__.py` here holds a docstring only: import the file.
 """

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kit.bus import Bus, OwnStream
+from kit.events.bus.connection import Bus
+from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver

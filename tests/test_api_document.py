@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pytest
 
+from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi.document import document
 from gateway.openapi.errors import ELSEWHERE, INVALID_BODY, INVALID_FIELDS
-from gateway.problems import PROBLEMS, Json
 from services.invoices import domain as invoices
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 from services.withdrawals import domain as withdrawals

@@ -10,7 +10,7 @@ import importlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
@@ -20,7 +20,7 @@ from typing import Final
 import pytest
 
 from gateway.walls import calls as gateway_calls
-from kit.config import ServiceSettings
+from kit.base.config import ServiceSettings
 from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ OWN_ROOMS: Final[Mapping[str, str]] = {
     "webhooks/delivery": "the engine: the only worker too large for workers.py",
 }
 
-PURE: Final = frozenset({"kit.money"})
+PURE: Final = frozenset({"kit.base.money"})
 """What a domain.py may import besides the standard library: arithmetic without side effects."""
 
 
@@ -169,19 +169,79 @@ def test_imports_keep_the_rule(rule: str) -> None:
     ("path", "module"),
     [
         ("services/invoices/store.py", "services.catalog.store"),
-        ("services/invoices/rpc/desk.py", "gateway.problems"),
+        ("services/invoices/rpc/desk.py", "gateway.json.problems"),
         ("services/webhooks/workers.py", "deploy.local.home"),
-        ("kit/db.py", "services.invoices.models"),
-        ("kit/db.py", "fiatgate.invoices.v1.invoices_pb2"),
+        ("kit/db/database.py", "services.invoices.models"),
+        ("kit/db/database.py", "fiatgate.invoices.v1.invoices_pb2"),
         ("gateway/app.py", "services.invoices.domain"),
         ("cli/output.py", "deploy.local.home"),
-        ("cli/output.py", "gateway.problems"),
-        ("fiatgate/__init__.py", "kit.errors"),
+        ("cli/output.py", "gateway.json.problems"),
+        ("fiatgate/__init__.py", "kit.rpc.errors"),
     ],
 )
 def test_an_import_across_rooms_is_noticed(path: str, module: str) -> None:
     wrong = Import(ROOT / path, 1, module)
     assert any(rule(wrong) for rule in RULES.values())
+
+
+# -- rooms of kit and of the gateway
+
+# In this order: each imports itself and those before it.
+KIT_ROOMS: Final = ("base", "observe", "work", "egress", "db", "events", "rpc", "process")
+
+
+def test_kit_is_its_rooms() -> None:
+    there = {path.parent.name for path in ROOT.glob("kit/*/__init__.py")}
+    assert there == set(KIT_ROOMS)
+    assert {path.name for path in ROOT.glob("kit/*.py")} == {"__init__.py"}
+
+
+@pytest.mark.parametrize("room", KIT_ROOMS)
+def test_a_room_of_kit_imports_itself_and_those_before_it(room: str) -> None:
+    allowed = KIT_ROOMS[: KIT_ROOMS.index(room) + 1]
+    wrong = [
+        str(each)
+        for path in sources(f"kit/{room}")
+        for each in imports_of(path)
+        if each.module.startswith("kit.") and each.module.split(".")[1] not in allowed
+    ]
+    assert not wrong, f"kit/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
+
+
+def test_an_init_of_kit_holds_a_docstring_only() -> None:
+    """So one name has one address: the file that defines it."""
+    more = [
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob("kit/**/__init__.py")
+        if len(ast.parse(path.read_text()).body) != 1
+    ]
+    assert not more
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_at_once(path: Path, modules: Collection[str]) -> set[str]:
+    """The modules that are imported as soon as this one is: not those inside a function or `TYPE_CHECKING`."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            full = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name if name in modules else node.module for name in full}
+    return names & set(modules) - {module_of(path)}
+
+
+def test_no_file_imports_itself_in_a_circle() -> None:
+    paths = [
+        path for room in ("kit", "services", "gateway", "cli", "deploy", "tools") for path in sources(room)
+    ]
+    modules = {module_of(path): path for path in paths}
+    graph = {module: imported_at_once(path, modules.keys()) for module, path in modules.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 # -- who calls whom

@@ -18,7 +18,7 @@ import requests
 from deploy.local.databases import SERVICES
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from gateway.problems import PROBLEMS
+from gateway.json.problems import PROBLEMS
 from services.webhooks.domain import signature
 from tests.support.stack import Stack
 from tests.test_architecture import ROOMS

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from kit import migrate, schema
-from kit.db import Database
+from kit.db import migrate, schema
+from kit.db.database import Database
 from tests.support.databases import Databases
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -14,7 +14,7 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RUNNING: Final = ("kit", "services", "gateway", "cli", "deploy")  # what runs in production or beside it
-MONEY: Final = ("services", "gateway", "cli", "kit/money.py", "kit/proto.py")
+MONEY: Final = ("services", "gateway", "cli", "kit/base/money.py", "kit/base/proto.py")
 
 FUNCTION_LINES: Final = 60
 FILE_LINES: Final = 400
@@ -23,8 +23,8 @@ LONGER: Final[Mapping[str, str]] = {}
 """Files and functions ("path" or "path::name") that may be longer, each with its reason."""
 
 COMMITS: Final[Mapping[str, str]] = {
-    "kit/db.py": "the one place",
-    "kit/migrate.py": "ends the transaction of its own session's settings, before Alembic begins its own",
+    "kit/db/database.py": "the one place",
+    "kit/db/migrate.py": "ends the transaction of its own session's settings, before Alembic begins its own",
 }
 
 Rule = Callable[[Path, ast.Module], Iterator[tuple[int, str]]]
@@ -96,7 +96,7 @@ CLOCKS: Final = re.compile(
 
 
 def clocks(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
-    if name_of(path) != "kit/clock.py":
+    if name_of(path) != "kit/base/clock.py":
         yield from ((line, f"{called}()") for line, called in calls(module) if CLOCKS(called))
         for node in ast.walk(module):
             if isinstance(node, ast.ImportFrom) and node.module == "time":
@@ -152,7 +152,7 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         prints,
         RUNNING,
     ),
-    "the time comes from kit.clock: a second clock can't be moved by a test, and expiry would go untested": (
+    "the time comes from kit.base.clock: a second clock can't be moved by a test, and expiry would go untested": (
         clocks,
         (*RUNNING, "tests", "benchmarks", "tools"),
     ),
@@ -160,7 +160,7 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         sleeps,
         ("kit", "services", "gateway", "deploy", "tests"),
     ),
-    "commits only in kit/db.py: half an operation committed is money moved without its event": (
+    "commits only in kit/db/database.py: half an operation committed is money moved without its event": (
         commits,
         RUNNING,
     ),

@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from gateway import bodies
 from gateway.api import webhooks
 from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
 from gateway.config import GatewaySettings
-from gateway.exchange import REQUEST_SECONDS
+from gateway.http import bodies
+from gateway.http.exchange import REQUEST_SECONDS
+from gateway.http.protocol import HEAD_MAX_BYTES
+from gateway.http.server import REQUEST_LINE_MAX_BYTES
+from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi import errors
 from gateway.openapi.document import document
 from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import HEADERS
-from gateway.problems import PROBLEMS, Json
-from gateway.protocol import HEAD_MAX_BYTES
-from gateway.server import REQUEST_LINE_MAX_BYTES
-from kit.config import Settings
-from kit.money import FIAT_PLACES, USDT_PLACES
+from kit.base.config import Settings
+from kit.base.money import FIAT_PLACES, USDT_PLACES
 from services.invoices.config import InvoicesSettings
 from services.webhooks.config import WebhooksSettings
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script
 from cli.__main__ import app  # noqa: E402  see the line above
 from deploy.local.databases import SERVICES  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
-from kit.config import PREFIX, Settings, describe, is_of_each_process  # noqa: E402
+from kit.base.config import PREFIX, Settings, describe, is_of_each_process  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
 
 # -- settings

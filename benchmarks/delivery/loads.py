@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from benchmarks.delivery.stack import Bench, Shop
 from deploy.local.waiting import wait_until
-from kit.bus import Outgoing
-from kit.clock import monotonic_seconds
-from kit.ids import new_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
 from services.webhooks import operations
 from services.webhooks.domain import destination_of

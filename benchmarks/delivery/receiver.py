@@ -14,7 +14,7 @@ from typing import Final, cast
 
 import uvloop
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 HOSTS: Final = [f"127.0.1.{number}" for number in range(1, 201)]
 HANG: Final = "/hang"

@@ -27,14 +27,16 @@ from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit import log, migrate
-from kit.bus import Bus, OwnStream
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.base.proto import timestamp_from
+from kit.db import migrate
+from kit.events.bus.connection import Bus
+from kit.events.bus.stream import OwnStream
+from kit.events.signing import Signer, new_private_key
+from kit.observe import log
 from kit.process.running import settle_memory
-from kit.proto import timestamp_from
 from kit.rpc.client import channel
-from kit.signing import Signer, new_private_key
-from kit.worker import Stop, Worker
+from kit.work.worker import Stop, Worker
 from services.invoices.events import CONSUMERS
 from services.webhooks import workers
 from services.webhooks.config import WebhooksSettings

@@ -26,7 +26,7 @@ from typing import Any, Final
 import aiohttp
 import uvloop
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 LONGEST_SECONDS: Final = 90
 REQUESTS_PER_SECOND: Final = 1_200

@@ -26,7 +26,7 @@ from benchmarks.walls.victim import PER_SECOND, Request, Victim
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
 from tests.e2e.market import METHOD, Shop
 from tests.support.receiver import Answer, Receiver

@@ -13,7 +13,7 @@ from typing import Any, Final
 import aiohttp
 import uvloop
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 ANSWER_SECONDS: Final = 15
 PER_SECOND: Final = {"create-invoice": 25, "I have paid": 5, "resend": 5}

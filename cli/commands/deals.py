@@ -12,7 +12,7 @@ from cli.commands import cases, methods
 from cli.output import Json
 from cli.rejecting import DealFilter
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)

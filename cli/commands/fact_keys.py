@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from kit import fact_keys
+from kit.events import fact_keys
 
 NAME = "fact-keys"
 app = typer.Typer(help="Keys that sign the facts that move money.", no_args_is_help=True)

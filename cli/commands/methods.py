@@ -7,7 +7,7 @@ import typer
 from cli import connection, logos, output
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.errors import not_found
+from kit.rpc.errors import not_found
 
 NAME = "methods"
 app = typer.Typer(help="Payment methods: bounds, time, commission.", no_args_is_help=True)

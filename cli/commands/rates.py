@@ -7,7 +7,7 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.proto import datetime_from
+from kit.base.proto import datetime_from
 
 NAME = "rates"
 app = typer.Typer(help="Rates: fiat per USDT.", no_args_is_help=True)

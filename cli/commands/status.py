@@ -17,8 +17,8 @@ from rich.table import Table
 from cli import connection, output
 from cli.output import Json
 from fiatgate.status.v1 import status_pb2
-from kit.clock import SystemClock
-from kit.errors import Refused
+from kit.base.clock import SystemClock
+from kit.rpc.errors import Refused
 
 ASK_SECONDS = 3
 REFRESH_SECONDS = 1.0

@@ -13,7 +13,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from cli import output, verifying
 from cli.output import Json
 from cli.verifying import Advance, Findings, Repairs
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 
 Check = Callable[[Findings, Advance], None]
 

@@ -7,8 +7,8 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 
 NAME = "withdrawals"
 app = typer.Typer(

@@ -23,8 +23,8 @@ from cryptography.fernet import Fernet
 
 from deploy.local.databases import SERVICES
 from deploy.nats_rights import USERS
-from kit.clock import SystemClock
-from kit.signing import new_private_key
+from kit.base.clock import SystemClock
+from kit.events.signing import new_private_key
 
 UNSIGNED_FACTS_COUNT = timedelta(days=1)
 """For the folder of a version that did not sign: its unhandled facts are handled at the next start."""

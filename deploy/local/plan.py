@@ -19,7 +19,7 @@ from deploy.local.ports import free_ports, free_range
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
-from kit.signing import Signer
+from kit.events.signing import Signer
 
 PREFIX = "FIATGATE_"
 PROMETHEUS = "FIATGATE_PROMETHEUS"

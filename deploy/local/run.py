@@ -21,7 +21,7 @@ from deploy.local.plan import Plan, make_plan
 from deploy.local.ports import is_free
 from deploy.local.supervision import ROOT, STOP_SECONDS, Supervisor, last_lines, trim_logs
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 _START_SECONDS = 120
 _STOP_SECONDS = 3 * STOP_SECONDS + 10  # three groups, one after the other

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import psycopg2
 
-import kit.migrate
+import kit.db.migrate
 from deploy.local import databases, schema_stamp
 from deploy.local.home import Home
 from deploy.local.waiting import wait_until
@@ -37,9 +37,9 @@ def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
             as_superuser = f"{admin_url.rpartition('/')[0]}/{service}"
             databases.hand_over(admin_url, as_superuser, service=service, owner=owner)
         if owner_url:
-            kit.migrate.upgrade(service, owner_url, role=unquote(urlsplit(url).username or ""))
+            kit.db.migrate.upgrade(service, owner_url, role=unquote(urlsplit(url).username or ""))
         else:
-            kit.migrate.upgrade(service, url)
+            kit.db.migrate.upgrade(service, url)
     schema_stamp.mark_current(home)
 
 

@@ -17,9 +17,9 @@ from deploy.local.home import Home, write_private_json
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit.config import CliSettings, load
-from kit.errors import Refused
+from kit.base.config import CliSettings, load
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 
 OWNER = "owner@shop.example"
 SHOP = "Demo shop"
@@ -34,7 +34,7 @@ LOGOS = Path(__file__).parent / "logos"
     reraise=True,
 )
 def seed(home: Home, stack: dict[str, Any]) -> None:
-    """Makes the demo world and writes its merchant's key and secret to `demo.json`; raises kit.errors.Refused."""
+    """Makes the demo world and writes its merchant's key and secret to `demo.json`; raises kit.rpc.errors.Refused."""
     addresses = {service: place["address"] for service, place in stack["services"].items()}
     identity = load(CliSettings).identity
     with (

@@ -7,13 +7,13 @@ import falcon
 import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from gateway.exchange import Request
+from gateway.http.exchange import Request
+from gateway.json.query import Query
+from gateway.json.replies import reply
 from gateway.links import Links
-from gateway.query import Query
-from gateway.replies import reply
 from gateway.wiring import Deps
-from kit.errors import not_found
-from kit.proto import optional
+from kit.base.proto import optional
+from kit.rpc.errors import not_found
 
 _CODE: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 _SHOWN_CHARACTERS: Final = 32

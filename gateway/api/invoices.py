@@ -8,13 +8,13 @@ import falcon.asgi
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
 from gateway.api.references import invoice_ref_from
-from gateway.body import CreateInvoice, create_invoice_from
-from gateway.exchange import Exchange, Request
+from gateway.http.exchange import Exchange, Request
+from gateway.json.body import CreateInvoice, create_invoice_from
+from gateway.json.query import Query
+from gateway.json.replies import optional_time_text, reply, time_text
 from gateway.links import Links
-from gateway.query import Query
-from gateway.replies import optional_time_text, reply, time_text
 from gateway.wiring import Deps
-from kit.proto import optional
+from kit.base.proto import optional
 
 STATUS_NAMES: Final = {
     pb.INVOICE_STATUS_PENDING: "pending",

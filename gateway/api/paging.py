@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.query import Query
+from gateway.json.query import Query
 
 PER_PAGE_DEFAULT: Final = 20
 PER_PAGE_MAX: Final = 500

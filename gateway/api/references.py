@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from kit.errors import Refused, not_found
+from kit.rpc.errors import Refused, not_found
 
 MAX_CHARACTERS: Final = 128
 

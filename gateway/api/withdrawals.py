@@ -8,13 +8,13 @@ import falcon.asgi
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
-from gateway.exchange import Request
-from gateway.query import Query
-from gateway.replies import optional_time_text, reply, time_text
+from gateway.http.exchange import Request
+from gateway.json.query import Query
+from gateway.json.replies import optional_time_text, reply, time_text
 from gateway.wiring import Deps
-from kit.errors import not_found
-from kit.ids import parse_id
-from kit.proto import optional
+from kit.base.ids import parse_id
+from kit.base.proto import optional
+from kit.rpc.errors import not_found
 
 STATUS_NAMES: Final = {
     pb.WITHDRAWAL_STATUS_PENDING: "pending",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gateway.api import invoices, webhooks, withdrawals
+from gateway.json.problems import Json
 from gateway.openapi.schemas import (
     choice,
     fiat,
@@ -23,7 +24,6 @@ from gateway.openapi.schemas import (
     uuid,
     whole,
 )
-from gateway.problems import Json
 
 INVOICE_ID: Final = "0192f0c1-2345-7abc-8def-0123456789ab"
 DEAL_ID: Final = "0192f0c1-9a10-7c3e-9f00-5d2e8c7b6a19"

@@ -2,14 +2,14 @@
 
 from typing import Any, Final
 
-from gateway.body import CreateInvoice
+from gateway.access.limits import POLICY, WINDOW_SECONDS
 from gateway.config import GatewaySettings
-from gateway.limits import POLICY, WINDOW_SECONDS
+from gateway.json.body import CreateInvoice
+from gateway.json.problems import Json
 from gateway.openapi import answers, errors
 from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.schemas import example_of, ref
 from gateway.openapi.webhook import webhooks
-from gateway.problems import Json
 
 VERSION: Final = "1.0.0"
 
@@ -161,7 +161,9 @@ def _success(operation: Operation, components: dict[str, Json], *, is_limited: b
 
 
 def _create_invoice(*, http_callbacks: bool) -> Json:
-    """The gateway's own model of the body; a setting decides whether http callbacks are allowed (`gateway.body`)."""
+    """The gateway's own model of the body; a setting decides whether http callbacks are allowed
+    (`gateway.json.body`).
+    """
     schema: Json = _without_titles(CreateInvoice.model_json_schema())
     schema["description"] = "Body of create-invoice. Unknown fields are ignored."
     if not http_callbacks:

@@ -1,11 +1,9 @@
-"""Every error an endpoint can answer with, made from the table that answers (`gateway.problems`)."""
+"""Every error an endpoint can answer with, made from the table that answers (`gateway.json.problems`)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gateway.openapi.answers import INVOICE_ID
-from gateway.openapi.schemas import ref
-from gateway.problems import (
+from gateway.json.problems import (
     BODY_STATUS,
     FIELDS_STATUS,
     PROBLEMS,
@@ -16,6 +14,8 @@ from gateway.problems import (
     envelope,
     fields_envelope,
 )
+from gateway.openapi.answers import INVOICE_ID
+from gateway.openapi.schemas import ref
 
 REQUEST_ID: Final = "ad2754b9293125c8c034769a"
 

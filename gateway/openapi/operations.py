@@ -7,17 +7,9 @@ from typing import Final
 from gateway.api import invoices, withdrawals
 from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
 from gateway.api.references import MAX_CHARACTERS
-from gateway.openapi.answers import (
-    HISTORY,
-    INVOICE_ID,
-    RESENT,
-    WITHDRAWAL_ID,
-    all_of,
-    one,
-    page_of,
-)
+from gateway.json.problems import Json
+from gateway.openapi.answers import HISTORY, INVOICE_ID, RESENT, WITHDRAWAL_ID, all_of, one, page_of
 from gateway.openapi.schemas import ref
-from gateway.problems import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ import falcon.asgi
 import jinja2
 from markupsafe import Markup, escape
 
-from gateway.exchange import Request
+from gateway.http.exchange import Request
+from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi import errors
 from gateway.openapi.answers import COMPONENTS
 from gateway.openapi.document import ABOUT, ABOUT_ERRORS, document
@@ -22,9 +23,8 @@ from gateway.openapi.operations import OPERATIONS
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import SIGNATURE
 from gateway.openapi.words import WORDS
-from gateway.problems import PROBLEMS, Json
 from gateway.wiring import Deps
-from kit.errors import not_found
+from kit.rpc.errors import not_found
 
 _HERE: Final = Path(__file__).parent
 

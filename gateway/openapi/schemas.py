@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gateway.problems import Json
+from gateway.json.problems import Json
 
 DECIMAL_2: Final = r"^[0-9]+\.[0-9]{2}$"
 DECIMAL_6: Final = r"^[0-9]+\.[0-9]{6}$"

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from gateway.json.problems import Json
 from gateway.openapi.answers import EVENT_UUID
 from gateway.openapi.schemas import example_of, ref
-from gateway.problems import Json
 
 DESCRIPTION: Final = (
     "Sent once an invoice is final (`success`, `fail`, `expired`, `canceled`) to its `callback_url`. There is no other "

@@ -9,7 +9,7 @@ from typing import Final
 
 import falcon
 
-from gateway.exchange import Request
+from gateway.http.exchange import Request
 
 QUICK: Final = 1  # levels of zlib: for pages, which are rendered each time
 SMALL: Final = 9  # for files, which are compressed once

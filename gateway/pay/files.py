@@ -12,10 +12,10 @@ from typing import Final
 
 import falcon.asgi
 
-from gateway.exchange import Request
+from gateway.http.exchange import Request
 from gateway.pay.brand import stylesheet
 from gateway.pay.compression import SMALL, answer_text
-from kit.errors import not_found
+from kit.rpc.errors import not_found
 
 STATIC: Final = Path(__file__).parent / "static"
 

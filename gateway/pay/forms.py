@@ -10,10 +10,10 @@ import falcon
 from falcon.media.multipart import MultipartForm, MultipartParseError, MultipartParseOptions
 from falcon.util.mediatypes import parse_header
 
-from gateway.bodies import PICTURE_MAX_BYTES
-from gateway.exchange import Request
+from gateway.http.bodies import PICTURE_MAX_BYTES
+from gateway.http.exchange import Request
 from gateway.links import Links
-from kit.errors import invalid
+from kit.rpc.errors import invalid
 
 TYPE_MAX_CHARACTERS: Final = 256
 FIELDS_MAX: Final = 10

@@ -11,7 +11,7 @@ from typing import Final
 
 from falcon.asgi import SSEvent
 
-from gateway.hints import Hints
+from gateway.access.hints import Hints
 from gateway.walls import turned_away
 
 HINT: Final = "fiatgate-hint.invoice"

@@ -9,12 +9,12 @@ import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
-from gateway.exchange import Request
+from gateway.http.exchange import Request
 from gateway.pay.files import keep_for_ever
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
 from gateway.wiring import Deps
-from kit.errors import not_found
+from kit.rpc.errors import not_found
 
 REMEMBERED: Final = 1024  # of a few KiB each, per worker
 

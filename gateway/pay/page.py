@@ -11,21 +11,21 @@ import falcon.asgi
 from markupsafe import Markup
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.bodies import PICTURE_MAX_BYTES
-from gateway.exchange import Request
+from gateway.http.bodies import PICTURE_MAX_BYTES
+from gateway.http.exchange import Request
+from gateway.json.query import Query
 from gateway.pay.forms import PICTURE_FIELD, Form, form_of, sent_by_our_page
 from gateway.pay.languages import Language
 from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
 from gateway.pay.rendering import answer_page, language_of, theirs
 from gateway.pay.view import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED, Screen, View, view_of
-from gateway.query import Query
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
 from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
-from kit.errors import Refused, denied, invalid, not_found
-from kit.ids import parse_id
+from kit.base.ids import parse_id
+from kit.rpc.errors import Refused, denied, invalid, not_found
 
 NOTE_MAX_CHARACTERS: Final = 2000
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import falcon.asgi
 
-from gateway.exchange import Request
+from gateway.http.exchange import Request
 from gateway.pay.languages import N_, Language
 from gateway.pay.rendering import answer_html, language_of, render
-from kit.errors import Refused
-from kit.ids import parse_id
+from kit.base.ids import parse_id
+from kit.rpc.errors import Refused
 
 # Title and sentence by status; any other status has those of 500.
 _PROBLEM_TEXTS: Final = {

@@ -11,7 +11,7 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
-from gateway.exchange import Request
+from gateway.http.exchange import Request
 from gateway.pay import languages
 from gateway.pay.compression import answer_text
 from gateway.pay.files import static_files

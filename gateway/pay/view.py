@@ -14,8 +14,8 @@ from gateway.links import Links
 from gateway.pay.accounts import Code, code_of, in_groups
 from gateway.pay.brand import stylesheet_name
 from gateway.pay.languages import N_
-from kit.money import fiat_text
-from kit.proto import datetime_from, optional, optional_datetime
+from kit.base.money import fiat_text
+from kit.base.proto import datetime_from, optional, optional_datetime
 
 PAY_REFRESH_SECONDS: Final = 60
 WAIT_REFRESH_SECONDS: Final = 8

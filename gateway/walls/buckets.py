@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kit.clock import monotonic_seconds
-from kit.errors import Refused, exhausted
+from kit.base.clock import monotonic_seconds
+from kit.rpc.errors import Refused, exhausted
 
 REMEMBERED_MAX: Final = 20_000  # the longest unused are dropped, which fills them
 WINDOW_SECONDS: Final = 60

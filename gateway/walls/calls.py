@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from gateway.walls import turned_away
 from gateway.walls.places import Bound, NoPlace, Places
-from kit.errors import Refused, database_unavailable, exhausted
+from kit.rpc.errors import Refused, database_unavailable, exhausted
 
 if TYPE_CHECKING:
     from grpc import aio

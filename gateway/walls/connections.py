@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 from gateway.walls import turned_away
 from gateway.walls.clients import Clients
-from kit import metrics
-from kit.clock import monotonic_seconds
-from kit.log import get_logger
+from kit.base.clock import monotonic_seconds
+from kit.observe import metrics
+from kit.observe.log import get_logger
 
 # Files of a worker besides clients' connections: logs, channels to the services, metrics.
 SPARE_FILES: Final = 128

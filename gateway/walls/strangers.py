@@ -29,8 +29,8 @@ from typing import Final, TypeVar
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
 from gateway.walls.places import Bound, NoPlace, Places
-from kit.clock import monotonic_seconds
-from kit.errors import Refused, database_unavailable
+from kit.base.clock import monotonic_seconds
+from kit.rpc.errors import Refused, database_unavailable
 
 KNOWN_MAX: Final = 50_000
 MISSING_MAX: Final = 10_000

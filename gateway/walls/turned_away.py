@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kit import metrics
+from kit.observe import metrics
 
 TURNED_AWAY: Final = metrics.counter(
     "turned_away",

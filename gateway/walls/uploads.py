@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.walls import turned_away
-from kit import metrics
-from kit.errors import Refused, database_unavailable, exhausted
+from kit.observe import metrics
+from kit.rpc.errors import Refused, database_unavailable, exhausted
 
 # About the time that a picture takes to arrive.
 RETRY_SECONDS: Final = 10

@@ -5,7 +5,3 @@
 the calls and checks the address again when it connects: a name may resolve to another address by then. No other code of
 Fiatgate opens connections to addresses that come from outside.
 """
-
-from kit.egress.address import NEVER_IN_A_URL, URL_MAX_CHARACTERS, check_url, is_public
-
-__all__ = ["NEVER_IN_A_URL", "URL_MAX_CHARACTERS", "check_url", "is_public"]

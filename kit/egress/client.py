@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 import aiohttp
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from kit.egress.address import check_url, is_public
 from kit.egress.head import Connector, Head
 from kit.egress.names import RESOLVER_THREADS, ForbiddenAddress, Lookup, VettingResolver, getaddrinfo

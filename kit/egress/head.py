@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 KEPT_MAX_BYTES: Final = 32 * 1024  # of headers and body
 STATUS_LINE_MAX_BYTES: Final = 8 * 1024  # including the interim answers before it

@@ -3,19 +3,21 @@
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kit import config, log, schema
-from kit.clock import monotonic_seconds
+from kit.base import config
+from kit.base.clock import monotonic_seconds
+from kit.db import schema
+from kit.observe import log
 from kit.process.service import Service
 from kit.process.stopping import FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
-from kit.worker import Stop
+from kit.work.worker import Stop
 
 _log = log.get_logger()
 
 
 def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> int:
     """Migrates and returns the exit code. It reads only the settings of the database, no key."""
-    from kit import migrate as migrations  # noqa: PLC0415  Alembic takes long to import and only this needs it
+    from kit.db import migrate as migrations  # noqa: PLC0415  Alembic takes long to import and only this needs it
 
     started = monotonic_seconds()
     stop = Stop()

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from kit import config, log, metrics, tracing
-from kit.clock import SystemClock, monotonic_seconds
+from kit.base import config
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.observe import log, metrics, tracing
 from kit.process.service import Service
 from kit.process.several import Orphaned
 from kit.process.stopping import CUT_AFTER_SECONDS, FAILED, KILL_AFTER_SECONDS, stop_on_signals
 from kit.process.waiting import once_the_database_answers
 from kit.rpc import status, tls
 from kit.rpc.server import Options, RpcServer
-from kit.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
+from kit.work.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
 
 if TYPE_CHECKING:  # costly to import; a service that uses it imports it anyway
-    from kit.bus import Bus
+    from kit.events.bus.connection import Bus
 
 READINESS_SECONDS: Final = 0.5
 
@@ -64,7 +65,7 @@ class Process:
         stop_on_signals(stop)
         tracing.start(self._service.name, self._settings)
         deps = self._service.wire(self._settings)
-        from kit import schema  # noqa: PLC0415  imports SQLAlchemy, which the service has imported by now
+        from kit.db import schema  # noqa: PLC0415  imports SQLAlchemy, which the service has imported by now
 
         def usable() -> None:
             deps.db.ping()

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import grpc
 
-from kit import config
+from kit.base import config
 from kit.rpc import status
 from kit.rpc.callers import Callers
 from kit.rpc.slots import Slots
-from kit.worker import Worker
+from kit.work.worker import Worker
 
 if TYPE_CHECKING:  # costly to import; the service imports it anyway
-    from kit.db import Database
+    from kit.db.database import Database
 
 
 class Wired(Protocol):

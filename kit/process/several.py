@@ -5,10 +5,11 @@ import subprocess
 import sys
 from typing import Final
 
-from kit import config, log
-from kit.clock import SystemClock, monotonic_seconds
+from kit.base import config
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.observe import log
 from kit.process.stopping import FAILED, KILL_AFTER_SECONDS, stop_on_signals
-from kit.worker import Fatal, Stop, WorkerHealth
+from kit.work.worker import Fatal, Stop, WorkerHealth
 
 PARENT_CHECK_SECONDS: Final = 1.0
 

@@ -6,7 +6,7 @@ import threading
 from types import FrameType
 from typing import Final
 
-from kit.worker import Stop
+from kit.work.worker import Stop
 
 FAILED: Final = 1
 # The time that a process may take beyond `stop_seconds` before its parent kills it.

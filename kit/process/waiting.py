@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from kit import config, log
-from kit.clock import monotonic_seconds
-from kit.worker import Outage, Stop
+from kit.base import config
+from kit.base.clock import monotonic_seconds
+from kit.observe import log
+from kit.work.worker import Outage, Stop
 
 RETRY_SECONDS: Final = 0.25
 

@@ -6,8 +6,9 @@ import grpc
 
 from fiatgate.books.v1 import books_pb2 as pb
 from fiatgate.books.v1 import books_pb2_grpc
-from kit import books, errors
-from kit.db import Database
+from kit.db import books
+from kit.db.database import Database
+from kit.rpc import errors
 
 # ruff: noqa: N802  methods are named by the proto
 

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from kit import errors, log, metrics
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
-from kit.rpc import deadline
+from kit.base.clock import monotonic_seconds
+from kit.observe import log, metrics
+from kit.rpc import deadline, errors
 from kit.rpc.client import MARGIN_SECONDS
+from kit.rpc.errors import Refused
 from kit.rpc.server import LEAST_USEFUL_SECONDS
 
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import grpc
 
-from kit import log, metrics
+from kit.observe import log, metrics
 
 Callers = Mapping[str, frozenset[str]]
 """DNS name in the caller's certificate -> the methods that it may call, as `InvoicesService/CreateInvoice`, or `ALL`.

@@ -1,10 +1,10 @@
 """Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address, name="invoices"))`.
 
 Every unary call has a deadline (the rest of the current request's less a margin, 5 s at most), carries the request id,
-and fails with `kit.errors.Refused`: the peer's own, or DB_UNAVAILABLE when the peer is away or too slow. A call that a
-peer may have begun is not retried: only the caller knows whether that is safe. With traces on, the call is a span and
-carries the trace's context. Streams, `future` and `with_call` have the deadline and the request id, but fail with
-gRPC's own errors.
+and fails with `kit.rpc.errors.Refused`: the peer's own, or DB_UNAVAILABLE when the peer is away or too slow. A call
+that a peer may have begun is not retried: only the caller knows whether that is safe. With traces on, the call is a
+span and carries the trace's context. Streams, `future` and `with_call` have the deadline and the request id, but fail
+with gRPC's own errors.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -19,19 +19,20 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import grpc
 from grpc import aio
 
-from kit import errors, log, request_id, tracing
-from kit.rpc import deadline, tls
+from kit.base import request_id
+from kit.base.tls import Identity
+from kit.observe import log, tracing
+from kit.rpc import deadline, errors, tls
 from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.spans import CallSpans, answered
-from kit.tls import Identity
 
 DEADLINE_SECONDS: Final = 5.0
 # The time that is left to the caller to make an answer of a failure.
 MARGIN_SECONDS: Final = 0.05
 
-# A server at its stop cancels the calls that it had not begun and finishes the others (kit.process). So a call that
-# ends as CANCELLED had no effect, and another server can do it.
+# A server at its stop cancels the calls that it had not begun and finishes the others (kit.process.main). So a call
+# that ends as CANCELLED had no effect, and another server can do it.
 _NOT_BEGUN: Final = {
     "maxAttempts": 3,
     "initialBackoff": "0.01s",

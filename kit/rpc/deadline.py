@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 # The monotonic instant at which the current request's time ends.
 expires_at: ContextVar[float | None] = ContextVar("deadline_expires_at", default=None)

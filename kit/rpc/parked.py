@@ -6,11 +6,11 @@ import grpc
 
 from fiatgate.parked.v1 import parked_pb2 as pb
 from fiatgate.parked.v1 import parked_pb2_grpc
-from kit import errors
-from kit.consumer import Consumer
-from kit.ids import parse_id
-from kit.parked import Listed, MayBeTrue
-from kit.proto import optional, timestamp_from
+from kit.base.ids import parse_id
+from kit.base.proto import optional, timestamp_from
+from kit.events.consumer import Consumer
+from kit.events.parked import Listed, MayBeTrue
+from kit.rpc import errors
 
 # ruff: noqa: N802  methods are named by the proto
 

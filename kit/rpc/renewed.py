@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 import grpc
 from grpc import aio
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 # Longer than any call, so calls that began on a replaced channel can end.
 REPLACED_CLOSES_SECONDS: Final = 60.0

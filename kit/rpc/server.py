@@ -18,15 +18,16 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from kit import errors, log, metrics, request_id, tracing
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
-from kit.rpc import deadline, tls
+from kit.base import request_id
+from kit.base.clock import monotonic_seconds
+from kit.base.tls import Identity
+from kit.observe import log, metrics, tracing
+from kit.rpc import deadline, errors, tls
 from kit.rpc.callers import Callers, Guard
+from kit.rpc.errors import Refused
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
-from kit.tls import Identity
-from kit.worker import Outage
+from kit.work.worker import Outage
 
 # A call with less time than this would finish after its caller stopped waiting.
 LEAST_USEFUL_SECONDS: Final = 0.01

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, ParamSpec, TypeVar
 
-from kit import errors, metrics
-from kit.rpc import deadline
+from kit.observe import metrics
+from kit.rpc import deadline, errors
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,8 +6,9 @@ from typing import Final
 
 import grpc
 
-from kit import request_id, tracing
-from kit.tracing import Span
+from kit.base import request_id
+from kit.observe import tracing
+from kit.observe.tracing import Span
 
 # These codes need an operator. The others are answers: a refusal is not a failure.
 _FAILURES: Final = frozenset(

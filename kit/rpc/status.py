@@ -14,11 +14,11 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
-from kit import log
-from kit.metrics import PREFIX
-from kit.proto import timestamp_from
+from kit.base.proto import timestamp_from
+from kit.observe import log
+from kit.observe.metrics import PREFIX
 from kit.rpc.slots import Use
-from kit.worker import Worker, WorkerHealth
+from kit.work.worker import Worker, WorkerHealth
 
 # The proto promises an answer within a second, also while PostgreSQL hangs.
 PROBE_SECONDS: Final = 0.7
@@ -49,8 +49,8 @@ class Gauge:
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """The sources of the status. `database` raises when it doesn't answer. `nats` returns whether it's connected.
-    `gauges` may query the database and is left out while that doesn't answer. `pool` is `kit.db.Database.pool_use`,
-    `slots` is `kit.rpc.server.RpcServer.slots_use`.
+    `gauges` may query the database and is left out while that doesn't answer. `pool` is
+    `kit.db.database.Database.pool_use`, `slots` is `kit.rpc.server.RpcServer.slots_use`.
     """
 
     service: str

@@ -15,8 +15,8 @@ from typing import Final, cast
 
 import grpc
 
-from kit import metrics
-from kit.tls import Identity, Material
+from kit.base.tls import Identity, Material
+from kit.observe import metrics
 
 EXPIRES: Final = metrics.gauge(
     "tls_certificate_expires_timestamp_seconds", "When the certificate in use ends; 0 without TLS"

@@ -1,6 +1,7 @@
-"""`python -m services.catalog run | serve | work | migrate | settings` (kit.process)."""
+"""`python -m services.catalog run | serve | work | migrate | settings` (kit.process.main)."""
 
-from kit.process import Service, main
+from kit.process.main import main
+from kit.process.service import Service
 from services.catalog.config import CatalogSettings
 from services.catalog.rpc import CALLERS, SLOTS, add_to
 from services.catalog.wiring import wire

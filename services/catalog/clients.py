@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NoReturn
 
+from kit.base.money import parse_decimal
 from kit.egress.client import Egress, EgressError
-from kit.money import parse_decimal
 from services.catalog.config import RateSource
 from services.catalog.domain import Quote, quoted_rate, value_at
 

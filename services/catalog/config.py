@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from kit.config import ServiceSettings
-from kit.egress import check_url
+from kit.base.config import ServiceSettings
+from kit.egress.address import check_url
 
 _CURRENCY_CODE = re.compile(r"[A-Z]{3}")
 

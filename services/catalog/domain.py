@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 
-from kit.money import PERCENT_PLACES, RATE_PLACES, round_down
+from kit.base.money import PERCENT_PLACES, RATE_PLACES, round_down
 
 # A customer who may choose the method loads its logo together with a dozen others, on any network. The page with all
 # of them stays under 60 KB. The logo is shown 40 pixels high.

@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from kit.errors import Refused, invalid, not_found, precondition, unavailable
-from kit.money import rate_text
+from kit.base.money import rate_text
+from kit.rpc.errors import Refused, invalid, not_found, precondition, unavailable
 
 
 def field_invalid(field: str, message: str) -> Refused:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Numeric, SmallInteger, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-import kit.db
+import kit.db.database
 from services.catalog.domain import Origin
 
 FIAT = Numeric(20, 2)
@@ -20,8 +20,8 @@ _ORIGINS = ", ".join(repr(str(origin)) for origin in Origin)
 
 
 class Base(DeclarativeBase):
-    metadata = kit.db.metadata()
-    type_annotation_map = kit.db.TYPES
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
 
 
 class Currency(Base):

@@ -10,8 +10,8 @@ import grpc
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.money import fiat_text, percent_text, rate_text
-from kit.proto import optional, timestamp_from
+from kit.base.money import fiat_text, percent_text, rate_text
+from kit.base.proto import optional, timestamp_from
 from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots

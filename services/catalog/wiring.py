@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from kit.bus import Bus
-from kit.clock import Clock, SystemClock
-from kit.db import Database
+from kit.base.clock import Clock, SystemClock
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
 from services.catalog.clients import RateSources
 from services.catalog.config import CatalogSettings
 

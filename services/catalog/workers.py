@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kit.rpc.status import Gauge
-from kit.worker import Loop, Worker
+from kit.work.worker import Loop, Worker
 from services.catalog import operations, store
 from services.catalog.wiring import Deps
 

@@ -1,6 +1,7 @@
-"""`python -m services.invoices run | serve | work | migrate | settings` (kit.process)."""
+"""`python -m services.invoices run | serve | work | migrate | settings` (kit.process.main)."""
 
-from kit.process import Service, main
+from kit.process.main import main
+from kit.process.service import Service
 from services.invoices import rpc, workers
 from services.invoices.config import InvoicesSettings
 from services.invoices.wiring import wire

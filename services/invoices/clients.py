@@ -16,12 +16,12 @@ from uuid import UUID
 
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit.clock import monotonic_seconds
-from kit.errors import Refused, database_unavailable
+from kit.base.clock import monotonic_seconds
+from kit.base.tls import Identity
 from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
-from kit.tls import Identity
-from kit.worker import Loop, Outage, Signal
+from kit.rpc.errors import Refused, database_unavailable
+from kit.work.worker import Loop, Outage, Signal
 
 CATALOG_HINT = "fiatgate-hint.catalog"
 CATALOG_RELOAD_SECONDS = 2.0

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.config import Address, CommaSeparated, Key, ServiceSettings
+from kit.base.config import Address, CommaSeparated, Key, ServiceSettings
 from services.invoices.domain import CustomerLimit
 
 

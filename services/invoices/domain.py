@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from enum import StrEnum
 from uuid import UUID
 
-from kit.money import PERCENT_PLACES, USDT_PLACES, round_down, round_up
+from kit.base.money import PERCENT_PLACES, USDT_PLACES, round_down, round_up
 
 DEFAULT_MAX_DEALS = 100
 

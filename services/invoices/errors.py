@@ -5,8 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from kit.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
-from kit.money import fiat_text
+from kit.base.money import fiat_text
+from kit.rpc.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
 
 
 def field_invalid(field: str, message: str) -> Refused:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.bus import Bus
-from kit.money import fiat_text, rate_text, usdt_text
-from kit.proto import timestamp_from
+from kit.base.money import fiat_text, rate_text, usdt_text
+from kit.base.proto import timestamp_from
+from kit.events.bus.connection import Bus
 from services.invoices.domain import (
     ADJUSTED_EVENT_TYPE,
     EVENT_TYPES,

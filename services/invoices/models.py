@@ -16,8 +16,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-import kit.db
-from kit.outbox import BusStateColumns, OutboxColumns
+import kit.db.database
+from kit.events.outbox import BusStateColumns, OutboxColumns
 from services.invoices.domain import (
     OPEN_DEAL_STATUSES,
     PICTURE_MAX_BYTES,
@@ -39,8 +39,8 @@ DEAL_IS_OPEN = f"status IN ({', '.join(repr(str(status)) for status in OPEN_DEAL
 
 
 class Base(DeclarativeBase):
-    metadata = kit.db.metadata()
-    type_annotation_map = kit.db.TYPES
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
 
 
 class Invoice(Base):

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from kit.bus import Bus, OwnStream
-from kit.clock import Clock, SystemClock
-from kit.db import Database
-from kit.outbox import Announced
-from kit.proof import Verifier
-from kit.set_aside import SetAside
-from kit.signing import Signer
+from kit.base.clock import Clock, SystemClock
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.stream import OwnStream
+from kit.events.outbox import Announced
+from kit.events.proof import Verifier
+from kit.events.signing import Signer
+from kit.work.set_aside import SetAside
 from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS

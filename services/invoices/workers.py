@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from kit.relay import relay
+from kit.events.relay import relay
 from kit.rpc.status import Gauge
-from kit.worker import Loop, Worker
+from kit.work.worker import Loop, Worker
 from services.invoices import store
 from services.invoices.models import BusState, Outbox
 from services.invoices.operations import timers

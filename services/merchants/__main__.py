@@ -1,14 +1,15 @@
 """`python -m services.merchants run | serve | work | migrate | settings | rotate-secrets`.
 
-All but the last are common to all services (kit.process). `rotate-secrets` seals everything again under the first of
-FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
+All but the last are common to all services (kit.process.main). `rotate-secrets` seals everything again under the
+first of FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
 """
 
 import sys
 
-from kit import config, log
-from kit.process import Service
-from kit.process import main as service_main
+from kit.base import config
+from kit.observe import log
+from kit.process.main import main as service_main
+from kit.process.service import Service
 from services.merchants import operations, rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire

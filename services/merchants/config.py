@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.config import CommaSeparated, Key, ServiceSettings
+from kit.base.config import CommaSeparated, Key, ServiceSettings
 
 
 class MerchantsSettings(ServiceSettings):

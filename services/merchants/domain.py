@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from kit.money import parse_decimal
+from kit.base.money import parse_decimal
 
 NAME_CHARACTERS: Final = 128
 KEY_NAME_CHARACTERS: Final = 64

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from kit.errors import Refused, denied, invalid, not_found, precondition
+from kit.rpc.errors import Refused, denied, invalid, not_found, precondition
 
 V = TypeVar("V")
 T = TypeVar("T")

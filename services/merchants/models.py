@@ -7,7 +7,7 @@ from decimal import Decimal
 from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, SmallInteger, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from kit import db
+from kit.db import database as db
 
 FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
 NO_CODES = text("'{}'")

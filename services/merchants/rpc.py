@@ -6,7 +6,7 @@ import grpc
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
-from kit.proto import optional, timestamp_from
+from kit.base.proto import optional, timestamp_from
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
 from services.merchants import domain, models, operations

@@ -12,10 +12,10 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from kit.db import Database
-from kit.ids import new_id
-from kit.pictures import Picture
-from kit.prepared import Prepared
+from kit.base.ids import new_id
+from kit.base.pictures import Picture
+from kit.db.database import Database
+from kit.db.prepared import Prepared
 from services.merchants import domain
 from services.merchants.models import ApiKey, Category, Logo, LookupKey, Merchant, Owner
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kit.clock import Clock, SystemClock
-from kit.db import Database
+from kit.base.clock import Clock, SystemClock
+from kit.db.database import Database
 from services.merchants import store
 from services.merchants.config import MerchantsSettings
 from services.merchants.credentials import ApiKeyHasher, Vault

@@ -1,6 +1,7 @@
 """`python -m services.webhooks run | serve | work | migrate | settings`."""
 
-from kit.process import Service, main
+from kit.process.main import main
+from kit.process.service import Service
 from services.webhooks import rpc, workers
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.wiring import wire

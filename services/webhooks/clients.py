@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
+from kit.base.tls import Identity
 from kit.rpc.client import channel
-from kit.tls import Identity
 
 QUERIES_PER_CALL = 1000
 SECONDS_PER_CALL = 5.0

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from kit.config import Address, CommaSeparated, FactSettings, Key
+from kit.base.config import Address, CommaSeparated, FactSettings, Key
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
 CALL_MARGIN_SECONDS = 5

@@ -1,6 +1,6 @@
 """Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
-from kit.errors import Refused, conflict, exhausted, invalid, not_found
+from kit.rpc.errors import Refused, conflict, exhausted, invalid, not_found
 
 
 def field_invalid(field: str, message: str) -> Refused:

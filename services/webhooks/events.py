@@ -5,8 +5,8 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.ids import parse_id
-from kit.proto import datetime_from, optional
+from kit.base.ids import parse_id
+from kit.base.proto import datetime_from, optional
 from services.webhooks.domain import FinishedInvoice
 
 # The final states, as the payload names them. An invoice in any other state must not become a webhook.

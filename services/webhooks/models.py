@@ -7,13 +7,13 @@ from uuid import UUID
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-import kit.db
-from kit.inbox import InboxColumns, ParkedColumns
+import kit.db.database
+from kit.events.inbox import InboxColumns, ParkedColumns
 
 
 class Base(DeclarativeBase):
-    metadata = kit.db.metadata()
-    type_annotation_map = kit.db.TYPES
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
 
 
 class Event(Base):
@@ -70,7 +70,7 @@ class Event(Base):
     lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    # Of the request that led to the event, for the log and the trace (kit.tracing) of each attempt.
+    # Of the request that led to the event, for the log and the trace (kit.observe.tracing) of each attempt.
     request_id: Mapped[str | None]
     traceparent: Mapped[str | None]
 

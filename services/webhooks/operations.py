@@ -11,12 +11,13 @@ import structlog
 from sqlalchemy.orm import Session
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from kit import request_id, tracing
-from kit.clock import monotonic_seconds
-from kit.db import retry_conflicts, wake_after_commit
-from kit.ids import new_id, parse_id
+from kit.base import request_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id, parse_id
+from kit.db.database import retry_conflicts, wake_after_commit
+from kit.observe import tracing
 from kit.rpc import deadline
-from kit.worker import Outage
+from kit.work.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
 from services.webhooks.delivery.seals import REPLACED

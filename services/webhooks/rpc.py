@@ -7,7 +7,7 @@ import grpc
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
-from kit.proto import timestamp_from
+from kit.base.proto import timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists

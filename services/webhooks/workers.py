@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.bus import Incoming
-from kit.consumer import Consumer
+from kit.events.bus.messages import Incoming
+from kit.events.consumer import Consumer
 from kit.rpc.status import Gauge
-from kit.worker import Loop, Worker
+from kit.work.worker import Loop, Worker
 from services.webhooks import operations
 from services.webhooks.delivery.engine import Engine, EngineParts
 from services.webhooks.events import finished_invoice_from_message, ids_in

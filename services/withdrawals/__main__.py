@@ -1,6 +1,7 @@
-"""`python -m services.withdrawals run | serve | work | migrate | settings` (kit.process)."""
+"""`python -m services.withdrawals run | serve | work | migrate | settings` (kit.process.main)."""
 
-from kit.process import Service, main
+from kit.process.main import main
+from kit.process.service import Service
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.rpc import CALLERS, SLOTS, add_to
 from services.withdrawals.wiring import wire

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from kit.config import FactSettings
+from kit.base.config import FactSettings
 
 
 class WithdrawalsSettings(FactSettings):

@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from kit.errors import Refused, invalid, not_found, precondition
-from kit.money import usdt_text
+from kit.base.money import usdt_text
+from kit.rpc.errors import Refused, invalid, not_found, precondition
 from services.withdrawals.domain import State
 
 

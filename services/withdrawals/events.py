@@ -8,8 +8,8 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.ids import parse_id
-from kit.money import parse_decimal
+from kit.base.ids import parse_id
+from kit.base.money import parse_decimal
 from services.withdrawals.domain import MAX_AMOUNT, USDT_PLACES
 
 _UNPAID: Final = frozenset(

@@ -12,8 +12,8 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, Numeric, Text, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-import kit.db
-from kit.inbox import InboxColumns, ParkedColumns
+import kit.db.database
+from kit.events.inbox import InboxColumns, ParkedColumns
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import MERCHANT_KINDS, REACHED_FROM, AccountKind
 
@@ -30,8 +30,8 @@ _REFERENCE = f"^(invoice:{_UUID}|withdrawal:{_UUID}:(reserve|pay|fee|release))$"
 
 
 class Base(DeclarativeBase):
-    metadata = kit.db.metadata()
-    type_annotation_map = kit.db.TYPES
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
 
 
 class Account(Base):

@@ -6,8 +6,8 @@ import grpc
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
-from kit.money import usdt_text
-from kit.proto import optional, timestamp_from
+from kit.base.money import usdt_text
+from kit.base.proto import optional, timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists

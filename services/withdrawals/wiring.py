@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from kit.bus import Bus
-from kit.clock import Clock, SystemClock
-from kit.db import Database
-from kit.proof import Verifier
+from kit.base.clock import Clock, SystemClock
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.proof import Verifier
 from services.withdrawals.config import WithdrawalsSettings
 
 

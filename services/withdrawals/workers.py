@@ -6,12 +6,12 @@ import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit import metrics
-from kit.bus import Incoming
-from kit.consumer import Consumer
-from kit.db import DatabaseBusy
+from kit.db.database import DatabaseBusy
+from kit.events.bus.messages import Incoming
+from kit.events.consumer import Consumer
+from kit.observe import metrics
 from kit.rpc.status import Gauge
-from kit.worker import Loop, Worker
+from kit.work.worker import Loop, Worker
 from services.withdrawals import operations
 from services.withdrawals.events import ids_in, invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked

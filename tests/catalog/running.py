@@ -16,7 +16,7 @@ import pytest
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.catalog.wiring import Deps
 from tests.support.clock import ManualClock
 from tests.support.databases import owner_url

@@ -12,9 +12,9 @@ import pytest
 from psycopg2.extras import Json
 from sqlalchemy import text
 
-from kit.books import check_page
-from kit.clock import SystemClock
-from kit.errors import Refused
+from kit.base.clock import SystemClock
+from kit.db.books import check_page
+from kit.rpc.errors import Refused
 from services.catalog.store.books import parts
 from tests.catalog.running import Catalog, RateServer
 

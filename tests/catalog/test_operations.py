@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused
-from kit.proto import datetime_from
+from kit.base.proto import datetime_from
+from kit.rpc.errors import Refused
 from services.catalog import store
 from services.catalog.domain import LOGO_MAX_BYTES
 from tests.catalog.running import Catalog, merchant, reason

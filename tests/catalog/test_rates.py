@@ -11,12 +11,12 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from kit.bus import Bus
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
-from kit.proto import datetime_from
+from kit.base.clock import monotonic_seconds
+from kit.base.proto import datetime_from
+from kit.events.bus.connection import Bus
 from kit.rpc import deadline
-from kit.worker import Stop
+from kit.rpc.errors import Refused
+from kit.work.worker import Stop
 from services.catalog import operations
 from services.catalog.clients import ANSWER_MAX_BYTES, RateSources
 from services.catalog.config import RateSource

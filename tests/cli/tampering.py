@@ -13,7 +13,7 @@ import psycopg2
 from cli import connection
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.ids import new_id
+from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack

@@ -18,7 +18,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.ids import new_id
+from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
 from tests.support.pictures import PNG
 from tests.support.receiver import Receiver

@@ -10,8 +10,8 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from fiatgate.webhooks.v1 import webhooks_pb2
-from kit.ids import new_id
-from kit.signing import Signer
+from kit.base.ids import new_id
+from kit.events.signing import Signer
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import create_invoice, like, shop  # noqa: F401  a fixture
 from tests.support.receiver import Receiver

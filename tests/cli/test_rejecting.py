@@ -11,8 +11,8 @@ import pytest
 
 from cli import rejecting
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.errors import Refused
-from kit.proto import timestamp_from
+from kit.base.proto import timestamp_from
+from kit.rpc.errors import Refused
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
 

@@ -22,7 +22,7 @@ from cli.commands import status
 from deploy.local import child
 from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.cli.command_line import Fiatgate, run
 
 SETTLE_SECONDS = 30

@@ -15,7 +15,7 @@ import pytest
 from cli import verifying
 from cli.verifying import Findings, Problem, Repairs
 from deploy.local.waiting import wait_until
-from kit.ids import new_id
+from kit.base.ids import new_id
 from kit.rpc.server import RpcServer
 from tests.cli.command_line import Ended, Fiatgate, run
 from tests.support.receiver import Receiver

@@ -26,12 +26,14 @@ from deploy.nats_rights import (
     USERS,
     accounts,
 )
-from gateway import limits
+from gateway.access import limits
 from gateway.pay import live
-from kit.bus import STREAM as STREAM_OF_THE_CODE
-from kit.bus import Bus, Outgoing, OwnStream
-from kit.bus.pull import REQUEST_SECONDS
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import STREAM as STREAM_OF_THE_CODE
+from kit.events.bus.messages import Outgoing
+from kit.events.bus.pull import REQUEST_SECONDS
+from kit.events.bus.stream import OwnStream
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices import events as invoices
 from services.invoices.clients import CATALOG_HINT

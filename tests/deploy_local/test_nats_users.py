@@ -16,12 +16,13 @@ from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import DURABLES, STREAM, USERS
-from gateway import limits
-from gateway.hints import Hints
+from gateway.access import limits
+from gateway.access.hints import Hints
 from gateway.pay import live
-from kit.bus import Bus, BusUnavailable, Outgoing, OwnStream
-from kit.bus.messages import REFUSED
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import REFUSED, BusUnavailable, Outgoing
+from kit.events.bus.stream import OwnStream
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices.events import CONSUMERS
 from services.invoices.events import FINISHED as FACT

@@ -17,8 +17,8 @@ from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
 from deploy.local.ports import free_ports, free_range
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
-from kit.clock import SystemClock
-from kit.signing import Signer
+from kit.base.clock import SystemClock
+from kit.events.signing import Signer
 from tests.support.signing import SIGNING_KEY
 
 

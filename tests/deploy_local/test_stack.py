@@ -18,7 +18,7 @@ import requests
 from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.support.stack import Stack
 
 HEALED = [

@@ -28,9 +28,9 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub, InvoicesServiceStub
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from tests.support.receiver import Received
 from tests.support.stack import Stack
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from tests.e2e.market import FORM, HTTP_SECONDS, Customer, Invoice, Operator, Shop, settled
 from tests.support.receiver import Answer, Receiver
 

@@ -14,9 +14,9 @@ import pytest
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import OPERATOR, PROCESSES
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.bus.messages import EVENT_ID_HEADER, REQUEST_ID_HEADER
-from kit.clock import SystemClock
-from kit.proto import timestamp_from
+from kit.base.clock import SystemClock
+from kit.base.proto import timestamp_from
+from kit.events.bus.messages import EVENT_ID_HEADER, REQUEST_ID_HEADER
 from services.invoices.events import FINISHED
 from tests.e2e.market import Invoice, Operator, Shop
 from tests.support.receiver import Receiver

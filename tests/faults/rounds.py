@@ -14,7 +14,7 @@ from typing import Any, Final
 import psycopg2
 
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.e2e.market import Shop, patiently
 from tests.faults import checker
 from tests.faults.arena import DELIVERY_SECONDS, Arena

@@ -16,9 +16,9 @@ import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
+from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from tests.e2e.market import Shop
 from tests.faults.journal import Journal
 

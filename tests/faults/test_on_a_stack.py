@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena

@@ -26,9 +26,9 @@ from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from tests.gateway.conformance import assert_documented
 from tests.support.stack import Stack
 

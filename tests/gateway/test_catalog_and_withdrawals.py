@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from kit.ids import new_id
+from kit.base.ids import new_id
 from tests.gateway.desk import Desk, Shop, code_of, settled
 
 TRON_ADDRESS = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"

@@ -17,7 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from deploy.local.waiting import wait_until
 from gateway.pay.brand import REMEMBERED, stylesheet
 from gateway.pay.qr import svg_of
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.gateway.process import SERVICES, gateway_process
 from tests.gateway.strangers import Stranger, Watched, head
 

@@ -11,7 +11,7 @@ import requests
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.ids import new_id
+from kit.base.ids import new_id
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.support.stack import Stack
 

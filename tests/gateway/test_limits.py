@@ -13,11 +13,11 @@ import requests
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from gateway import limits
-from gateway.hints import Hints
-from gateway.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
-from kit import tasks
-from kit.bus.messages import HINT_MOST_BYTES
+from gateway.access import limits
+from gateway.access.hints import Hints
+from gateway.access.limits import KEYS_PER_HINT, WINDOW_SECONDS, RateLimit, shared
+from kit.events.bus.messages import HINT_MOST_BYTES
+from kit.work import tasks
 from tests.gateway.desk import Desk, Shop, code_of
 from tests.gateway.process import gateway_process
 from tests.kit.consuming import counted

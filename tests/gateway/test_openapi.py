@@ -24,14 +24,14 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from gateway.api import catalog, invoices, webhooks, withdrawals
-from gateway.body import CreateInvoice
+from gateway.json.body import CreateInvoice
+from gateway.json.problems import PROBLEMS
 from gateway.links import Links
 from gateway.openapi import answers, errors
 from gateway.openapi.document import document
 from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.page import inline, prose, render
 from gateway.openapi.schemas import example_of
-from gateway.problems import PROBLEMS
 from services.webhooks.domain import FinishedInvoice, payload_of
 from tests.gateway.conformance import assert_documented, documented, settings, validator
 from tests.gateway.desk import Desk, Shop, code_of, settled, unique

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
-from gateway.problems import (
-    PROBLEMS,
-    BodyFault,
-    FieldFault,
-    body_envelope,
-    envelope,
-    fields_envelope,
-)
+from gateway.json.problems import PROBLEMS, BodyFault, FieldFault, body_envelope, envelope, fields_envelope
 
 # The codes of docs/api.md#error-codes that no release may change.
 SPECIFIED = {

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.api.paging import LAST_PAGE_ASKED, Page, page_from, page_to_json
-from gateway.problems import InvalidFields
-from gateway.query import Query
+from gateway.json.problems import InvalidFields
+from gateway.json.query import Query
 
 
 def faults_of(query: Query) -> dict[str, str]:

@@ -20,19 +20,19 @@ import pytest
 import requests
 from falcon.testing import create_scope
 
-from gateway import bodies
-from gateway.bodies import ArrivingBody
 from gateway.config import GatewaySettings
-from gateway.edge import Edge
-from gateway.exchange import SCOPE_KEY, Exchange, Request
+from gateway.http import bodies
+from gateway.http.bodies import ArrivingBody
+from gateway.http.edge import Edge
+from gateway.http.exchange import SCOPE_KEY, Exchange, Request
+from gateway.http.protocol import FIRST_HEAD_SECONDS
+from gateway.http.server import options
 from gateway.links import Links
-from gateway.protocol import FIRST_HEAD_SECONDS
 from gateway.refusals import Refusals
-from gateway.server import options
 from gateway.walls.clients import Clients
 from gateway.walls.uploads import Uploads
-from kit.clock import monotonic_seconds
-from kit.errors import Refused, invalid
+from kit.base.clock import monotonic_seconds
+from kit.rpc.errors import Refused, invalid
 from tests.gateway.desk import Shop, code_of
 from tests.gateway.process import NOWHERE, ROOT, gateway_process
 from tests.support.stack import Stack

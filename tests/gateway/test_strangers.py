@@ -16,9 +16,9 @@ import requests
 from gateway.walls import strangers
 from gateway.walls.clients import Clients
 from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
-from kit.clock import monotonic_seconds
-from kit.errors import Refused, denied
-from kit.ids import new_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused, denied
 from tests.gateway.desk import HTTP_SECONDS, Shop
 from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
 from tests.support.stack import Stack

@@ -12,11 +12,11 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from gateway import bodies
-from gateway.bodies import ArrivingBody
+from gateway.http import bodies
+from gateway.http.bodies import ArrivingBody
 from gateway.walls.uploads import FORMS_MOST_PER_PAYMENT, Pool, Uploads
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.strangers import CLOSED, Stranger, Watched, head, networks, watched_gateway
 from tests.support.pictures import PNG

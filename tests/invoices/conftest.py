@@ -19,7 +19,7 @@ from sqlalchemy import select, text
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit.ids import new_id
+from kit.base.ids import new_id
 from services.catalog import rpc as catalog_rpc
 from services.catalog.config import CatalogSettings
 from services.catalog.wiring import wire as wire_catalog

@@ -1,4 +1,4 @@
-"""The proof of the invoices' own books (kit.books): what follows from the terms, and rows that have no records."""
+"""The proof of the invoices' own books (kit.db.books): what follows from the terms, and rows that have no records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kit import books, migrate, schema
-from kit.db import Database
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db import books, migrate, schema
+from kit.db.database import Database
 from services.invoices import domain
 from services.invoices.operations import checkout, desk
 from services.invoices.store.books import PARTS

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.invoices.clients import CatalogClient
 from services.invoices.operations import checkout, creating, desk, reading
 from tests.invoices.conftest import World, with_settings

@@ -19,8 +19,8 @@ from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused
-from kit.set_aside import SetAside
+from kit.rpc.errors import Refused
+from kit.work.set_aside import SetAside
 from services.invoices.domain import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers

@@ -19,8 +19,8 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.invoices import clients, rpc
 from services.invoices.clients import CatalogClient, MerchantsClient, Storefronts

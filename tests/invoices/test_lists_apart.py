@@ -16,9 +16,9 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.db import Database
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.domain import DealStatus
 from services.invoices.models import Deal

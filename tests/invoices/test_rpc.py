@@ -12,7 +12,7 @@ from sqlalchemy import text
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.operations import proofs
 from tests.invoices.conftest import World

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.invoices import store, workers
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, timers

@@ -13,11 +13,11 @@ import psycopg2
 import pytest
 from sqlalchemy import text
 
-from kit.bus import Outgoing
-from kit.ids import new_id
-from kit.proof import Unproven, Verifier
-from kit.relay import Relay
-from kit.signing import Signer, new_private_key
+from kit.base.ids import new_id
+from kit.events.bus.messages import Outgoing
+from kit.events.proof import Unproven, Verifier
+from kit.events.relay import Relay
+from kit.events.signing import Signer, new_private_key
 from services.invoices.models import BusState, Deal, Outbox
 from services.invoices.operations import checkout, desk, proofs
 from tests.invoices.conftest import World

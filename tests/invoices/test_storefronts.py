@@ -9,7 +9,7 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
-from kit.ids import new_id
+from kit.base.ids import new_id
 from services.invoices import clients
 from services.invoices.clients import STOREFRONT_SECONDS
 from services.invoices.operations import checkout

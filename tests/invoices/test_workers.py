@@ -11,8 +11,8 @@ from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.bus import Bus
-from kit.worker import Stop, run_all
+from kit.events.bus.connection import Bus
+from kit.work.worker import Stop, run_all
 from services.invoices import events, workers
 from services.invoices.clients import CatalogClient
 from services.invoices.domain import InvoiceStatus

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kit.config import DatabaseSettings, ServiceSettings, Settings, variables_of
+from kit.base.config import DatabaseSettings, ServiceSettings, Settings, variables_of
 from tools.docs import settings_classes
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
-from gateway.bodies import BODY_SECONDS, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
-from gateway.exchange import REQUEST_SECONDS
-from gateway.server import GRACEFUL_SECONDS
-from kit.config import ServiceSettings
+from gateway.http.bodies import BODY_SECONDS, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
+from gateway.http.exchange import REQUEST_SECONDS
+from gateway.http.server import GRACEFUL_SECONDS
+from kit.base.config import ServiceSettings
 from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS

@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from deploy.local import databases
-from kit.bus import Bus, OwnStream
-from kit.consumer import Consumer, Handler
-from kit.db import Database
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.stream import OwnStream
+from kit.events.consumer import Consumer, Handler
 from tests.kit.consuming import Make, note
 from tests.kit.observers import watching
 from tests.kit.tables import NEWEST, Base, Inbox, Parked

@@ -1,4 +1,6 @@
-"""What the tests of kit.consumer share: a handler that writes notes, a consumer that runs, and what came of both."""
+"""What the tests of kit.events.consumer share: a handler that writes notes, a consumer that runs, and what came
+of both.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from sqlalchemy import Uuid, literal_column, select
 from sqlalchemy.orm import Session
 
 from deploy.local.waiting import wait_until
-from kit import metrics
-from kit.bus import Incoming, Outgoing
-from kit.consumer import Consumer
-from kit.db import Database, table_of
-from kit.ids import new_id
-from kit.worker import Stop
+from kit.base.ids import new_id
+from kit.db.database import Database, table_of
+from kit.events.bus.messages import Incoming, Outgoing
+from kit.events.consumer import Consumer
+from kit.observe import metrics
+from kit.work.worker import Stop
 from tests.kit.tables import Note, Parked
 
 Make = Callable[..., Consumer]

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from kit.egress import is_public
+from kit.egress.address import is_public
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]
 

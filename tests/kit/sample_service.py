@@ -13,13 +13,13 @@ from typing import ClassVar
 import grpc
 from pydantic import Field
 
-from kit import process
-from kit.bus import Bus
-from kit.config import ServiceSettings
-from kit.db import Database
+from kit.base.config import ServiceSettings
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.process import main as process
 from kit.rpc.callers import ALL
 from kit.rpc.status import Gauge
-from kit.worker import Fatal, Loop, Worker
+from kit.work.worker import Fatal, Loop, Worker
 
 METHOD = "/sample.Sample/Do"
 

@@ -5,14 +5,14 @@ import uuid
 from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-import kit.db
-from kit.inbox import InboxColumns, ParkedColumns
-from kit.outbox import BusStateColumns, OutboxColumns
+import kit.db.database
+from kit.events.inbox import InboxColumns, ParkedColumns
+from kit.events.outbox import BusStateColumns, OutboxColumns
 
 
 class Base(DeclarativeBase):
-    metadata = kit.db.metadata()
-    type_annotation_map = kit.db.TYPES
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
 
 
 class Outbox(OutboxColumns, Base):

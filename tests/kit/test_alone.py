@@ -1,12 +1,12 @@
-"""kit.alone: one at a time, and nobody keeps the place for ever."""
+"""kit.db.alone: one at a time, and nobody keeps the place for ever."""
 
 import logging
 
 import pytest
 
 from deploy.local.waiting import wait_until
-from kit.alone import alone
-from kit.db import Database, DatabaseUnavailable
+from kit.db.alone import alone
+from kit.db.database import Database, DatabaseUnavailable
 
 
 def _is_free(db: Database, what: str) -> bool:

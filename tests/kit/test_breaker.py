@@ -12,11 +12,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit import errors, metrics
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
-from kit.rpc import client, deadline
+from kit.base.clock import monotonic_seconds
+from kit.observe import metrics
+from kit.rpc import client, deadline, errors
 from kit.rpc.breaker import REST_SECONDS, Breaker
+from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 
 SECONDS = 1.0

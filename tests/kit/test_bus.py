@@ -1,4 +1,4 @@
-"""kit.bus on a real NATS that also goes away."""
+"""kit.events.bus on a real NATS that also goes away."""
 
 import threading
 import uuid
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, BusClosed, BusUnavailable, Incoming, Outgoing
-from kit.bus.messages import HINT_MOST_BYTES
-from kit.clock import monotonic_seconds
-from kit.ids import new_id
-from kit.worker import Stop
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import HINT_MOST_BYTES, BusClosed, BusUnavailable, Incoming, Outgoing
+from kit.work.worker import Stop
 from tests.support.consumers import open_pull
 from tests.support.servers import NatsServer
 

@@ -1,4 +1,4 @@
-"""kit.bus: how many servers keep the stream, and what is told when there are too few of them."""
+"""kit.events.bus: how many servers keep the stream, and what is told when there are too few of them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,8 +7,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, Outgoing, OwnStream
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
+from kit.events.bus.stream import OwnStream
 from tests.support.servers import NatsServer
 
 

@@ -1,4 +1,6 @@
-"""kit.bus: no background task ends without a line in the log, and a bus without signs of life ends its process."""
+"""kit.events.bus: no background task ends without a line in the log, and a bus without signs of life ends its
+process.
+"""
 
 import subprocess
 import sys
@@ -10,9 +12,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, BusClosed, Outgoing, connection
-from kit.ids import new_id
-from kit.worker import Stop
+from kit.base.ids import new_id
+from kit.events.bus import connection
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import BusClosed, Outgoing
+from kit.work.worker import Stop
 from tests.support.servers import NatsServer
 
 
@@ -133,7 +137,7 @@ def test_a_server_that_pauses_longer_than_a_check_is_waited_for(bus: Bus, nats_s
 
 def test_what_nats_may_refuse_is_counted_from_the_start() -> None:
     """A series that begins at 1 has not grown, for Prometheus: no alert would see the first refusal."""
-    shows = "from kit.bus.messages import REFUSED; print([each.samples for each in REFUSED.collect()])"
+    shows = "from kit.events.bus.messages import REFUSED; print([each.samples for each in REFUSED.collect()])"
     shown = subprocess.run(
         [sys.executable, "-c", shows], capture_output=True, text=True, check=True, timeout=60
     )

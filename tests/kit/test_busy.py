@@ -1,4 +1,4 @@
-"""kit.consumer on a database that is busy: no money is set aside."""
+"""kit.events.consumer on a database that is busy: no money is set aside."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, Incoming
-from kit.db import Database
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Incoming
 from tests.kit.consuming import Make, counted, fact, note, notes, parked, running, wait_notes
 from tests.support.clock import ManualClock
 from tests.support.signing import delivered, signed

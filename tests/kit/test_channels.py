@@ -12,9 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit import errors
-from kit.errors import Refused
-from kit.rpc import client, renewed
+from kit.rpc import client, errors, renewed
+from kit.rpc.errors import Refused
 from kit.rpc.server import RpcServer
 from tests.rolling.endpoints import Endpoints
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import Field, SecretStr, ValidationError
 
-from kit import config
+from kit.base import config
 
 
 class OrdersSettings(config.ServiceSettings):

@@ -1,4 +1,4 @@
-"""kit.inbox and kit.consumer: each event takes effect once, or is parked where somebody sees it."""
+"""kit.events.inbox and kit.events.consumer: each event takes effect once, or is parked where somebody sees it."""
 
 import threading
 import uuid
@@ -10,14 +10,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from deploy.local.waiting import wait_until
-from kit import request_id
-from kit.bus import Bus, Incoming, Outgoing
-from kit.consumer import Consumer, Handler
-from kit.db import Database, DatabaseUnavailable
-from kit.ids import new_id
-from kit.inbox import take_in
-from kit.parked import Retried
-from kit.worker import Stop
+from kit.base import request_id
+from kit.base.ids import new_id
+from kit.db.database import Database, DatabaseUnavailable
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Incoming, Outgoing
+from kit.events.consumer import Consumer, Handler
+from kit.events.inbox import take_in
+from kit.events.parked import Retried
+from kit.work.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
 from tests.support.consumers import make_consumer

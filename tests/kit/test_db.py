@@ -1,4 +1,4 @@
-"""kit.db on a real PostgreSQL that also goes away."""
+"""kit.db.database on a real PostgreSQL that also goes away."""
 
 import threading
 import traceback
@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import exc, func, insert, literal, select, text
 
 from deploy.local.ports import free_ports
-from kit.clock import monotonic_seconds
-from kit.db import (
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.db.database import (
     Database,
     DatabaseBusy,
     DatabaseUnavailable,
@@ -22,8 +23,7 @@ from kit.db import (
     retry_conflicts,
     wake_after_commit,
 )
-from kit.ids import new_id
-from kit.worker import Signal
+from kit.work.worker import Signal
 from tests.kit.tables import Note
 from tests.support.servers import PostgresServer
 

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kit.clock import SystemClock, monotonic_seconds
-from kit.egress import check_url
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.egress.address import check_url
 from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Egress, Forbidden, TimedOut, Unreachable
 from tests.kit.observers import Serve, listening
 

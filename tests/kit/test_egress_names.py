@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from kit.egress.client import Egress, Forbidden, TimedOut, Unreachable
 from tests.kit.name_server import NameServer, name_server
 from tests.kit.observers import listening

@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.clock import monotonic_seconds
-from kit.egress.client import (
-    BODY_MAX_BYTES,
-    HEADERS_MAX_COUNT,
-    HEADERS_SECONDS,
-    Answer,
-    Egress,
-    Unreachable,
-)
+from kit.base.clock import monotonic_seconds
+from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, HEADERS_SECONDS, Answer, Egress, Unreachable
 from kit.egress.head import STATUS_LINE_MAX_BYTES, Head
 from tests.kit.observers import Listener, Serve, listening
 

@@ -5,8 +5,8 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 
 from fiatgate.errors.v1 import error_reason_pb2
-from kit import errors
-from kit.errors import Refused
+from kit.rpc import errors
+from kit.rpc.errors import Refused
 
 
 def test_a_refusal_survives_the_wire_with_code_message_and_metadata() -> None:

@@ -1,4 +1,4 @@
-"""kit.ids: what is an id and what is only somebody's order number."""
+"""kit.base.ids: what is an id and what is only somebody's order number."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.ids import SECRET_BITS, TIME_BITS, UNIT_SECONDS, new_id, parse_id, secret_id
+from kit.base.ids import SECRET_BITS, TIME_BITS, UNIT_SECONDS, new_id, parse_id, secret_id
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 # What the 26 bits of time reach.

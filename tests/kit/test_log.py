@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pytest
 import structlog
 
-from kit import config, log, request_id
+from kit.base import config, request_id
+from kit.observe import log
 
 Lines = Callable[[], list[dict[str, Any]]]
 

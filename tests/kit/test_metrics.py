@@ -14,10 +14,10 @@ from prometheus_client.registry import Collector
 
 from deploy.local.ports import free_ports, free_range, is_free
 from deploy.local.waiting import wait_until
-from kit import metrics
-from kit.clock import SystemClock, monotonic_seconds
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.observe import metrics
 from kit.rpc import status
-from kit.worker import Outage
+from kit.work.worker import Outage
 
 COUNTED = metrics.counter("test_counted", "For the tests of the metrics", ["kind"])
 TIMED = metrics.histogram("test_seconds", "For the tests of the metrics", ["kind"])

@@ -1,4 +1,4 @@
-"""kit.migrate: parallel starts, quick warm starts, and models that are what the migrations make."""
+"""kit.db.migrate: parallel starts, quick warm starts, and models that are what the migrations make."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +13,8 @@ from sqlalchemy import MetaData, text
 from deploy.local import databases
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from kit import migrate
-from kit.db import Database, DatabaseUnavailable
+from kit.db import migrate
+from kit.db.database import Database, DatabaseUnavailable
 from tests.kit.tables import Base
 from tests.support.servers import PostgresServer
 

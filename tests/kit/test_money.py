@@ -1,4 +1,4 @@
-"""kit.money: nothing is lost, nothing is gained, nothing odd gets in."""
+"""kit.base.money: nothing is lost, nothing is gained, nothing odd gets in."""
 
 from decimal import Decimal
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.money import fiat_text, parse_decimal, percent_text, rate_text, round_down, round_up, usdt_text
+from kit.base.money import fiat_text, parse_decimal, percent_text, rate_text, round_down, round_up, usdt_text
 
 amounts = st.decimals(
     min_value=-(10**25), max_value=10**25, allow_nan=False, allow_infinity=False, places=9

@@ -11,17 +11,18 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-import kit.consumer
+import kit.events.consumer
 from deploy.local.waiting import wait_until
 from fiatgate.parked.v1 import parked_pb2 as pb
 from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
-from kit.bus import Bus, Incoming, Outgoing
-from kit.consumer import Consumer
-from kit.db import Database
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Incoming, Outgoing
+from kit.events.consumer import Consumer
 from kit.rpc import parked
-from kit.worker import Stop
+from kit.rpc.errors import Refused
+from kit.work.worker import Stop
 from tests.kit.tables import Inbox, Note, Parked
 from tests.support.clock import START, ManualClock
 from tests.support.consumers import make_consumer
@@ -116,7 +117,7 @@ def test_a_poisoned_event_parks_is_listed_and_takes_effect_once_after_the_fix(wo
 def test_all_are_retried_in_bounded_calls_and_what_still_fails_stays(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kit.consumer, "RETRY_ROWS", 2)
+    monkeypatch.setattr(kit.events.consumer, "RETRY_ROWS", 2)
     ids = world.park("a", "b", "c")
     assert [each.event_id for each in world.stub.ListParked(pb.ListParkedRequest(limit=1)).events] == ids[:1]
     world.broken.remove(b"a")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.pictures import NoPicture, Picture, cleaned
+from kit.base.pictures import NoPicture, Picture, cleaned
 from tests.support.pictures import JPEG, PLACE, PNG, SIDEWAYS, WEBP, exif, photo, png, webp_photo
 
 PNG_PHOTO = png(

@@ -1,4 +1,4 @@
-"""kit.prepared, through `Database.one_or_none`, on a real PostgreSQL that also goes away."""
+"""kit.db.prepared, through `Database.one_or_none`, on a real PostgreSQL that also goes away."""
 
 import threading
 import traceback
@@ -12,8 +12,8 @@ from typing import Any
 import psycopg2
 import pytest
 
-from kit.db import Database, DatabaseBusy, DatabaseUnavailable
-from kit.prepared import CALLS_PER_PLAN, Prepared
+from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable
+from kit.db.prepared import CALLS_PER_PLAN, Prepared
 from tests.support.servers import PostgresServer
 
 

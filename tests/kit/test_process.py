@@ -21,10 +21,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local.ports import free_ports, free_range
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
-from kit import migrate
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
+from kit.base.clock import monotonic_seconds
+from kit.db import migrate
 from kit.rpc import client
+from kit.rpc.errors import Refused
 from tests.kit.sample_service import METHOD
 from tests.support.collector import Collector
 from tests.support.servers import PostgresServer

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from fiatgate.status.v1 import status_pb2
-from kit import proto
+from kit.base import proto
 
 
 @pytest.mark.parametrize(

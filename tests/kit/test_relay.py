@@ -1,4 +1,6 @@
-"""kit.outbox and kit.relay: what is committed is announced, what is rolled back is not, and nothing is lost."""
+"""kit.events.outbox and kit.events.relay: what is committed is announced, what is rolled back is not, and
+nothing is lost.
+"""
 
 import threading
 import uuid
@@ -12,16 +14,18 @@ from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 
-import kit.relay
+import kit.events.relay
 from deploy.local.waiting import wait_until
-from kit import request_id
-from kit.alone import alone
-from kit.bus import Bus, BusUnavailable, Incoming, Pull
-from kit.clock import SystemClock, monotonic_seconds
-from kit.db import Database
-from kit.outbox import MAX_PAYLOAD_BYTES, Announced, announce
-from kit.relay import BATCH_ROWS, Relay, relay
-from kit.worker import Stop, Worker
+from kit.base import request_id
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.db.alone import alone
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import BusUnavailable, Incoming
+from kit.events.bus.pull import Pull
+from kit.events.outbox import MAX_PAYLOAD_BYTES, Announced, announce
+from kit.events.relay import BATCH_ROWS, Relay, relay
+from kit.work.worker import Stop, Worker
 from tests.kit.tables import NEWEST, BusState, Outbox
 from tests.support.clock import ManualClock
 from tests.support.consumers import open_pull
@@ -290,8 +294,8 @@ def test_a_stream_whose_messages_were_removed_gets_every_fact_again_once(
 def test_the_newest_facts_are_announced_first_when_all_are_announced_again(
     db: Database, bus: Bus, clock: ManualClock, subject: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kit.relay, "BATCH_ROWS", 2)
-    monkeypatch.setattr(kit.relay, "SWEEP_ROWS", 2)
+    monkeypatch.setattr(kit.events.relay, "BATCH_ROWS", 2)
+    monkeypatch.setattr(kit.events.relay, "SWEEP_ROWS", 2)
     step = Relay(db, bus, Outbox, BusState, clock)
     facts = []
     for number in range(5):

@@ -9,7 +9,7 @@ import psycopg2
 import pytest
 
 from deploy.local import databases
-from kit import migrate, schema
+from kit.db import migrate, schema
 from tests.support.databases import Databases, owner_url
 from tests.support.servers import PostgresServer
 

@@ -17,12 +17,13 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from deploy.local.ports import free_ports
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
-from kit import config, errors, log, request_id
-from kit.clock import SystemClock, monotonic_seconds
-from kit.db import DatabaseUnavailable
-from kit.errors import Refused
-from kit.rpc import client, deadline, server, status
-from kit.worker import Loop, WorkerHealth
+from kit.base import config, request_id
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.db.database import DatabaseUnavailable
+from kit.observe import log
+from kit.rpc import client, deadline, errors, server, status
+from kit.rpc.errors import Refused
+from kit.work.worker import Loop, WorkerHealth
 
 METHOD = "/test.Echo/Do"
 Behaviour = Callable[[bytes], bytes]

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import text
 
 from deploy.local.ports import free_ports
-from kit import migrate, schema
-from kit.db import Database
+from kit.db import migrate, schema
+from kit.db.database import Database
 from tests.support.signing import PUBLIC_KEYS
 
 ROOT = Path(__file__).parents[2]

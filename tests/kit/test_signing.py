@@ -1,4 +1,4 @@
-"""kit.signing and kit.proof: which events count, and how keys are made and replaced."""
+"""kit.events.signing and kit.events.proof: which events count, and how keys are made and replaced."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit import fact_keys
-from kit.bus import Outgoing
-from kit.ids import new_id
-from kit.proof import Unproven, Verifier
-from kit.signing import Signer, new_private_key
+from kit.base.ids import new_id
+from kit.events import fact_keys
+from kit.events.bus.messages import Outgoing
+from kit.events.proof import Unproven, Verifier
+from kit.events.signing import Signer, new_private_key
 from tests.support.clock import START, ManualClock
 from tests.support.signing import PUBLIC_KEYS, SIGNER, delivered, signed, verifier
 

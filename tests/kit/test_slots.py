@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 
 from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2
-from kit import metrics
-from kit.clock import SystemClock, monotonic_seconds
-from kit.errors import Refused
+from kit.base.clock import SystemClock, monotonic_seconds
+from kit.observe import metrics
 from kit.rpc import client, slots, status
+from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from kit.rpc.slots import Share, Slots, Use
 

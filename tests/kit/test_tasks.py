@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from kit import metrics, tasks
-from kit.tasks import ENDED, supervised
+from kit.observe import metrics
+from kit.work import tasks
+from kit.work.tasks import ENDED, supervised
 
 
 @pytest.mark.parametrize("end", ["returns", "raises", "is cancelled inside"])

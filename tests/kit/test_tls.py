@@ -20,11 +20,11 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit import tls
-from kit.errors import Refused
+from kit.base import tls
+from kit.base.tls import Files, Identity
 from kit.rpc import client, server
 from kit.rpc.callers import ALL, REFUSED
-from kit.tls import Files, Identity
+from kit.rpc.errors import Refused
 from tests.support.certificates import Authority, replace, serial_number
 
 ASK = "/test.Shop/Ask"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kit import config
-from kit.tls import Files
+from kit.base import config
+from kit.base.tls import Files
 from tests.support.certificates import Authority
 
 

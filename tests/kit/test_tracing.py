@@ -14,10 +14,11 @@ import structlog
 from structlog.testing import capture_logs
 
 from deploy.local.databases import SERVICES
-from kit import config, log, tracing
-from kit.clock import monotonic_seconds
-from kit.errors import not_found
-from kit.tracing.otel import CLOSE_SECONDS, DROPPED
+from kit.base import config
+from kit.base.clock import monotonic_seconds
+from kit.observe import log, tracing
+from kit.observe.otel import CLOSE_SECONDS, DROPPED
+from kit.rpc.errors import not_found
 from tests.support.collector import Collected, Collector
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,8 @@ import importlib, sys
 for service in {SERVICES!r}:
     importlib.import_module(f"services.{{service}}.__main__")
 import cli.__main__, gateway.__main__
-from kit import config, tracing
+from kit.base import config
+from kit.observe import tracing
 tracing.start("tests", config.Settings())
 with tracing.begun("a", "server") as first, tracing.span("b", "client") as part:
     part.tell("c", 1)

@@ -1,4 +1,4 @@
-"""kit.consumer against forgers: no money is made, and no true fact waits."""
+"""kit.events.consumer against forgers: no money is made, and no true fact waits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 
-import kit.parked
+import kit.events.parked
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, Incoming
-from kit.consumer import Consumer
-from kit.db import Database
-from kit.ids import new_id
-from kit.inbox import _take_in
-from kit.parked import MayBeTrue, Retried, unproven_id
-from kit.proof import Verifier
-from kit.signing import Signer, new_private_key
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Incoming
+from kit.events.consumer import Consumer
+from kit.events.inbox import _take_in
+from kit.events.parked import MayBeTrue, Retried, unproven_id
+from kit.events.proof import Verifier
+from kit.events.signing import Signer, new_private_key
 from tests.kit.consuming import Make, counted, fact, note, notes, parked, running, wait_notes, wait_parked
 from tests.kit.tables import NEWEST, Parked
 from tests.support.clock import START, ManualClock
@@ -148,7 +149,7 @@ def test_a_flood_of_forgeries_fills_no_disk_and_true_failures_are_parked_beside_
     def handle(tx: Session, event: Incoming) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr(kit.parked, "MOST_PARKED", 3)
+    monkeypatch.setattr(kit.events.parked, "MOST_PARKED", 3)
     consumer = make(handle, park_after_failures=1)
     acknowledged: list[int] = []
     first, *others = (fact(subject, f"forged {number}") for number in range(9))

@@ -1,12 +1,23 @@
-"""kit.worker: loops that outlive their mistakes, and stops that nobody sleeps through."""
+"""kit.work.worker: loops that outlive their mistakes, and stops that nobody sleeps through."""
 
 import threading
 from collections.abc import Callable
 
 import pytest
 
-from kit.clock import monotonic_seconds
-from kit.worker import Fatal, Loop, Outage, Pulse, Signal, Stop, Worker, WorkerDied, WorkerHealth, run_all
+from kit.base.clock import monotonic_seconds
+from kit.work.worker import (
+    Fatal,
+    Loop,
+    Outage,
+    Pulse,
+    Signal,
+    Stop,
+    Worker,
+    WorkerDied,
+    WorkerHealth,
+    run_all,
+)
 from tests.support.clock import START, ManualClock
 
 

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.merchants import domain, operations
 from services.merchants.domain import LOGO_MAX_BYTES
 from services.merchants.operations import MerchantOptions

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kit import config
+from kit.base import config
 from services.merchants.config import MerchantsSettings
 
 KEY = os.urandom(32)

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from deploy.local.waiting import wait_until
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from services.merchants import operations
 from services.merchants.config import MerchantsSettings
 from services.merchants.domain import Merchant, MerchantStatus

@@ -15,7 +15,7 @@ from psycopg2.extensions import cursor as Cursor
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import serving
 from tests.support.databases import owner_url

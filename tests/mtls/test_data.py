@@ -20,13 +20,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from gateway.hints import Hints
-from kit import config, migrate
-from kit.bus import Bus, Outgoing, OwnStream
-from kit.db import Database, DatabaseUnavailable
-from kit.ids import new_id
-from kit.prepared import Prepared
-from kit.tls import Files
+from gateway.access.hints import Hints
+from kit.base import config
+from kit.base.ids import new_id
+from kit.base.tls import Files
+from kit.db import migrate
+from kit.db.database import Database, DatabaseUnavailable
+from kit.db.prepared import Prepared
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
+from kit.events.bus.stream import OwnStream
 from tests.support.certificates import Authority
 from tests.support.servers import NatsServer
 

@@ -26,9 +26,11 @@ from structlog.testing import capture_logs
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import USERS, variable
-from kit.bus import Bus, Outgoing, OwnStream
-from kit.ids import new_id
-from kit.tls import Files
+from kit.base.ids import new_id
+from kit.base.tls import Files
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
+from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS, FINISHED
 from services.webhooks.workers import CONSUMER
 from tests.k8s.manifests import K8S

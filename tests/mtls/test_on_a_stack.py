@@ -23,8 +23,8 @@ from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
+from kit.base.tls import Files
 from kit.rpc.server import ALIVE
-from kit.tls import Files
 from tests.support.certificates import PROCESSES, Authority, stack_settings
 from tests.support.stack import CliRefused, Stack
 

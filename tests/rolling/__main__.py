@@ -18,7 +18,7 @@ import structlog
 from rich.console import Console
 from rich.table import Table
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 from tests.rolling.cluster import Cluster
 from tests.rolling.pods import Pace
 from tests.rolling.rounds import Figures, run_round

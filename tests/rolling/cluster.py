@@ -18,8 +18,8 @@ from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.nats_rights import PROCESSES
-from kit import migrate, schema
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
+from kit.db import migrate, schema
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings
 from tests.rolling.endpoints import Endpoints

@@ -17,9 +17,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub
-from kit.clock import monotonic_seconds
-from kit.errors import Refused
+from kit.base.clock import monotonic_seconds
 from kit.rpc.client import aio_channel
+from kit.rpc.errors import Refused
 from tests.e2e.market import FORM, METHOD, Shop
 from tests.faults.journal import Journal
 from tests.rolling.cluster import Cluster

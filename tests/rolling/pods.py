@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from deploy.local import child
 from deploy.local.plan import PREFIX
 from deploy.local.waiting import wait_until
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, pod
 

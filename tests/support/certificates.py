@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from deploy.local.databases import SERVICES
-from kit.clock import SystemClock
-from kit.tls import Files
+from kit.base.clock import SystemClock
+from kit.base.tls import Files
 
 PROCESSES = (*SERVICES, "gateway", "cli")
 BOTH = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)

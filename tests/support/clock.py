@@ -6,7 +6,7 @@ START = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
 
 class ManualClock:
-    """A `kit.clock.Clock` for tests: `now()` answers the same until `advance` or `set`."""
+    """A `kit.base.clock.Clock` for tests: `now()` answers the same until `advance` or `set`."""
 
     def __init__(self, now: datetime = START) -> None:
         self._now = now

@@ -1,7 +1,8 @@
 """Durable consumers of tests, made as the stream's owner makes those of the services."""
 
-from kit.bus import Bus, Pull
-from kit.bus.stream import STREAM_TIMEOUT_SECONDS, keep_consumer
+from kit.events.bus.connection import Bus
+from kit.events.bus.pull import Pull
+from kit.events.bus.stream import STREAM_TIMEOUT_SECONDS, keep_consumer
 
 
 def make_consumer(bus: Bus, durable: str, subject: str) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import psycopg2
 from psycopg2 import sql
 
-import kit.migrate
+import kit.db.migrate
 from deploy.local import databases
 from tests.support.servers import PostgresServer
 
@@ -51,7 +51,7 @@ class Databases:
         for role in (service, owner):
             databases.ensure_role(self._postgres.admin_url, role, password=_PASSWORD)
         databases.create_database(self._postgres.admin_url, name, owner=owner)
-        kit.migrate.upgrade(service, self._url(owner, name), revision, role=service)
+        kit.db.migrate.upgrade(service, self._url(owner, name), revision, role=service)
         self._templates[service, revision] = name
         return name
 

@@ -1,4 +1,4 @@
-"""Connections of users of NATS, past kit.bus: of processes that were taken over, and of strangers."""
+"""Connections of users of NATS, past kit.events.bus: of processes that were taken over, and of strangers."""
 
 from __future__ import annotations
 

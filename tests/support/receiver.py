@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from kit.clock import monotonic_seconds
+from kit.base.clock import monotonic_seconds
 
 _WAIT_SECONDS = 15.0
 

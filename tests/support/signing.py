@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from kit.bus import Incoming, Outgoing
-from kit.clock import Clock
-from kit.proof import Verifier
-from kit.signing import Signer
+from kit.base.clock import Clock
+from kit.events.bus.messages import Incoming, Outgoing
+from kit.events.proof import Verifier
+from kit.events.signing import Signer
 from tests.support.clock import ManualClock
 
 SIGNING_KEY: Final = "c2lnbnMtdGhlLWZhY3RzLW9mLWFsbC10aGUtdGVzdHM="  # of "signs-the-facts-of-all-the-tests"

@@ -16,11 +16,11 @@ from sqlalchemy import text
 
 from deploy.local.waiting import wait_until
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit.clock import Clock
-from kit.ids import new_id
+from kit.base.clock import Clock
+from kit.base.ids import new_id
 from kit.rpc.client import channel
 from kit.rpc.server import RpcServer
-from kit.worker import Stop, Worker
+from kit.work.worker import Stop, Worker
 from services.merchants import rpc as merchants_rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kit.clock import SystemClock
+from kit.base.clock import SystemClock
 
 Behaviour = Callable[[socket.socket, threading.Event], None]
 """Gets the connection after the request was read, and an event that is set when the test is over."""

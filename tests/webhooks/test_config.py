@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from kit.clock import SystemClock
-from kit.config import load
+from kit.base.clock import SystemClock
+from kit.base.config import load
 from services.webhooks.config import WebhooksSettings
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 

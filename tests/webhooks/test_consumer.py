@@ -10,9 +10,10 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.bus import Bus, Outgoing
-from kit.ids import new_id
-from kit.proto import timestamp_from
+from kit.base.ids import new_id
+from kit.base.proto import timestamp_from
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
 from services.webhooks import operations, workers
 from tests.support.clock import START

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from cli.demonstrating import Receiver as DemoReceiver
-from kit.clock import monotonic_seconds
-from kit.ids import new_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
 from services.webhooks.delivery import engine
 from services.webhooks.delivery.lanes import MERCHANT, LaneKey, Rooms, lane_of
 from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-from kit.ids import new_id
+from kit.base.ids import new_id
 from services.webhooks.delivery.lanes import LANE, MERCHANT, LaneKey, Lanes
 from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
 from services.webhooks.domain import EventStatus, EventTerms, Trigger

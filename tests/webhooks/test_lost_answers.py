@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import make_url
 
-from kit.errors import Refused
-from kit.metrics import REGISTRY
+from kit.observe.metrics import REGISTRY
+from kit.rpc.errors import Refused
 from services.webhooks.operations import Resent
 from tests.faults.proxy import Proxies
 from tests.support.receiver import Answer, Receiver

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 import uvloop
 
-from kit.db import DatabaseUnavailable
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import DatabaseUnavailable
+from kit.rpc.errors import Refused
 from services.webhooks import operations
 from services.webhooks.delivery.sender import NO_KEY_ERROR
 from tests.support.clock import ManualClock

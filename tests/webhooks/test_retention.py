@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import text
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
-from kit.errors import Refused
 from kit.rpc import deadline
-from kit.worker import Loop
+from kit.rpc.errors import Refused
+from kit.work.worker import Loop
 from services.webhooks import operations, workers
 from services.webhooks.domain import EventStatus
 from services.webhooks.rpc import WebhooksServicer

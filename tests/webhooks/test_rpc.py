@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.webhooks import rpc, workers
 from services.webhooks.store.events import HISTORY_ATTEMPTS

@@ -11,8 +11,8 @@ import psycopg2.errors
 import pytest
 from sqlalchemy import exc, text
 
-from kit.books import check_page
-from kit.signing import new_private_key
+from kit.db.books import check_page
+from kit.events.signing import new_private_key
 from services.webhooks import operations
 from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
 from services.webhooks.store import books

@@ -15,8 +15,8 @@ import pytest
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
 from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.events import InvoicePaid

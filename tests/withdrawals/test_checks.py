@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from deploy.local.waiting import wait_until
-from kit.metrics import REGISTRY
-from kit.worker import Stop
+from kit.observe.metrics import REGISTRY
+from kit.work.worker import Stop
 from services.withdrawals.store import checks
 from services.withdrawals.workers import ledger_check
 from tests.withdrawals.conftest import House

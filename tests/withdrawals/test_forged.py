@@ -10,9 +10,10 @@ import pytest
 from sqlalchemy import text
 
 from deploy.local.waiting import wait_until
-from kit.bus import Bus, Outgoing
-from kit.db import Database
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
 from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings

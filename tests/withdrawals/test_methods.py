@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.withdrawals.addresses import NETWORKS
 from tests.withdrawals.conftest import TRON_ADDRESS, House, all_at_once
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
-from kit.errors import Refused
-from kit.ids import new_id
-from kit.proto import datetime_from
+from kit.base.ids import new_id
+from kit.base.proto import datetime_from
+from kit.rpc.errors import Refused
 from tests.support.databases import past_all_rules
 from tests.withdrawals.conftest import TON, TON_ADDRESS, TRC20, TRON_ADDRESS, House, all_at_once
 

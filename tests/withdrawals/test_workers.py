@@ -15,9 +15,10 @@ from sqlalchemy import select, text
 
 from deploy.local.waiting import wait_until
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.bus import Bus, Outgoing
-from kit.ids import new_id
-from kit.worker import Stop
+from kit.base.ids import new_id
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Outgoing
+from kit.work.worker import Stop
 from services.invoices.events import FINISHED
 from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings

@@ -1,4 +1,4 @@
-"""The schema, step by step (kit.migrate)."""
+"""The schema, step by step (kit.db.migrate)."""
 
 from collections.abc import Mapping
 
@@ -14,5 +14,6 @@ RIGHTS: Mapping[str, str] = {
     "held_rates": "SELECT, INSERT, UPDATE (source_rate, taken_at, document), DELETE",
     "poll_turns": "SELECT, INSERT, UPDATE (started_at)",
 }
-"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
-columns only."""
+"""The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
+of named columns only.
+"""

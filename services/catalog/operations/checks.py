@@ -4,8 +4,8 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from kit.egress import check_url
-from kit.money import parse_decimal
+from kit.base.money import parse_decimal
+from kit.egress.address import check_url
 from services.catalog import errors
 from services.catalog.domain import RATE_WHOLE_DIGITS, SOURCE_RATE_PLACES, is_fraction, is_plausible_rate
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kit.db import refusing
+from kit.db.database import refusing
 from services.catalog import errors, store
 from services.catalog.domain import Currency, Method
 from services.catalog.events import CATALOG_CHANGED

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Row
 
-from kit.pictures import NoPicture, cleaned
+from kit.base.pictures import NoPicture, cleaned
 from services.catalog import errors, store
 from services.catalog.domain import LOGO_MAX_BYTES, LOGO_MAX_PIXELS
 from services.catalog.wiring import Deps

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from kit.errors import Refused
+from kit.rpc.errors import Refused
 from services.catalog import errors, store
 from services.catalog.domain import (
     Commission,

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 from sqlalchemy.orm import Session
 
-from kit import log
-from kit.db import retry_conflicts
-from kit.errors import database_unavailable
+from kit.db.database import retry_conflicts
+from kit.observe import log
 from kit.rpc import deadline
+from kit.rpc.errors import database_unavailable
 from services.catalog import errors, store
 from services.catalog.domain import (
     Accept,

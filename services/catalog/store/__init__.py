@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delet
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from kit.pictures import Picture
+from kit.base.pictures import Picture
 from services.catalog import models
 from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
 

@@ -1,11 +1,11 @@
-"""Invariants of the rates (kit.books), computed a second time, apart from the code that records them."""
+"""Invariants of the rates (kit.db.books), computed a second time, apart from the code that records them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from kit.books import Part
+from kit.db.books import Part
 from services.catalog.domain import RATE_BEFORE, SOURCES_REMEMBERED
 
 # The last days only: older rates are not in force any more, and MAX_JUMP may have been different then.

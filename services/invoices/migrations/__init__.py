@@ -1,4 +1,4 @@
-"""The schema, step by step (kit.migrate)."""
+"""The schema, step by step (kit.db.migrate)."""
 
 from collections.abc import Mapping
 
@@ -19,5 +19,6 @@ RIGHTS: Mapping[str, str] = {
     "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",
 }
-"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
-columns only."""
+"""The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
+of named columns only.
+"""

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from kit.db import retry_conflicts, wake_after_commit
-from kit.pictures import NoPicture, Picture, cleaned
+from kit.base.pictures import NoPicture, Picture, cleaned
+from kit.db.database import retry_conflicts, wake_after_commit
 from services.invoices import domain, errors, events, store
 from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, ProofKind
 from services.invoices.models import Case, Deal, Proof

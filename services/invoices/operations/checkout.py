@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.db import retry_conflicts
-from kit.errors import Refused
-from kit.ids import new_id
-from kit.pictures import Picture
+from kit.base.ids import new_id
+from kit.base.pictures import Picture
+from kit.db.database import retry_conflicts
+from kit.rpc.errors import Refused
 from services.invoices import domain, errors, store
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import (

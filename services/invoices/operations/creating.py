@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.errors import Refused, conflict
-from kit.ids import secret_id
-from kit.money import parse_decimal
+from kit.base.ids import secret_id
+from kit.base.money import parse_decimal
+from kit.rpc.errors import Refused, conflict
 from services.invoices import domain, errors, store
 from services.invoices.clients import Catalog, CurrencyTerms, MethodTerms
 from services.invoices.domain import CreationFacts, NewInvoice, Wanted

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from kit.db import retry_conflicts
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import retry_conflicts
 from services.invoices import domain, errors, store
 from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
 from services.invoices.models import Deal, Requisite

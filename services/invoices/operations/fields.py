@@ -3,8 +3,8 @@
 from decimal import Context, Decimal
 from uuid import UUID
 
-from kit.ids import parse_id
-from kit.money import parse_decimal
+from kit.base.ids import parse_id
+from kit.base.money import parse_decimal
 from services.invoices import errors
 
 EXACT = Context(prec=60)

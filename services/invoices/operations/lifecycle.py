@@ -8,9 +8,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from kit.db import wake_after_commit
-from kit.ids import new_id
-from kit.outbox import announce
+from kit.base.ids import new_id
+from kit.db.database import wake_after_commit
+from kit.events.outbox import announce
 from services.invoices import domain, errors, events, store
 from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice, Outbox

@@ -12,9 +12,9 @@ import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.db import retry_conflicts
-from kit.outbox import announce
-from kit.proof import Unproven
+from kit.db.database import retry_conflicts
+from kit.events.outbox import announce
+from kit.events.proof import Unproven
 from services.invoices import errors, events, store
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.operations import fields

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kit.ids import parse_id
+from kit.base.ids import parse_id
 from services.invoices import errors, store
 from services.invoices.domain import InvoiceStatus
 from services.invoices.operations import fields

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from kit import log
-from kit.errors import Refused
+from kit.observe import log
+from kit.rpc.errors import Refused
 from services.invoices import errors, store
 from services.invoices.domain import Wanted
 from services.invoices.wiring import Deps

@@ -13,9 +13,9 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from kit import log, metrics
-from kit.db import DatabaseBusy, retry_conflicts
-from kit.worker import Outage
+from kit.db.database import DatabaseBusy, retry_conflicts
+from kit.observe import log, metrics
+from kit.work.worker import Outage
 from services.invoices import store
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import lifecycle

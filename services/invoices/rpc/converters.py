@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.money import fiat_text, percent_text, rate_text, usdt_text
-from kit.proto import timestamp_from
+from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
+from kit.base.proto import timestamp_from
 from services.invoices import errors
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
 from services.invoices.events import invoice_finished

@@ -4,8 +4,8 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.money import fiat_text
-from kit.proto import optional, timestamp_from
+from kit.base.money import fiat_text
+from kit.base.proto import optional, timestamp_from
 from services.invoices.operations import cases, checkout
 from services.invoices.rpc.converters import case_to_message, invoice_to_message, requisite_to_message
 from services.invoices.wiring import Deps

@@ -4,7 +4,7 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.proto import optional, optional_datetime
+from kit.base.proto import optional, optional_datetime
 from services.invoices import errors
 from services.invoices.operations import cases, desk
 from services.invoices.rpc.converters import (

@@ -4,7 +4,7 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.proto import optional
+from kit.base.proto import optional
 from services.invoices.operations import creating, desk, proofs, reading
 from services.invoices.rpc.converters import (
     finished_to_message,

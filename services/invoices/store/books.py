@@ -1,10 +1,10 @@
-"""Invariants of invoices, deals, their history and requisites (kit.books), computed a second time, apart from the code
-that writes them.
+"""Invariants of invoices, deals, their history and requisites (kit.db.books), computed a second time, apart from
+the code that writes them.
 """
 
 from typing import Final
 
-from kit.books import Part
+from kit.db.books import Part
 from services.invoices.domain import TRANSITIONS
 
 # -- invoices

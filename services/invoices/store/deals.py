@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import Session
 
-from kit.db import Database, table_of
-from kit.prepared import Prepared
+from kit.db.database import Database, table_of
+from kit.db.prepared import Prepared
 from services.invoices.domain import DealStatus, NewDeal, may_hold_one_more
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place

@@ -10,8 +10,8 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Select, Uuid, all_
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from kit.db import Database
-from kit.prepared import Prepared
+from kit.db.database import Database
+from kit.db.prepared import Prepared
 from services.invoices.domain import CreationFacts, InvoiceStatus, NewInvoice, Wanted
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store.shares import accounts_of, may_have_place

@@ -1,4 +1,4 @@
-"""The schema, step by step (kit.migrate)."""
+"""The schema, step by step (kit.db.migrate)."""
 
 from collections.abc import Mapping
 
@@ -14,5 +14,6 @@ RIGHTS: Mapping[str, str] = {
     "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at)",
     "lookup_key": "SELECT, INSERT, UPDATE (sealed)",
 }
-"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
-columns only."""
+"""The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
+of named columns only.
+"""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from kit.ids import new_id, parse_id
+from kit.base.ids import new_id, parse_id
 from services.merchants import credentials, domain, errors, models, store
 from services.merchants.errors import checked
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse

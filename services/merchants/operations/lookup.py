@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from kit.ids import parse_id
+from kit.base.ids import parse_id
 from services.merchants import errors, store
 from services.merchants.domain import Merchant
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from kit.egress import check_url
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.egress.address import check_url
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantStatus
 from services.merchants.errors import checked

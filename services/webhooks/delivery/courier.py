@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from kit.clock import Clock
+from kit.base.clock import Clock
 from kit.egress.client import Egress
 from services.webhooks.delivery.seals import Seals
 from services.webhooks.delivery.sender import Sender

@@ -16,11 +16,11 @@ from typing import TypeVar
 
 import structlog
 
-from kit.clock import Clock, monotonic_seconds
-from kit.db import Database
-from kit.errors import Refused
-from kit.ids import new_id
-from kit.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
+from kit.base.clock import Clock, monotonic_seconds
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.rpc.errors import Refused
+from kit.work.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import Merchants
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.lanes import LaneKey, Lanes, Rooms, lane_of
@@ -122,7 +122,7 @@ def worker_name() -> str:
 
 
 class Engine:
-    """A `kit.worker.Worker`; any number of processes may run one."""
+    """A `kit.work.worker.Worker`; any number of processes may run one."""
 
     name = "delivery"
 

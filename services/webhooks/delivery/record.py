@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from kit import metrics, tracing
-from kit.clock import Clock
-from kit.db import Database, retry_conflicts
-from kit.log import in_one_write
+from kit.base.clock import Clock
+from kit.db.database import Database, retry_conflicts
+from kit.observe import metrics, tracing
+from kit.observe.log import in_one_write
 from services.webhooks.delivery.stages import Outcome, Recorded
 from services.webhooks.domain import (
     RETRY_JITTER_SECONDS,

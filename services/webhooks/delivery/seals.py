@@ -12,9 +12,9 @@ from typing import Final
 
 import structlog
 
-from kit import metrics
-from kit.clock import Clock
-from kit.keys import decoded, encoded
+from kit.base.clock import Clock
+from kit.base.keys import decoded, encoded
+from kit.observe import metrics
 from services.webhooks.domain import EventTerms
 
 log = structlog.get_logger(__name__)

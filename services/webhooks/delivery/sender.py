@@ -6,8 +6,8 @@ from datetime import datetime
 
 import structlog
 
-from kit import request_id
-from kit.clock import Clock, monotonic_seconds
+from kit.base import request_id
+from kit.base.clock import Clock, monotonic_seconds
 from kit.egress import client
 from kit.egress.client import Egress, EgressError
 from services.webhooks.delivery import spans

@@ -1,10 +1,10 @@
-"""The span of an attempt, in the trace of the request that led to the event (kit.tracing).
+"""The span of an attempt, in the trace of the request that led to the event (kit.observe.tracing).
 
 Receivers get no `traceparent`: docs/api.md#webhook-headers lists all headers that are sent.
 """
 
-from kit import tracing
-from kit.tracing import Span, Value
+from kit.observe import tracing
+from kit.observe.tracing import Span, Value
 from services.webhooks.delivery.stages import Claimed, Outcome
 
 

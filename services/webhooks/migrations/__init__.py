@@ -1,4 +1,4 @@
-"""The schema, step by step (kit.migrate)."""
+"""The schema, step by step (kit.db.migrate)."""
 
 from collections.abc import Mapping
 
@@ -13,5 +13,6 @@ RIGHTS: Mapping[str, str] = {
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
 }
-"""The rights of the service's role on each table (kit.rights). Rows that never change: no DELETE, and UPDATE of named
-columns only. The terms of an event change only together with its seal (0007)."""
+"""The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
+of named columns only. The terms of an event change only together with its seal (0007).
+"""

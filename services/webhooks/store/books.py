@@ -1,4 +1,4 @@
-"""Invariants of events and their attempts (kit.books), and of an event and the fact that it was made from."""
+"""Invariants of events and their attempts (kit.db.books), and of an event and the fact that it was made from."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, literal_column, select, text
 
-from kit.books import Part
+from kit.db.books import Part
 from services.webhooks.delivery.seals import Seals
 from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from kit.schema import NewColumn
+from kit.db.schema import NewColumn
 from services.webhooks.delivery.lanes import LaneKey, Rooms
 from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import (

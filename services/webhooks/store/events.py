@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.orm import Session, defer
 
-from kit.db import table_of
+from kit.db.database import table_of
 from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import (
     HELD_BACK_ERROR,

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from kit.money import usdt_text
+from kit.base.money import usdt_text
 from services.withdrawals.domain import invoice_credit
 from services.withdrawals.events import InvoicePaid
 from services.withdrawals.operations import checked

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-from kit.ids import parse_id
-from kit.money import parse_decimal, round_down
+from kit.base.ids import parse_id
+from kit.base.money import parse_decimal, round_down
 from services.withdrawals import errors
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.domain import (

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from kit.db import refusing, retry_conflicts
-from kit.errors import Refused
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import refusing, retry_conflicts
+from kit.rpc.errors import Refused
 from services.withdrawals import errors
 from services.withdrawals.addresses import is_address_of
 from services.withdrawals.domain import MAX_AMOUNT, PENDING, withdrawal_movements

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kit.ids import parse_id
+from kit.base.ids import parse_id
 from services.withdrawals import errors
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal

@@ -2,8 +2,8 @@
 
 from sqlalchemy.orm import Session
 
-from kit.db import refusing, retry_conflicts
-from kit.ids import parse_id
+from kit.base.ids import parse_id
+from kit.db.database import refusing, retry_conflicts
 from services.withdrawals import errors
 from services.withdrawals.domain import (
     CANCELLED_BY_ADMIN,

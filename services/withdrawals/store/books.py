@@ -1,10 +1,10 @@
-"""Invariants of withdrawals, their records and the ledger (kit.books). `checks` has the amounts and accounts of the
+"""Invariants of withdrawals, their records and the ledger (kit.db.books). `checks` has the amounts and accounts of the
 transfers.
 """
 
 from typing import Final
 
-from kit.books import Part
+from kit.db.books import Part
 
 # Rows and their transfers are written in one transaction, with one time.
 _TIMES_ARE_THOSE_OF_THE_TRANSFERS = """

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, bindparam, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from kit.db import table_of
-from kit.ids import new_id
+from kit.base.ids import new_id
+from kit.db.database import table_of
 from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
 from services.withdrawals.models import Account, Transfer
 

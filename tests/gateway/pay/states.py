@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.bodies import PICTURE_MAX_BYTES
+from gateway.http.bodies import PICTURE_MAX_BYTES
 from gateway.pay.languages import Language
 from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of
-from kit.proto import timestamp_from
+from kit.base.proto import timestamp_from
 from tests.gateway.pay.test_view import LINKS, NOW, PAGE, PAID, a_checkout, a_deal
 
 REQUISITE = pb.Requisite(holder="7", account="4000002500003155", bank="8")

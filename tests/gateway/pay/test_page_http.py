@@ -13,7 +13,7 @@ from fiatgate.invoices.v1.invoices_pb2 import GetDealRequest
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.pay.qr import svg_of
 from gateway.pay.view import NOTICES
-from kit.ids import new_id
+from kit.base.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled
 from tests.gateway.pay.pages import until_expiry
 from tests.gateway.process import gateway_process

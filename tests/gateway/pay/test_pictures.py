@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from kit.pictures import cleaned
+from kit.base.pictures import cleaned
 from tests.gateway.pay.conftest import Open
 from tests.support.pictures import JPEG, PNG, WEBP, photo, png, webp_photo
 

@@ -12,11 +12,11 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.hints import Hints
+from gateway.access.hints import Hints
 from gateway.pay.live import STREAMS_PER_NETWORK, STREAMS_PER_PAYMENT, Live
 from gateway.walls.buckets import Buckets
-from kit.clock import monotonic_seconds
-from kit.ids import new_id
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.process import STOP_SECONDS, gateway_process
 from tests.support.pictures import JPEG, PNG, WEBP

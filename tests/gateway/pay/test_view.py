@@ -9,7 +9,7 @@ import pytest
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.links import Links
 from gateway.pay.view import Screen, View, view_of, web_url
-from kit.proto import timestamp_from
+from kit.base.proto import timestamp_from
 
 NOW = datetime(2026, 1, 15, 23, 50, 0, tzinfo=UTC)
 LINKS = Links("https://pay.example")

@@ -1,6 +1,6 @@
 """History that stays: records of every change, terms that are kept, rows that are never deleted"""
 
-from kit.migrations import guards
+from kit.db.migrations import guards
 
 revision = "0006"
 down_revision = "0005"

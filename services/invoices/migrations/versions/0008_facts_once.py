@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from kit.migrations import guards
+from kit.db.migrations import guards
 
 revision = "0008"
 down_revision = "0007"

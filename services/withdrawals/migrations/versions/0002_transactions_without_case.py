@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from kit.migrations import index_beside_traffic
+from kit.db.migrations.steps import index_beside_traffic
 
 revision = "0002"
 down_revision = "0001"

@@ -1,0 +1,1 @@
+"""API keys, and the number of requests that each may make in a minute."""

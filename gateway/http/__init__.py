@@ -1,0 +1,1 @@
+"""HTTP itself: the server and its connections, one request on its way (`edge`, `exchange`, `bodies`), health."""

@@ -1,0 +1,179 @@
+"""The body of a request: read by the resource that needs it, after every check that needs no body.
+
+Route, method, key, id and request rate are checked first, so a refused request costs no memory, whatever it sends. A
+body has to arrive within a time that grows with its bytes, and counts in `walls.uploads` until its request is
+answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.walls import turned_away
+from gateway.walls.uploads import Pool, Reservation, Uploads
+from kit.rpc.errors import Refused, exhausted, invalid
+
+BODY_MAX_BYTES: Final = 64 * 1024
+BODY_SECONDS: Final = 10.0
+# For the forms of the payment page, except those with a picture: they hold an id, or nothing.
+FORM_MAX_BYTES: Final = 8 * 1024
+# Reserved first for a body without an announced length.
+FIRST_BYTES: Final = 8 * 1024
+# For a customer's picture, from a telephone with a slow connection (gateway.pay.forms). Nothing else may be that large.
+PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
+PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
+PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
+PICTURE_BODY_SECONDS: Final = 60.0
+# After its first BODY_SECONDS a body has one more second per this number of bytes that have arrived: a client that
+# stalls is given up after ten seconds, a client on a slow network is not.
+LEAST_BYTES_PER_SECOND: Final = 4096
+# If a connection is closed while the client still sends, the client's system discards the answer. So a body that was
+# not read is received and dropped, up to these bytes, this time, and this number of clients. Beyond these limits the
+# connection is closed.
+UNWANTED_MAX_BYTES: Final = 32 * 1024 * 1024
+UNWANTED_SECONDS: Final = 10.0
+UNWANTED_AT_A_TIME: Final = 64
+
+Receive = Callable[[], Any]  # of ASGI
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """pool       the pool of its reservation
+    max_bytes  of the whole body
+    seconds    longest time for all of it, however steadily it arrives
+    """
+
+    pool: Pool
+    max_bytes: int
+    seconds: float
+
+
+def _bounds(path: str, uploads: Uploads) -> _Bounds:
+    if PICTURE_PATH(path):
+        return _Bounds(uploads.pictures, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS)
+    if path.startswith("/pay"):
+        return _Bounds(uploads.forms, FORM_MAX_BYTES, BODY_SECONDS)
+    return _Bounds(uploads.orders, BODY_MAX_BYTES, BODY_SECONDS)
+
+
+class ArrivingBody:
+    """The body of one request, from a client that may be slow, or send too much, or nothing."""
+
+    _unwanted = 0  # bodies that this worker is dropping now
+
+    def __init__(
+        self,
+        receive: Receive,
+        headers: Iterable[tuple[bytes, bytes]],
+        *,
+        path: str,
+        uploads: Uploads,
+    ) -> None:
+        self._receive = receive
+        self._bounds = _bounds(path, uploads)
+        self._length = _content_length(headers)
+        self._complete = self._length == 0
+        self._reservation: Reservation | None = None
+        self._begun = False
+
+    def fault(self) -> Refused | None:
+        """The refusal for a length that is announced as too large; None when it is not."""
+        if self._length is not None and self._length > self._bounds.max_bytes:
+            return _too_large(self._bounds.max_bytes)
+        return None
+
+    async def read(self, client: str, *, payment: str = "") -> bytes:
+        """Reads all of it, reserved for that client and payment until `release`. Raises ClientGone, and Refused when it
+        is too long, does not arrive in time, or too many bodies are under way.
+        """
+        if self._complete:
+            return b""
+        size = FIRST_BYTES if self._length is None else self._length
+        self._reservation = self._bounds.pool.reserve(client, size, payment=payment)
+        try:
+            return await self._pieces(self._reservation)
+        except TimeoutError:
+            turned_away.count("uploads", "slow")
+            raise invalid("VALIDATION_ERROR", "the body did not arrive in time") from None
+
+    async def after(self) -> Any:
+        """Gives Falcon an empty body's end in place of the body, and later the event that the client has hung up."""
+        if not self._begun:
+            self._begun = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        while True:
+            event = await self._receive()
+            if event["type"] == "http.disconnect":
+                return event
+
+    def release(self) -> None:
+        """Ends the reservation."""
+        if self._reservation is not None:
+            self._reservation.release()
+            self._reservation = None
+
+    async def drop_the_rest(self) -> None:
+        """Receives and drops the rest, so that the client reads the answer. See UNWANTED_MAX_BYTES."""
+        if self._complete:
+            return
+        if ArrivingBody._unwanted >= UNWANTED_AT_A_TIME:
+            turned_away.count("uploads", "unwanted")
+            return
+        ArrivingBody._unwanted += 1
+        dropped_bytes = 0
+        try:
+            async with asyncio.timeout(UNWANTED_SECONDS):
+                while not self._complete and dropped_bytes < UNWANTED_MAX_BYTES:
+                    dropped_bytes += len(await self._piece())
+        except (TimeoutError, ClientGone):
+            pass
+        finally:
+            ArrivingBody._unwanted -= 1
+
+    async def _pieces(self, reservation: Reservation) -> bytes:
+        began_seconds = asyncio.get_running_loop().time()
+        body = bytearray()
+        async with asyncio.timeout(BODY_SECONDS) as limit:
+            while not self._complete:
+                body += await self._piece()  # a large one comes in many pieces
+                if len(body) > self._bounds.max_bytes:
+                    raise _too_large(self._bounds.max_bytes)
+                if len(body) > reservation.size:
+                    reservation.resize(min(2 * len(body), self._bounds.max_bytes))
+                earned_seconds = BODY_SECONDS + len(body) / LEAST_BYTES_PER_SECOND
+                limit.reschedule(began_seconds + min(self._bounds.seconds, earned_seconds))
+        reservation.resize(len(body))
+        return bytes(body)
+
+    async def _piece(self) -> bytes:
+        event = await self._receive()
+        if event["type"] == "http.disconnect":
+            self._complete = True  # nothing more comes
+            raise ClientGone
+        self._complete = not event.get("more_body", False)
+        piece: bytes = event.get("body", b"")
+        return piece
+
+
+def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+    """The number of bytes to come; None when they come in chunks. The server has checked the header's form."""
+    length: int | None = 0
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            length = None
+    return length
+
+
+def _too_large(max_bytes: int) -> Refused:
+    return exhausted("PAYLOAD_TOO_LARGE", f"The request body is larger than {max_bytes // 1024} KiB")

@@ -1,0 +1,143 @@
+"""The steps of every request around Falcon: client, raw path, request id, deadline, span, one log line.
+
+It is outside Falcon for two reasons: Falcon waits for the first piece of the body before any code here could run, and
+servers pass on a decoded path, in which an external_id with a `/` looks like two segments. Nothing is answered here:
+a refusal travels in the `Exchange` and `auth` raises it inside Falcon, so that every answer leaves by one way. The body
+stays with the client until a resource reads it (`bodies`).
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from gateway.http.bodies import ArrivingBody, ClientGone, Receive
+from gateway.http.exchange import REQUEST_SECONDS, SCOPE_KEY, Exchange, allow
+from gateway.observe import spans
+from gateway.observe.counting import count
+from gateway.walls.clients import Clients
+from gateway.walls.uploads import Uploads
+from kit.base import request_id
+from kit.base.clock import monotonic_seconds
+from kit.observe import tracing
+from kit.observe.log import get_logger
+
+_WATCHED_BY_MACHINES: Final = frozenset({"/healthz", "/readyz"})
+
+# The types of ASGI: plain dictionaries all the way.
+Scope = dict[str, Any]
+Send = Callable[[dict[str, Any]], Any]
+App = Callable[[Scope, Receive, Send], Any]
+
+_log = get_logger()
+
+
+class Edge:
+    """The ASGI application that the server runs.
+
+    `open_app` makes the application behind it; entered at the worker's start, inside its loop, and left at its end.
+    """
+
+    def __init__(
+        self,
+        open_app: Callable[[], AbstractAsyncContextManager[App]],
+        *,
+        clients: Clients,
+        uploads: Uploads,
+    ) -> None:
+        self._open_app = open_app
+        self._clients = clients
+        self._uploads = uploads
+        self._app: App | None = None
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ends the streams, because the server is about to stop and waits for everything that is open."""
+        self._stopping.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._app is None:
+            raise RuntimeError(
+                "the server must run the ASGI lifespan protocol (gunicorn: asgi_lifespan = on)"
+            )
+        else:
+            await self._serve(self._app, scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._open_app() as self._app:
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = self._begun(scope, receive)
+        request_id.bind(exchange.request_id)  # every request is a task of its own, and the id ends with it
+
+        async def send_with_request_id(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", exchange.request_id.encode())]
+            await send(message)
+
+        with (
+            tracing.NOTHING if scope["path"] in _WATCHED_BY_MACHINES else spans.begun(scope, exchange)
+        ) as span:
+            allow(REQUEST_SECONDS)
+            try:
+                await app(scope, exchange.arriving.after, send_with_request_id)
+            except ClientGone:
+                pass
+            finally:
+                exchange.arriving.release()
+                spans.answered(span, scope["method"], exchange)
+                if exchange.status:
+                    _tell(scope, exchange)
+        await exchange.arriving.drop_the_rest()
+
+    def _begun(self, scope: Scope, receive: Receive) -> Exchange:
+        """Also corrects the scope: Falcon and the log get the client behind a proxy, and the path as it was sent."""
+        scope["path"] = _undecoded_path(scope["raw_path"])
+        peer = scope["client"][0] if scope["client"] else ""
+        client = self._clients.client(peer, scope["headers"])
+        scope["client"] = (client, 0)
+        body = ArrivingBody(receive, scope["headers"], path=scope["path"], uploads=self._uploads)
+        exchange = scope[SCOPE_KEY] = Exchange(
+            request_id=request_id.new(),
+            started_seconds=monotonic_seconds(),
+            stopping=self._stopping,
+            arriving=body,
+            network=self._clients.network(client),
+            refused=body.fault(),
+        )
+        return exchange
+
+
+def _undecoded_path(raw_path: bytes) -> str:
+    """The path as it was sent, percent-encoded, without a trailing slash. Resources decode their segments, once."""
+    path = raw_path.decode("latin-1")
+    if not path.startswith("/"):  # the absolute form, which servers must accept (RFC 9112 section 3.2.2)
+        path = urlsplit(path).path or "/"
+    return path[:-1] if path.endswith("/") and len(path) > 1 else path
+
+
+def _tell(scope: Scope, exchange: Exchange) -> None:
+    """Logs one wide line per request, and counts it."""
+    path = scope["path"]
+    seconds = monotonic_seconds() - exchange.started_seconds
+    count(scope["method"], exchange, seconds=seconds)
+    write = _log.debug if path in _WATCHED_BY_MACHINES else _log.info
+    write(
+        "request",
+        method=scope["method"],
+        path=path,
+        status=exchange.status,
+        code=exchange.code,
+        duration_ms=round(seconds * 1000, 1),
+        merchant_id=exchange.merchant.merchant_id if exchange.merchant else "",
+        key_id=exchange.key_id,
+        client=scope["client"][0],
+    )

@@ -1,0 +1,269 @@
+"""A client's connection: gunicorn's, with Fiatgate's answers to broken HTTP and Fiatgate's bounds.
+
+gunicorn itself answers a request that it can't parse, in plain text, before any application runs. The methods replaced
+here are private to gunicorn; tests/gateway tests the effect of each, so an upgrade that renames one is noticed.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import json
+import socket
+import termios
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+from gunicorn.asgi.parser import LimitRequestHeaders
+from gunicorn.asgi.protocol import ASGIProtocol
+
+from gateway.json.problems import BodyFault, body_envelope, envelope
+from gateway.observe.counting import count_broken
+from kit.base import request_id
+from kit.observe.log import get_logger
+
+# From the connection to the end of its first request head.
+FIRST_HEAD_SECONDS: Final = 10
+# For one head, with its request line. Browsers send a few KiB; gunicorn alone would accept 100 fields of 8 KiB each.
+HEAD_MAX_BYTES: Final = 16 * 1024
+# Bytes of a body that wait for a resource to read them; above this, the connection is not read.
+HELD_MAX_BYTES: Final = 16 * 1024
+# The loop reads everything that has arrived at a socket, long before a resource can refuse it. So the buffer is small
+# until a resource reads the body. Then it is larger, or a picture from far away would take minutes.
+SOCKET_BUFFER_BYTES: Final = 16 * 1024
+SOCKET_BUFFER_FOR_BODY_BYTES: Final = 256 * 1024
+# Time that a half-closed connection waits for a next request: everything that the client sent is read by then.
+NOTHING_MORE_COMES_SECONDS: Final = 0.001
+# Bounds of unread answers: bytes that are kept here, and bytes in the socket (Linux doubles them). Beyond them the
+# connection takes no further request.
+UNREAD_MAX_BYTES: Final = 16 * 1024
+SOCKET_BUFFER_FOR_ANSWERS_BYTES: Final = 64 * 1024
+# A client that reads less than this, measured over the setting's seconds, is dropped.
+LEAST_BYTES_READ_PER_SECOND: Final = 512
+
+_log = get_logger()
+
+
+class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
+    """One connection. `worker.connections` keeps it (gateway.walls.connections)."""
+
+    _answered: Any = None  # the body receiver of the request whose answer has begun
+    _is_idle = False
+    _reading: asyncio.TimerHandle | None = None  # set while the connection waits for the client to read
+    _unread_bytes = 0  # at the time when that timer was set
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self._max_buffer_size = HELD_MAX_BYTES
+        self._is_widened = False
+        self._head_bytes = 0
+
+    # -- from its beginning to its end
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.set_write_buffer_limits(high=UNREAD_MAX_BYTES)
+        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay.
+        self._keepalive_handle = self.worker.loop.call_later(FIRST_HEAD_SECONDS, self._keepalive_timeout)
+        peer = transport.get_extra_info("peername")
+        self.worker.connections.opened(self, peer[0] if isinstance(peer, tuple) else "")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._stop_watching()
+        self._flow_control.resume_writing()  # writers that wait for the client continue, and end
+        self.worker.connections.closed(self)
+
+    @property
+    def _awaiting_request(self) -> bool:
+        """Set by gunicorn when the connection waits for a request, and when a request has come."""
+        return self._is_idle
+
+    @_awaiting_request.setter
+    def _awaiting_request(self, is_idle: bool) -> None:
+        self._is_idle = is_idle
+        self._may_make_room()
+
+    def _may_make_room(self) -> None:
+        """Updates `connections`: one may be dropped while it has no request or its client does not read."""
+        if self._is_idle or self._reading is not None:
+            self.worker.connections.waits(self)
+        else:
+            self.worker.connections.works(self)
+
+    def eof_received(self) -> bool:
+        """Whether to stay open: a client may half-close and still wait for the answer, as `nc -N` does.
+
+        A client that leaves in the middle of a request, or of an answer (a page that follows its payment), has gone.
+        """
+        receiver = self._body_receiver
+        waits = receiver is not None and receiver._complete and receiver is not self._answered
+        if waits:
+            self._keepalive = NOTHING_MORE_COMES_SECONDS
+        return waits
+
+    def close_if_idle(self) -> None:
+        """Closes the connection if it only waits for a next request, as its timeout would."""
+        if self._is_idle:
+            self._keepalive_timeout()
+
+    def drop(self) -> None:
+        """Ends it at once, to make room for another connection."""
+        self._closed = True
+        self._request_ready.set()
+        self.transport.abort()
+
+    def _close_transport(self) -> None:
+        """Closes it; the client may read its answer to the end, under the same watch."""
+        super()._close_transport()
+        if self.transport.get_write_buffer_size():
+            self._watch()
+
+    # -- how fast the client reads
+
+    def pause_writing(self) -> None:
+        """Called when more than UNREAD_MAX_BYTES wait to be sent."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self._closed:
+            self._stop_watching()
+            self._may_make_room()
+
+    async def _serve_http_request(self, *args: Any) -> Any:
+        """Starts a request when the answers before it are read; else they would grow without a bound."""
+        await self._flow_control.drain()
+        return False if self._closed else await super()._serve_http_request(*args)
+
+    def _watch(self) -> None:
+        """Starts to measure how fast the client reads."""
+        if self._reading is None and not self._conn_lost_handled:
+            self._measure_unread()
+            self._may_make_room()
+
+    def _measure_unread(self) -> None:
+        """Notes how many bytes are unread now, to compare with after `unread_seconds`."""
+        self._unread_bytes = self._all_unread_bytes()
+        seconds = self.worker.unread_seconds
+        self._reading = self.worker.loop.call_later(seconds, self._has_read, seconds)
+
+    def _has_read(self, seconds: int) -> None:
+        """Ends the connection if its client has read too little since the last check."""
+        if self._unread_bytes - self._all_unread_bytes() < seconds * LEAST_BYTES_READ_PER_SECOND:
+            self._reading = None
+            self.worker.connections.ended(self, "unread")
+            self.drop()
+            return
+        self.worker.connections.works(self)  # it becomes the last of those that may be dropped
+        self._measure_unread()
+        self._may_make_room()
+
+    def _stop_watching(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _all_unread_bytes(self) -> int:
+        """The bytes that wait here, and those in the socket that the client's system has not acknowledged.
+
+        The socket takes bytes from here in large pieces: without the socket's own count, a client that reads slowly
+        would seem to read nothing for a long time.
+        """
+        in_socket = array.array("i", [0])
+        try:
+            fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, in_socket)
+        except OSError:  # the system does not count them
+            in_socket[0] = 0
+        waiting: int = self.transport.get_write_buffer_size()
+        return waiting + in_socket[0]
+
+    # -- arriving data
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        in_head = self._current_request is None
+        # A head that is visibly too large is not parsed: parsing takes milliseconds.
+        if in_head and self._head_bytes + len(data) > HEAD_MAX_BYTES and b"\r\n\r\n" not in data:
+            self._refuse(431, "The head of the request is too large")
+            return False
+        try:
+            goes_on: bool = super()._feed_callback_parser(data)
+        except ValueError as error:  # a Content-Length with more digits than Python accepts
+            self._refuse(400, str(error))
+            return False
+        if not in_head or not goes_on:
+            return goes_on
+        if self._current_request is not None:
+            self._head_bytes = 0
+            return True
+        self._head_bytes += len(data)
+        return True
+
+    def _on_headers_complete(self) -> Any:
+        """Checks the same bound for a head that arrived in one piece."""
+        parser = self._callback_parser
+        size = len(parser.path) + sum(len(name) + len(value) for name, value in parser.headers)
+        if size > HEAD_MAX_BYTES:
+            raise LimitRequestHeaders("The head of the request is too large")
+        return super()._on_headers_complete()
+
+    def _on_body(self, chunk: bytes) -> None:
+        """Drops a body that no resource reads, as it comes: only a POST has a body."""
+        if self._current_request.method == "POST":
+            super()._on_body(chunk)
+
+    def _maybe_resume_reading(self) -> None:
+        """Called when a piece of the body is taken: by a resource, or to be dropped after the answer has begun."""
+        if not self._is_widened and self._answered is not self._body_receiver:
+            self._is_widened = True
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_FOR_BODY_BYTES)
+        super()._maybe_resume_reading()
+
+    def _is_websocket_upgrade(self, request: Any) -> bool:
+        """Always false: an unknown Upgrade is ignored (RFC 9110 section 7.8), and HTTP goes on."""
+        return False
+
+    # -- answers
+
+    def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
+        self._answered = self._body_receiver
+        super()._send_response_start(*args, **kwargs)
+
+    def _get_reason_phrase(self, status: int) -> str:
+        return HTTPStatus(status).phrase
+
+    def _refuse(self, status: int, message: str) -> None:
+        self._send_error_response(status, message)
+        self._close_transport()
+
+    def _send_error_response(
+        self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        id = request_id.new()
+        body = json.dumps(_broken_http(status, message, id)).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "X-Request-Id": id,
+            **dict(extra_headers),
+            "Connection": "close",
+        }
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        reason = self._get_reason_phrase(status)
+        self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+        count_broken(status)
+        _log.info("request not understood", status=status, detail=message[:200], request_id=id)
+
+
+def _broken_http(status: int, message: str, id: str) -> dict[str, Any]:
+    if status in (413, 414, 431):
+        return envelope(
+            "PAYLOAD_TOO_LARGE", request_id=id, message="The request line or a header is too long"
+        )
+    if status < 500 or status == 501:
+        return body_envelope([BodyFault(("request",), "http_invalid", message)], request_id=id)
+    return envelope("INTERNAL_ERROR", request_id=id, metadata={"error_id": id})

@@ -1,0 +1,1 @@
+"""JSON in and out: bodies and queries that are checked, replies, and every error in its documented shape."""

@@ -1,0 +1,252 @@
+"""Request bodies: strict JSON first, then the schema of create-invoice (docs/api.md#create-invoice).
+
+A body that is not JSON and a body with a field that is too long get the same kind of answer: 400 with a list of faults
+(docs/api.md#validation-errors).
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Annotated, Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from falcon.util.mediatypes import parse_header
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+
+from gateway.http.exchange import Request
+from gateway.json.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
+from kit.base import money
+from kit.egress.address import NEVER_IN_A_URL
+
+TYPE_MAX_CHARACTERS: Final = 256
+URL_MAX_CHARACTERS: Final = 2048
+AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
+WHOLE_DIGITS_MAX: Final = 30
+DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many
+
+_UTF_8_NAMES: Final = ("", "utf-8", "utf8")
+_never_in_a_url: Final = re.compile(f"[{NEVER_IN_A_URL}]").search
+
+_NUMBER: Final = object()
+
+
+def json_object(req: Request) -> dict[str, Any]:
+    """The body as a JSON object. Raises InvalidBody.
+
+    It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
+    encodings. The API has no number fields, so numbers of any size are read but never computed.
+    """
+    _require_json_type(req)
+    try:
+        text = req.exchange.body.decode()
+        value = _strict.decode(text)
+    except UnicodeDecodeError:
+        raise _not_json("json_invalid", "the body must be UTF-8") from None
+    except RecursionError:
+        raise _not_json("json_invalid", "the body is nested too deeply") from None
+    except ValueError as error:
+        raise _not_json("json_invalid", f"the body must be JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise _not_json("model_type", "the body must be a JSON object")
+    return value
+
+
+def no_other_than_json(req: Request) -> None:
+    """For a POST without a body: a body that comes nevertheless must have the JSON type. Raises InvalidBody."""
+    if req.exchange.body:
+        _require_json_type(req)
+
+
+def _require_json_type(req: Request) -> None:
+    """Requires application/json, with any parameters except another charset, uncompressed. Raises InvalidBody."""
+    if fault := _fault_of_type(req.content_type or "application/octet-stream"):
+        raise _not_json("content_type", fault)
+    if (req.get_header("Content-Encoding") or "identity").strip().lower() != "identity":
+        raise _not_json("content_encoding", "Content-Encoding is not supported: send the body as it is")
+
+
+@lru_cache(maxsize=64)  # clients send few different ones, and parsing one costs as much as parsing the body
+def _fault_of_type(header: str) -> str | None:
+    if len(header) > TYPE_MAX_CHARACTERS:
+        return "Content-Type is too long"
+    media_type, parameters = parse_header(header)
+    if media_type.lower() != "application/json":
+        return "Content-Type must be application/json"
+    if parameters.get("charset", "").lower() not in _UTF_8_NAMES:
+        return "charset must be utf-8"
+    return None
+
+
+def _not_json(code: str, message: str) -> InvalidBody:
+    return InvalidBody(BodyFault(("body",), code, message))
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_strict: Final = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates,
+    parse_int=lambda text: _NUMBER,
+    parse_float=lambda text: _NUMBER,
+    parse_constant=_refuse_constant,
+)
+
+
+# -- create-invoice
+
+
+def _no_nul(text: str) -> str:
+    if "\x00" in text:
+        raise PydanticCustomError("string_nul", "String should not contain the NUL character")
+    return text
+
+
+def _web_url(text: str) -> str:
+    """http or https with a host, no user name or password, no characters that a header or a link can't hold."""
+    try:
+        parts = urlsplit(text)
+        usable = bool(
+            parts.scheme in ("http", "https")
+            and _usable_host(parts.hostname or "")
+            and "@" not in parts.netloc
+            and parts.port != 0
+            and not _never_in_a_url(text)
+        )
+    except ValueError:  # an invalid port or IPv6 address
+        usable = False
+    if not usable:
+        raise PydanticCustomError(
+            "url_invalid", "URL should be http or https with a host and without credentials"
+        )
+    return text
+
+
+def _bounded(amount: str) -> str:
+    """The amount, or a shorter one that is also above every maximum: no service computes with a thousand digits."""
+    whole, point, decimals = amount.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return (
+        ("9" * WHOLE_DIGITS_MAX if len(whole) > WHOLE_DIGITS_MAX else whole)
+        + point
+        + decimals[:DECIMALS_KEPT]
+    )
+
+
+def _usable_host(host: str) -> bool:
+    """An address, or a valid host name: labels of 1 to 63 characters, none beginning or ending in "-"."""
+    if ":" in host:  # urlsplit has checked the text in brackets
+        return True
+    labels = host.rstrip(".").split(".")
+    return all(
+        0 < len(label) <= 63 and not label.startswith("-") and not label.endswith("-") for label in labels
+    )
+
+
+def _addressable(text: str) -> str:
+    """Clients remove "." and ".." from a path (RFC 3986, 5.2.4): an invoice of that name could not be requested."""
+    if text in {".", ".."}:
+        raise PydanticCustomError("string_dots", "String should not be '.' or '..'")
+    return text
+
+
+# The schemas' form of the validators' checks; for the OpenAPI document only.
+_WITHOUT_NUL: Final = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
+_NOT_DOTS: Final = Field(json_schema_extra={"not": {"enum": [".", ".."]}})
+_URL_FORM: Final = Field(
+    json_schema_extra={
+        "format": "iri",
+        "pattern": f"^https?://[^@/?#{NEVER_IN_A_URL}]+([/?#][^{NEVER_IN_A_URL}]*)?$",
+    }
+)
+
+Text128 = Annotated[
+    str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul), _WITHOUT_NUL
+]
+Text512 = Annotated[
+    str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul), _WITHOUT_NUL
+]
+Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
+CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Url = Annotated[
+    str, StringConstraints(min_length=1, max_length=URL_MAX_CHARACTERS), AfterValidator(_web_url), _URL_FORM
+]
+
+# The documented pattern; an amount with more decimals gets a 422 of its own (`create_invoice_from`).
+_AMOUNT_SCHEMA: Final = {"type": "string", "pattern": rf"^[0-9]+(\.[0-9]{{1,{AMOUNT_MAX_DECIMALS}}})?$"}
+
+
+class CreateInvoice(BaseModel):
+    """The body of create-invoice. Lengths are in characters, unknown fields are ignored, null means absent.
+
+    Its JSON schema, with the descriptions, is the one in the OpenAPI document.
+    """
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    amount: Annotated[Amount, WithJsonSchema(_AMOUNT_SCHEMA)] = Field(
+        description="Fiat amount, a string with at most 2 decimal places.", examples=["100.50"]
+    )
+    currency_code: CurrencyCode = Field(description="ISO 4217, upper-case.", examples=["EUR"])
+    customer_id: Text128 = Field(
+        description="Your customer's id: one pending invoice at a time, and a limit of unpaid ones, per customer.",
+        examples=["alice"],
+    )
+    external_id: Annotated[Text128, AfterValidator(_addressable), _NOT_DOTS] = Field(
+        description="Your order id, unique among your invoices.", examples=["order-1"]
+    )
+    purpose: Text512 | None = Field(
+        default=None, description="Text for the customer on the payment page.", examples=["Two tickets"]
+    )
+    callback_url: Url | None = Field(
+        default=None,
+        description="https URL for the webhook. Default: the merchant's.",
+        examples=["https://shop.example/webhooks"],
+    )
+    success_url: Url | None = Field(
+        default=None,
+        description="The customer's way back after success. Default: the merchant's.",
+        examples=["https://shop.example/thanks"],
+    )
+    fail_url: Url | None = Field(
+        default=None,
+        description="The customer's way back after fail, expiry or cancel. Default: the merchant's.",
+        examples=["https://shop.example/sorry"],
+    )
+
+
+def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
+    """The body of create-invoice. Raises InvalidBody, or InvalidFields for an amount with too many decimals.
+
+    http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
+    """
+    try:
+        wanted = CreateInvoice.model_validate(json_object(req))
+    except ValidationError as error:
+        raise InvalidBody(
+            *(
+                BodyFault(("body", *map(str, fault["loc"])), fault["type"], fault["msg"])
+                for fault in error.errors(include_url=False, include_context=False, include_input=False)
+            )
+        ) from None
+    if wanted.callback_url and not http_callbacks and not wanted.callback_url.lower().startswith("https:"):
+        raise InvalidBody(BodyFault(("body", "callback_url"), "url_scheme", "URL scheme should be 'https'"))
+    if len(wanted.amount.partition(".")[2]) > AMOUNT_MAX_DECIMALS:
+        raise InvalidFields(FieldFault("amount", f"must have at most {AMOUNT_MAX_DECIMALS} decimal places"))
+    return wanted

@@ -1,0 +1,85 @@
+"""Query values. All are checked before the answer, which names every fault (docs/api.md#validation-errors)."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+from urllib.parse import unquote_plus
+
+from gateway.json.problems import FieldFault, InvalidFields
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,1000}").fullmatch  # int() accepts at most 4300 digits
+_CURRENCY: Final = re.compile(r"[A-Za-z]{3}").fullmatch
+
+T = TypeVar("T")
+
+
+class Query:
+    """The query string's values by name. A name given twice has no single value and is refused.
+
+    Each method returns the checked value, or the default when the name is absent. When the value is wrong it records
+    the fault and returns the default, so `check` must be called before any value is used.
+    """
+
+    def __init__(self, query_string: str) -> None:
+        self._values: dict[str, list[str]] = {}
+        self._faults: list[FieldFault] = []
+        for pair in query_string.split("&") if query_string else ():
+            name, _, value = pair.partition("=")
+            self._values.setdefault(unquote_plus(name), []).append(value)
+
+    def integer(self, name: str, *, default: int, least: int, most: int | None = None) -> int:
+        """ASCII digits, any realistic number of them: a page of 10^30 is past the last page, not an error."""
+        text = self._one(name)
+        if text is None:
+            return default
+        if not _INTEGER(text):
+            return self._wrong(name, "must be an integer", default)
+        value = int(text)
+        if value < least:
+            return self._wrong(name, f"must be at least {least}", default)
+        if most is not None and value > most:
+            return self._wrong(name, f"must be at most {most}", default)
+        return value
+
+    def choice(self, name: str, choices: Mapping[str, T], default: T) -> T:
+        """The value of one of the names, which must match exactly."""
+        text = self._one(name)
+        if text is None:
+            return default
+        if text not in choices:
+            return self._wrong(name, f"must be one of {', '.join(choices)}", default)
+        return choices[text]
+
+    def currency(self, name: str) -> str | None:
+        """Three letters of either case, returned in upper case."""
+        text = self._one(name)
+        if text is None:
+            return None
+        if not _CURRENCY(text):
+            return self._wrong(name, "must be a currency code of three letters", None)
+        return text.upper()
+
+    def text(self, name: str) -> str | None:
+        """Any text that is not empty."""
+        return self._one(name)
+
+    def check(self) -> None:
+        """Raises InvalidFields when any value was wrong."""
+        if self._faults:
+            raise InvalidFields(*self._faults)
+
+    def _one(self, name: str) -> str | None:
+        values = self._values.get(name)
+        if values is None:
+            return None
+        if len(values) > 1:
+            return self._wrong(name, "must be given once", None)
+        try:
+            text = unquote_plus(values[0], errors="strict")
+        except UnicodeDecodeError:
+            return self._wrong(name, "must be UTF-8", None)
+        return text or self._wrong(name, "must not be empty", None)
+
+    def _wrong(self, name: str, message: str, default: T) -> T:
+        self._faults.append(FieldFault(name, message))
+        return default

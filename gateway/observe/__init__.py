@@ -1,0 +1,1 @@
+"""Each request in numbers (`counting`) and in traces (`spans`)."""

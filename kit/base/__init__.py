@@ -1,0 +1,1 @@
+"""The base of everything else: time, ids, money, settings, request ids, keys, certificates, pictures."""

@@ -1,0 +1,387 @@
+"""PostgreSQL: the pool, the ways to use it, and the meaning of its errors.
+
+`transaction()` is for operations of several statements (an ORM session, one commit at the end). `autocommit()` is for a
+single statement, which needs no BEGIN and COMMIT round trips. `one_or_none()` is for the few statements that every
+request waits for (see `kit.db.prepared`). No other code commits. Each connection carries its limits (statement, lock
+and idle timeouts) to the server, so that a lost client can't hold locks.
+"""
+
+import functools
+import json
+import select
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
+
+import psycopg2
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    DateTime,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    Table,
+    Text,
+    TextClause,
+    Uuid,
+    create_engine,
+    event,
+    exc,
+    inspect,
+    literal_column,
+    make_url,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import QueuePool
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from kit.db.prepared import Prepared, PreparedConnections
+from kit.observe import metrics, tracing
+from kit.work.worker import Outage
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+POOL_TIMEOUTS = metrics.counter(
+    "db_pool_timeouts", "Times that no connection of the pool became free in time"
+)
+
+CONNECT_TIMEOUT_SECONDS = 3
+IDLE_IN_TRANSACTION_SECONDS = 15
+CONFLICT_ATTEMPTS = 3
+# By default PostgreSQL plans a statement with an array anew at each call, because it expects an unknown array to have
+# ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
+PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
+
+# A role may set these for itself (ALTER ROLE), for all later connections. SQL under the service's role must not block
+# the service from its tables that way, change what it reads and writes, or make it lose commits in a crash.
+_AGAINST_THE_ROLE = {
+    "search_path": "public",
+    "default_transaction_read_only": "off",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
+    "synchronous_commit": "on",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "bytea_output": "hex",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "idle_session_timeout": "0",
+    "local_preload_libraries": "",
+}
+
+
+def _escaped(value: object) -> str:
+    """A value within libpq's `options`, where spaces divide."""
+    return str(value).replace(" ", "\\ ")
+
+
+TYPES: dict[Any, Any] = {
+    datetime: DateTime(timezone=True),  # SQLAlchemy's own default drops the zone
+    Decimal: Numeric(),
+    uuid.UUID: Uuid(),
+    str: Text(),
+    bytes: LargeBinary(),
+    dict[str, Any]: JSONB(),
+}
+"""Python type -> column type, for `type_annotation_map` of each service's declarative base."""
+
+
+def metadata() -> MetaData:
+    """Returns metadata whose constraints have predictable names: `refusing` and migrations find them by name."""
+    return MetaData(
+        naming_convention={
+            "pk": "pk_%(table_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        }
+    )
+
+
+def table_of(entity: type[Any]) -> Table:
+    """Returns the table behind a class, for statements without the ORM's work on entities."""
+    return cast(Table, inspect(entity).local_table)
+
+
+def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextClause:
+    """Inserts a row and leaves out values for columns that the table does not have yet. `then` ends the statement.
+
+    For a column that the newest migration adds: the code of the same version runs without it (docs/decisions/0025).
+    """
+    # jsonb_populate_record ignores members that are no column.
+    statement = text(
+        f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, CAST(:row AS jsonb)) {then}"  # noqa: S608
+    )
+    return statement.bindparams(row=json.dumps(row, default=_for_json))
+
+
+def if_known(table: str, column: str) -> ColumnElement[str | None]:
+    """Returns the text of a column that the newest migration adds; null as long as the table does not have it."""
+    return literal_column(f"to_jsonb({table}) ->> '{column}'").label(column)
+
+
+def _for_json(value: object) -> str:
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
+class DatabaseUnavailable(Outage):
+    """The database can't be reached or takes no more work. Callers receive `DB_UNAVAILABLE` and may try again soon."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """The database was reached, but a statement or a lock took longer than its limit."""
+
+
+class TransactionConflict(DatabaseBusy):
+    """The database aborted this transaction (deadlock, serialization failure): `retry_conflicts` runs it again."""
+
+
+class Database:
+    """One service's database: a pool of `pool_size` connections, and the only place that commits.
+
+    `url` is `postgresql://user:password@host:port/name`. Timeouts are in seconds and enforced by the server.
+    Make `pool_size` at least the number of threads that use it, and `pool_timeout_seconds` shorter than the
+    deadlines of the calls it serves.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str,
+        pool_size: int,
+        statement_timeout_seconds: float = 5,
+        lock_timeout_seconds: float = 3,
+        pool_timeout_seconds: float = 3,
+    ) -> None:
+        self._span_attributes = {"db.system.name": "postgresql", "db.namespace": name}
+        options = {
+            "statement_timeout": int(statement_timeout_seconds * 1000),
+            "lock_timeout": int(lock_timeout_seconds * 1000),
+            "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
+            "timezone": "UTC",
+            **_AGAINST_THE_ROLE,
+        }
+        address = make_url(url).set(drivername="postgresql+psycopg2")
+        connect_args: dict[str, Any] = {
+            "application_name": name,
+            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+            "options": " ".join(f"-c {key}={_escaped(value)}" for key, value in options.items()),
+            # So the loss of a server that vanished silently is noticed soon after the statement should have ended.
+            "tcp_user_timeout": int((statement_timeout_seconds + 5) * 1000),
+        }
+        self._engine = create_engine(
+            address,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_timeout_seconds,
+            hide_parameters=True,  # a failed statement's text goes to the log, its values must not
+            use_native_hstore=False,  # saves a query on each new connection
+            connect_args=connect_args,
+        )
+        event.listen(self._engine, "checkout", _refuse_closed_connection)
+        target = address.set(drivername="postgresql").render_as_string(hide_password=False)
+        prepared_args = connect_args | {"options": f"{connect_args['options']} {PREPARED_OPTIONS}"}
+        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **prepared_args))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """A session that commits when the block ends cleanly and rolls back otherwise.
+
+        Signals given to `wake_after_commit` are set after the commit. Loaded objects stay readable afterwards.
+        Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
+        """
+        with (
+            self._span("transaction"),
+            _translated(),
+            Session(self._engine, expire_on_commit=False) as session,
+        ):
+            yield session
+            session.commit()
+        for signal in session.info.get("signals", ()):
+            signal.set()
+
+    @contextmanager
+    def autocommit(self) -> Iterator[Connection]:
+        """Yields a Core connection on which each statement is its own transaction: for single statements."""
+        with self._span("statement"), _translated(), self._engine.connect() as connection:
+            # The driver's own switch. SQLAlchemy's isolation level AUTOCOMMIT does the same, but undoing it costs a
+            # round trip (SET default_transaction_isolation), as long as the statement itself.
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            driver.autocommit = True
+            try:
+                yield connection
+            finally:
+                if not driver.closed:
+                    driver.autocommit = False
+
+    def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+        """Returns the row of a hot statement, run in its own transaction on a connection of the calling thread."""
+        with self._span(statement.name), _translated():
+            return self._prepared.one_or_none(statement, values)
+
+    def _span(self, name: str) -> tracing.Span:
+        """Returns a span that lasts from the wait for a connection to the commit."""
+        return tracing.span(name, "client", self._span_attributes)
+
+    def ping(self) -> None:
+        """Makes one round trip; raises `DatabaseUnavailable` when the database does not answer."""
+        with self.autocommit() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def pool_use(self) -> dict[str, int]:
+        """Returns the numbers of connections now. Of the pool: `in_use`, open `idle` ones, and the `limit` of both
+        together. Besides them `prepared`: the connections of the threads that have run hot statements.
+        """
+        pool = self._engine.pool
+        assert isinstance(pool, QueuePool)
+        return {
+            "in_use": pool.checkedout(),
+            "idle": pool.checkedin(),
+            "limit": pool.size(),
+            "prepared": self._prepared.count,
+        }
+
+    def dispose(self) -> None:
+        """Closes the pooled connections and those of the hot statements."""
+        self._engine.dispose()
+        self._prepared.close()
+
+
+class Bell(Protocol):
+    """An object with `set()`: `kit.work.worker.Signal`, or a class of a service. Equal ones are set once per commit."""
+
+    def set(self) -> None: ...
+
+
+def wake_after_commit(tx: Session, signal: Bell) -> None:
+    """Sets `signal` once the transaction is committed; never if it rolls back."""
+    signals: list[Bell] = tx.info.setdefault("signals", [])
+    if signal not in signals:
+        signals.append(signal)
+
+
+def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:
+    """Runs an operation again, at most three times in all, when its transaction lost a deadlock or a serialization.
+
+    Decorate the function that opens the transaction, and only functions that do nothing but database work:
+    everything in it happens again. After the third time the caller receives `TransactionConflict`.
+    """
+
+    @functools.wraps(operation)
+    def retried(*args: P.args, **kwargs: P.kwargs) -> R:
+        retrying = Retrying(
+            retry=retry_if_exception_type(TransactionConflict),
+            stop=stop_after_attempt(CONFLICT_ATTEMPTS),
+            wait=wait_random_exponential(multiplier=0.01, max=0.1),
+            reraise=True,
+        )
+        return retrying(operation, *args, **kwargs)
+
+    return retried
+
+
+@contextmanager
+def refusing(refusals: Mapping[str, Callable[[], Exception]]) -> Iterator[None]:
+    """Turns the violation of a named constraint into its refusal; other violations pass unchanged.
+
+    The statement has to run inside the block: with the ORM, flush in it (or put the block around the
+    transaction).
+    """
+    try:
+        yield
+    except exc.IntegrityError as error:
+        diagnostics = getattr(error.orig, "diag", None)
+        refusal = refusals.get(getattr(diagnostics, "constraint_name", None) or "")
+        if refusal is None:
+            raise
+        raise refusal() from error
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except exc.TimeoutError as error:
+        POOL_TIMEOUTS.inc()
+        raise DatabaseUnavailable("no free connection in the pool") from error
+    except exc.DBAPIError as error:
+        _hide_values(error)
+        meaning = _meaning(error.orig, lost=error.connection_invalidated)
+        if meaning is None:
+            raise
+        raise meaning from error
+    except psycopg2.Error as error:  # of a prepared statement
+        _cut_after_first_line(error)
+        meaning = _meaning(error, lost=isinstance(error, psycopg2.InterfaceError))
+        if meaning is None:
+            raise
+        raise meaning from error
+
+
+def _hide_values(error: exc.DBAPIError) -> None:
+    """Cuts PostgreSQL's message after its first line: the rest quotes the failing row or the statement with its values,
+    and the log would keep it.
+    """
+    if error.orig is not None:
+        told = _cut_after_first_line(error.orig)
+        error.args = (f"({type(error.orig).__name__}) {told}",)
+
+
+def _cut_after_first_line(error: BaseException) -> str:
+    told = str(error).strip().partition("\n")[0]
+    error.args = (told,)
+    return told
+
+
+# SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+_CONFLICTS = ("40001", "40P01")
+_BUSY = ("57014", "55P03")  # statement_timeout, lock_timeout
+_AWAY = (
+    "08",
+    "53",
+    "57P",
+    "25006",
+    "25P03",
+)  # connection, resources, shutdown, became a standby, idle too long
+
+
+def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable | None:
+    """Returns the meaning of the driver's error for a caller; None when it is a bug, not an outage.
+
+    lost  whether the connection is known to be gone
+    """
+    summary = str(error)
+    code: str | None = getattr(error, "pgcode", None)
+    if code is None:  # the server sent no answer
+        lost = lost or isinstance(error, psycopg2.OperationalError)
+        return DatabaseUnavailable(summary) if lost else None
+    if code in _CONFLICTS:
+        return TransactionConflict(summary)
+    if code in _BUSY:
+        return DatabaseBusy(summary)
+    if code.startswith(_AWAY) or lost:
+        return DatabaseUnavailable(summary)
+    return None
+
+
+def _refuse_closed_connection(connection: Any, _record: object, _proxy: object) -> None:
+    """Replaces pooled connections whose server went away, without the round trip of a ping.
+
+    A healthy idle connection has nothing to read. One whose server shut down has a last message and an end of file to
+    read. So one poll of the socket shows the difference, and a restart of PostgreSQL costs no request.
+    """
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+    if poller.poll(0):
+        raise exc.InvalidatePoolError("the server closed this connection")

@@ -1,0 +1,398 @@
+"""A consumer of one subject. Each event takes effect once, in one transaction, however often it is delivered.
+
+The steps: deliver, verify the signature, begin, note the event in the inbox, do the effect, commit, acknowledge. A
+crash at any step repeats the delivery, and the inbox makes the repetition harmless.
+
+Three failures are handled differently:
+
+- The event is not proven (kit.events.signing): it is parked at once and has no effect.
+- The handler raises: the event comes again, and after 20 failures it is parked. Parked events are counted and shown,
+  never dropped.
+- The database is busy or away: the event comes again for as long as that lasts, with growing pauses. It is never parked
+  for that.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import structlog
+from sqlalchemy.orm import Session
+
+from kit.base import request_id
+from kit.base.clock import Clock, monotonic_seconds
+from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
+from kit.events.bus.connection import Bus
+from kit.events.bus.messages import Incoming, processing
+from kit.events.bus.pull import Pull
+from kit.events.inbox import InboxColumns, ParkedColumns, forget, take_in, taken_before
+from kit.events.parked import Listed, Parking, Retried, unproven_id
+from kit.events.proof import REASONS, UNSIGNED_REASON, Proven, Unproven, Verifier
+from kit.events.putoff import PutOff, is_no_refusal
+from kit.observe import metrics, tracing
+from kit.work.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
+
+log = structlog.get_logger(__name__)
+
+EVENTS = metrics.counter(
+    "events",
+    "Events from the stream: handled, failed (and coming again), put off for the database, parked, dropped, repeated",
+    ["consumer", "outcome"],
+)
+UNPROVEN = metrics.counter(
+    "events_unproven",
+    "Events without a signature of their producer: unsigned, unknown_key, wrong_signature",
+    ["consumer", "reason"],
+)
+UNSIGNED = metrics.counter(
+    "events_unsigned", "Events without a signature that counted, as FIATGATE_UNSIGNED_FACTS_UNTIL allows"
+)
+WAITING_SECONDS = metrics.gauge(
+    "events_waiting_seconds", "How long the event that has waited longest for the database has been put off"
+)
+
+Handler = Callable[[Session, Incoming], None]
+
+
+BATCH = 32
+PARK_AFTER_FAILURES = 20
+LAST_RETRY_SECONDS = 60.0
+OUTAGE_RETRY_SECONDS = 1.0
+BUSY_IN_A_ROW = 2
+"""After this many events in a row for which the database was too busy, the rest of the batch is handed back."""
+
+FORGET_PUT_OFF = timedelta(seconds=3 * LAST_RETRY_SECONDS)
+
+STALE_AFTER_SECONDS = 4.0
+"""An idle consumer fetches once a second. One that has not for this long has stopped; readiness shows it within 5 s."""
+
+RETRY_ROWS = 100
+RETRY_SECONDS = 2.0
+SWEEP_ROWS = 5000
+SWEEP_EVERY = timedelta(hours=1)
+KEEP_INBOX = timedelta(days=90)
+"""Longer than the stream (30 days) and every outbox (7 days) can deliver an event again."""
+
+
+class Consumer:
+    """A worker around `handler(tx, event)`, which does the effect in `tx` and raises when it can't.
+
+    The handler works on `tx` and nothing else: it may run again for the same event, and `tx` may hold the
+    effects of the events before it.
+
+    `name` is the durable consumer's name on the stream. Replicas with the same name share the events, so the name must
+    not change. Use one consumer per subject and database, since consumers share the inbox. Several processes may run
+    it.
+
+    `lock_order(event)` is the key that sorts the events of one transaction. When different events lock the same row,
+    return the name of that row: otherwise two processes lock the rows in different orders and often deadlock.
+
+    `ids_in(payload)` returns the ids of the business in a payload, for logs and lists. It raises nothing: the payload
+    of an unproven event may be anything.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        handler: Handler,
+        *,
+        db: Database,
+        bus: Bus,
+        inbox: type[InboxColumns],
+        parked: type[ParkedColumns],
+        verifier: Verifier,
+        clock: Clock,
+        lock_order: Callable[[Incoming], str] | None = None,
+        ids_in: Callable[[bytes], Mapping[str, str]] = lambda _payload: {},
+        park_after_failures: int = PARK_AFTER_FAILURES,
+        first_retry_seconds: float = 1.0,
+    ) -> None:
+        self.name = name
+        self._handler = handler
+        self._db = db
+        self._bus = bus
+        self._inbox = inbox
+        self._parked = parked
+        self._parking = Parking(db, parked, clock)
+        self._verifier = verifier
+        self._clock = clock
+        self._lock_order = lock_order
+        self.ids_in = ids_in
+        self._park_after_failures = park_after_failures
+        self._first_retry_seconds = first_retry_seconds
+        self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
+        self._pull: Pull | None = None
+        self._put_off = PutOff(forget_after=FORGET_PUT_OFF)
+        for reason in REASONS:
+            UNPROVEN.labels(name, reason)  # shown as 0 from the start: an alert sees the first one grow
+        self._swept_at = clock.now()
+
+    def run(self, stop: Stop) -> None:
+        """Pulls and handles until `stop`; replaces a subscription that ended or fell silent."""
+        stop.on_set(self._interrupt)
+        self._warn_of_unsigned()
+        if since := self._verifier.unsigned_counted_until:
+            log.warning("unsigned_facts_count_no_longer", consumer=self.name, since=since.isoformat())
+        backoff = Backoff()
+        while not stop.is_set():
+            try:
+                self._round(stop)
+            except Fatal:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the cause, a new subscription is the remedy
+                self._pulse.trouble(error)
+                log_failure(self.name, error)
+                self._close()
+                stop.wait(backoff.next_seconds())
+            else:
+                self._pulse.beat()
+                backoff.reset()
+        self._close()
+
+    def health(self) -> WorkerHealth:
+        """`detail` reports how long events have waited for the database, unless there is a worse trouble to report."""
+        health = self._pulse.health()
+        seconds = self._put_off.longest_seconds(self._clock.now())
+        count = len(self._put_off)
+        if health.detail or not count:
+            return health
+        return replace(
+            health, detail=f"{count} events wait for the database, the longest for {seconds:.0f} s"
+        )
+
+    def handle(self, event: Incoming) -> None:
+        """Handles one delivery, from its signature to its settlement.
+
+        Raises `DatabaseUnavailable` when the database is away: the delivery is not settled then.
+        """
+        proven, unproven = self._verified([event])
+        for each in proven:
+            self._handle(each)
+        self._park(unproven)
+
+    def list_parked(self, *, limit: int) -> tuple[Sequence[Listed], int]:
+        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
+        return self._parking.oldest(limit=limit)
+
+    def retry_parked(self, *, only: uuid.UUID | None = None, after: uuid.UUID | None = None) -> Retried:
+        """Handles parked events again, once each, in the order of their ids: `only` this one, or some of those after
+        `after`.
+
+        For an operator who has removed the cause: a bug, or a public key that was missing. Events that fail again stay
+        parked. It takes no longer than a call may.
+        """
+        events, more = self._parking.after(only=only, after=after, limit=RETRY_ROWS)
+        give_up_at = monotonic_seconds() + RETRY_SECONDS
+        ids = []
+        for parked in events:
+            if monotonic_seconds() > give_up_at:
+                more = True
+                break
+            proven, unproven = self._verified([parked.event])
+            for event in proven:
+                self._handle(event, row_id=parked.row_id)
+            for _, failure in unproven:
+                self._parking.note_again(parked.row_id, failure)
+            ids.append(parked.row_id)
+        return Retried(len(ids), len(ids) - self._parking.count(ids), ids[-1] if ids else None, more)
+
+    def discard_parked(self, row_id: uuid.UUID, *, even_if_true: bool = False) -> bool:
+        """Deletes a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
+        discarded = self._parking.discard(row_id, self._verifier, even_if_true=even_if_true)
+        if discarded is not None:
+            log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
+        return discarded is not None
+
+    def _round(self, stop: Stop) -> None:
+        if self._pull is None:
+            self._pull = self._bus.open_pull(self.name)
+        events, unproven = self._verified(self._pull.take(BATCH))
+        self._pulse.beat()
+        try:
+            if len(events) > 1 and self._handle_together(events):
+                events.clear()
+            self._one_by_one(events, stop)
+            self._park(unproven)
+        except DatabaseUnavailable:
+            self._hand_back([*events, *(event for event, _ in unproven)], OUTAGE_RETRY_SECONDS)
+            raise
+        finally:
+            WAITING_SECONDS.set(self._put_off.longest_seconds(self._clock.now()))
+        self._sweep()
+
+    def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
+        """Returns the proven events, and the others with the reason."""
+        proven: list[Proven] = []
+        unproven: list[tuple[Incoming, Unproven]] = []
+        for event in events:
+            try:
+                proven.append(self._verifier.proven(event))
+            except Unproven as failure:
+                unproven.append((event, failure))
+                continue
+            if not event.signature:
+                UNSIGNED.inc()
+                log.warning("unsigned_fact_counted", **self._fields_of(event))
+        return proven, unproven
+
+    def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
+        """Handles and removes each event. At the stop, or when the database is busy for all, hands the rest back."""
+        busy = 0
+        while events and not stop.is_set() and busy < BUSY_IN_A_ROW:
+            busy = 0 if self._handle(events[0]) else busy + 1
+            self._pulse.beat()
+            del events[0]
+        self._hand_back(events, OUTAGE_RETRY_SECONDS if busy else 0)
+        events.clear()
+
+    def _handle(self, event: Proven, *, row_id: uuid.UUID | None = None) -> bool:
+        """Returns false when the event was put off for the database. Raises `DatabaseUnavailable` when that is away.
+
+        `row_id`: the id of its parked row, if it is parked already. An event that was not proven is parked under
+        another id.
+        """
+        try:
+            self._take_effect([event])
+        except Exception as error:
+            if isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy):
+                raise
+            if is_no_refusal(error):
+                self._wait_for_database(event, error)
+                return False
+            self._count_failure(event, error, row_id or event.event_id)
+        else:
+            self._acknowledge([event])
+        return True
+
+    def _handle_together(self, events: Sequence[Proven]) -> bool:
+        """Handles all events in one transaction, which is several times quicker when there are many.
+
+        Returns false when any of them fails. Nothing has happened then, and each is handled in its own transaction.
+        """
+        try:
+            self._take_effect(events if self._lock_order is None else sorted(events, key=self._lock_order))
+        except DatabaseUnavailable as error:
+            if not isinstance(error, DatabaseBusy):
+                raise
+            return False
+        except Exception:  # noqa: BLE001 - logged when the event that caused it fails on its own
+            return False
+        self._acknowledge(events)
+        return True
+
+    def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
+        """Asks NATS to deliver the events again: without this they would come after ten seconds only."""
+        for event in events:
+            event.retry_after(seconds)
+
+    @retry_conflicts
+    def _take_effect(self, events: Sequence[Proven]) -> None:
+        with self._db.transaction() as tx:
+            new = take_in(tx, self._inbox, self._parked, events, self._clock.now())
+            for event in events:
+                if event.event_id in new:
+                    new.discard(event.event_id)  # it may have come twice
+                    with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
+                        self._handler(tx, event)
+
+    def _acknowledge(self, events: Sequence[Incoming]) -> None:
+        EVENTS.labels(self.name, "handled").inc(len(events))
+        for event in events:
+            event.acknowledge()
+            self._put_off.remove(event.event_id)
+            log.info("event_handled", **self._fields_of(event))
+
+    def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
+        """Records the failure in its own transaction, then asks for the event again or parks it."""
+        self._put_off.remove(event.event_id)
+        if row_id == event.event_id:
+            attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
+            park = attempts >= self._park_after_failures
+        else:
+            attempts, park = self._parking.note_again(row_id, failure), True
+        EVENTS.labels(self.name, "parked" if park else "failed").inc()
+        log.error(
+            "event_parked" if park else "event_failed",
+            **self._fields_of(event),
+            attempts=attempts,
+            exc_info=failure,
+        )
+        if park:
+            event.acknowledge()
+        else:
+            event.retry_after(self._pause_seconds(attempts))
+
+    def _park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
+        """Parks and removes each event. Raises `DatabaseUnavailable` with the rest left in the list.
+
+        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and it came
+        back because the stream was lost.
+        """
+        unsigned = [event.event_id for event, failure in unproven if failure.reason == UNSIGNED_REASON]
+        taken = taken_before(self._db, self._inbox, unsigned) if unsigned else set()
+        while unproven:
+            event, failure = unproven[0]
+            if failure.reason == UNSIGNED_REASON and event.event_id in taken:
+                EVENTS.labels(self.name, "repeated").inc()
+                log.info("unsigned_fact_repeated", **self._fields_of(event))
+                event.acknowledge()
+                del unproven[0]
+                continue
+            kept = self._parking.park_unproven(event, failure)
+            EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
+            UNPROVEN.labels(self.name, failure.reason).inc()
+            why = {"reason": failure.reason, "error": str(failure), "parked_id": str(unproven_id(event))}
+            log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
+            event.acknowledge()
+            del unproven[0]
+
+    def _wait_for_database(self, event: Incoming, reason: Exception) -> None:
+        """Asks for the event again with growing pauses: an event that is slow by itself must not delay the others."""
+        self._put_off.add(event.event_id, self._clock.now())
+        pause_seconds = self._pause_seconds(event.deliveries)
+        EVENTS.labels(self.name, "put_off").inc()
+        log.warning(
+            "event_put_off",
+            **self._fields_of(event),
+            deliveries=event.deliveries,
+            pause_seconds=pause_seconds,
+            error=f"{type(reason).__name__}: {reason}",
+        )
+        event.retry_after(pause_seconds)
+
+    def _pause_seconds(self, times: int) -> float:
+        doubled = 1 << min(times - 1, 10)
+        return min(self._first_retry_seconds * doubled, LAST_RETRY_SECONDS)
+
+    def _fields_of(self, event: Incoming) -> dict[str, str]:
+        """Returns the fields that describe an event in the log."""
+        return {
+            "consumer": self.name,
+            "subject": event.subject,
+            "event_id": str(event.event_id),
+            **self.ids_in(event.payload),
+            "request_id": event.request_id,
+            **tracing.ids_of(event.traceparent),
+        }
+
+    def _warn_of_unsigned(self) -> None:
+        if until := self._verifier.unsigned_counts_until:
+            log.warning("unsigned_facts_count", consumer=self.name, until=until.isoformat())
+
+    def _sweep(self) -> None:
+        now = self._clock.now()
+        if now - self._swept_at < SWEEP_EVERY:
+            return
+        self._warn_of_unsigned()
+        if forget(self._db, self._inbox, before=now - KEEP_INBOX, limit=SWEEP_ROWS) < SWEEP_ROWS:
+            self._swept_at = now
+
+    def _interrupt(self) -> None:
+        if self._pull is not None:
+            self._pull.interrupt()
+
+    def _close(self) -> None:
+        pull, self._pull = self._pull, None
+        if pull is not None:
+            self._bus.close_pull(pull)

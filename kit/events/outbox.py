@@ -1,0 +1,135 @@
+"""The outbox: each fact is a row, written in the transaction that made the fact true (docs/glossary.md#outbox).
+
+A service's models.py names the tables: `class Outbox(OutboxColumns, Base)`, `class BusState(BusStateColumns,
+Base)`. `kit.events.relay` carries the rows to JetStream.
+"""
+
+import uuid
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from google.protobuf.message import Message
+from sqlalchemy import Index, text
+from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
+
+from kit.base import request_id
+from kit.base.ids import new_id
+from kit.db.database import insert_known, wake_after_commit
+from kit.events.bus.messages import Outgoing
+from kit.events.signing import Signer
+from kit.observe import tracing
+from kit.work.worker import Signal
+
+MAX_PAYLOAD_BYTES = 512 * 1024
+"""Half of what a NATS server accepts: a fact that could never be published must not be written."""
+
+MOST_FRESH = 1000
+"""The most facts that wait in memory; the relay finds the others in the table."""
+
+
+class OutboxColumns:
+    """One fact to announce; `id` is the event's id everywhere, `published_at` is null until JetStream has stored it.
+
+    The column `signature` (kit.events.signing) is not declared here as long as a schema without it is served
+    (docs/decisions/0025).
+    """
+
+    __tablename__ = "outbox"
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    subject: Mapped[str]
+    payload: Mapped[bytes]
+    request_id: Mapped[str]
+    # The span that made the fact true (kit.observe.tracing); null without traces.
+    traceparent: Mapped[str | None]
+    created_at: Mapped[datetime]
+    published_at: Mapped[datetime | None]
+
+    @declared_attr.directive
+    @classmethod
+    def __table_args__(cls) -> Any:
+        return (
+            Index("ix_outbox_unpublished", "id", postgresql_where=text("published_at IS NULL")),
+            Index("ix_outbox_published", "published_at", postgresql_where=text("published_at IS NOT NULL")),
+        )
+
+
+class BusStateColumns:
+    """The creation time of the stream that the outbox was published to: a younger stream lacks its facts."""
+
+    __tablename__ = "bus_state"
+
+    stream: Mapped[str] = mapped_column(primary_key=True)
+    stream_created_at: Mapped[datetime]
+
+
+class Announced(Signal):
+    """The facts that this process has committed, and the signal that wakes its relay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fresh: deque[Outgoing] = deque(maxlen=MOST_FRESH)
+
+    def add(self, fact: Outgoing) -> None:
+        self._fresh.append(fact)
+        self.set()
+
+    def take(self, limit: int) -> list[Outgoing]:
+        """Removes and returns the oldest of them, at most `limit`; for one caller."""
+        return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
+
+
+@dataclass(frozen=True)
+class _Committed:
+    """Passes the fact on after the commit."""
+
+    fact: Outgoing
+    announced: Announced
+
+    def set(self) -> None:
+        self.announced.add(self.fact)
+
+
+def announce(
+    tx: Session,
+    outbox: type[OutboxColumns],
+    *,
+    subject: str,
+    message: Message,
+    at: datetime,
+    announced: Announced,
+    signer: Signer,
+    event_id: uuid.UUID | None = None,
+) -> uuid.UUID:
+    """Signs the fact, writes it, and passes it to the relay once it is committed; returns the event's id.
+
+    The current request's id and its trace are part of it. Raises `ValueError` when the message is larger than 512 KiB.
+    """
+    payload = message.SerializeToString()
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise ValueError(
+            f"{subject}: {len(payload)} bytes are more than an event may have ({MAX_PAYLOAD_BYTES})"
+        )
+    event_id = event_id or new_id()
+    fact = Outgoing(
+        event_id,
+        subject,
+        payload,
+        request_id.current(),
+        tracing.traceparent(),
+        signer.sign(subject=subject, event_id=event_id, payload=payload),
+    )
+    row = {
+        "id": fact.event_id,
+        "subject": fact.subject,
+        "payload": fact.payload,
+        "request_id": fact.request_id,
+        "traceparent": fact.traceparent or None,
+        "signature": fact.signature,
+        "created_at": at,
+    }
+    tx.execute(insert_known(outbox.__tablename__, row))
+    wake_after_commit(tx, _Committed(fact, announced))
+    return fact.event_id

@@ -1,0 +1,225 @@
+"""The table of the events that failed at one consumer: counted first, then parked for an operator.
+
+An event that is not proven (kit.events.signing) is parked at once, under an id made from its bytes. Under the id that
+it claims it would take the place of the true event with that id.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, func, select, update
+
+from kit.base.clock import Clock
+from kit.db.database import Database, if_known, insert_known
+from kit.events.bus.messages import Incoming
+from kit.events.inbox import ParkedColumns
+from kit.events.proof import UNKNOWN_KEY_REASON, UNSIGNED_REASON, Unproven, Verifier
+
+ERROR_CHARACTERS = 2000
+MOST_PARKED = 10_000
+"""With this many parked events no further unproven ones are kept: a forger must not fill the disk."""
+
+DOUBTFUL = (UNKNOWN_KEY_REASON, UNSIGNED_REASON)
+"""The reasons for which a true event may be unproven: a missing key, or a version that did not sign."""
+
+_ROOM = """
+WHERE (SELECT count(*) FROM (SELECT FROM {table} WHERE parked_at IS NOT NULL LIMIT {most}) kept) < {most}
+OR EXISTS (SELECT FROM {table} there WHERE there.event_id = '{row_id}')
+"""
+_OF_UNPROVEN = uuid.UUID("3d0c9a52-5a0e-4d9b-9a8e-1f6c7f0b2a44")
+"""The namespace of the ids of unproven events."""
+
+
+@dataclass(frozen=True)
+class ParkedEvent:
+    """A row of the table, and the event as it was delivered."""
+
+    row_id: uuid.UUID
+    event: Incoming
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A row of the table; `claimed_id` is set for an unproven event."""
+
+    row: ParkedColumns
+    claimed_id: str | None
+
+
+@dataclass(frozen=True)
+class Retried:
+    """The number of parked events handled again, and of those that took effect. If `more`, continue after `last_id`."""
+
+    retried: int
+    mended: int
+    last_id: uuid.UUID | None
+    more: bool
+
+
+class MayBeTrue(Exception):
+    """The event is proven, or it may be a true one that this process cannot prove. `reason` has which of the two."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Parking:
+    """The parked events of a `table` in a service's models.py. Its columns `signature` and `claimed_id` are not
+    declared there as long as a schema without them is served (docs/decisions/0025).
+
+    claimed_id  the id that an unproven event came under; null for the others, whose id is their `event_id`
+    """
+
+    def __init__(self, db: Database, table: type[ParkedColumns], clock: Clock) -> None:
+        self._db = db
+        self._table = table
+        self._clock = clock
+
+    def note_failure(self, event: Incoming, failure: Exception, *, park_after: int) -> int:
+        """Counts a failure, and parks the event at failure number `park_after`; returns the number of failures."""
+        return self._note(event, failure, row_id=event.event_id, claimed_id=None, park_after=park_after)
+
+    def park_unproven(self, event: Incoming, failure: Unproven) -> bool:
+        """Parks the event; returns false when too many are parked. The same bytes make one row, however often
+        they come.
+        """
+        row_id, claimed_id, most = unproven_id(event), event.event_id, MOST_PARKED
+        return bool(self._note(event, failure, row_id=row_id, claimed_id=claimed_id, park_after=1, most=most))
+
+    def oldest(self, *, limit: int) -> tuple[Sequence[Listed], int]:
+        """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
+        table = self._table
+        is_parked = table.parked_at.is_not(None)
+        claimed_id = if_known(table.__tablename__, "claimed_id")
+        oldest = (
+            select(table, claimed_id).where(is_parked).order_by(table.parked_at, table.event_id).limit(limit)
+        )
+        with self._db.transaction() as tx:
+            rows = [Listed(row, claimed) for row, claimed in tx.execute(oldest)]
+            return rows, tx.scalar(select(func.count()).where(is_parked)) or 0
+
+    def after(
+        self, *, only: uuid.UUID | None, after: uuid.UUID | None, limit: int
+    ) -> tuple[Sequence[ParkedEvent], bool]:
+        """Returns parked events in the order of their ids, `only` one or those after `after`, and whether there
+        are more.
+        """
+        table = self._table
+        name = table.__tablename__
+        wanted = (
+            select(table, if_known(name, "signature"), if_known(name, "claimed_id"))
+            .where(table.parked_at.is_not(None))
+            .order_by(table.event_id)
+            .limit(limit + 1)
+        )
+        if only is not None:
+            wanted = wanted.where(table.event_id == only)
+        if after is not None:
+            wanted = wanted.where(table.event_id > after)
+        with self._db.transaction() as tx:
+            rows = [_parked_event(*row) for row in tx.execute(wanted)]
+        return rows[:limit], len(rows) > limit
+
+    def note_again(self, row_id: uuid.UUID, failure: Exception) -> int:
+        """Counts one more failure of an event that stays parked; returns the number of failures."""
+        table = self._table
+        again = {
+            "error": _storable(f"{type(failure).__name__}: {failure}"),
+            "attempts": table.attempts + 1,
+            "failed_at": self._clock.now(),
+        }
+        with self._db.autocommit() as connection:
+            again_row = update(table).where(table.event_id == row_id).values(again).returning(table.attempts)
+            return connection.scalar(again_row) or 0
+
+    def discard(self, row_id: uuid.UUID, verifier: Verifier, *, even_if_true: bool) -> ParkedEvent | None:
+        """Deletes an event that is not proven and returns it; None when none has this id.
+
+        Raises `MayBeTrue` for an event that counts, and unless `even_if_true` for one that a key proves which this
+        process does not have, or that a version without signatures made.
+        """
+        events, _ = self.after(only=row_id, after=None, limit=1)
+        for parked in events:
+            try:
+                verifier.proven(parked.event)
+            except Unproven as failure:
+                if failure.reason in DOUBTFUL and not even_if_true:
+                    raise MayBeTrue(f"{failure}, so it may be a true event") from None
+                self.delete(row_id)
+                return parked
+            raise MayBeTrue("it counts, so it is to be retried")
+        return None
+
+    def delete(self, row_id: uuid.UUID) -> None:
+        with self._db.autocommit() as connection:
+            connection.execute(delete(self._table).where(self._table.event_id == row_id))
+
+    def count(self, row_ids: Sequence[uuid.UUID]) -> int:
+        """Returns how many of these rows still exist."""
+        table = self._table
+        with self._db.transaction() as tx:
+            return tx.scalar(select(func.count()).where(table.event_id.in_(row_ids))) or 0
+
+    def _note(
+        self,
+        event: Incoming,
+        failure: Exception,
+        *,
+        row_id: uuid.UUID,
+        claimed_id: uuid.UUID | None,
+        park_after: int,
+        most: int | None = None,
+    ) -> int:
+        """Returns how often the event was noted; 0 when `most` are parked already."""
+        now = self._clock.now()
+        row = {
+            "event_id": row_id,
+            "subject": event.subject,
+            "payload": event.payload,
+            "request_id": event.request_id,
+            "signature": event.signature or None,
+            "claimed_id": claimed_id,
+            "error": _storable(f"{type(failure).__name__}: {failure}"),
+            "attempts": 1,
+            "failed_at": now,
+            "parked_at": now if park_after <= 1 else None,
+        }
+        name = self._table.__tablename__
+        then = f"""
+{"" if most is None else _ROOM.format(table=name, most=most, row_id=row_id)}
+ON CONFLICT (event_id) DO UPDATE SET
+    error = excluded.error,
+    attempts = {name}.attempts + 1,
+    failed_at = excluded.failed_at,
+    parked_at = CASE WHEN {name}.attempts + 1 >= {park_after:d} THEN excluded.failed_at END
+RETURNING attempts
+"""
+        with self._db.autocommit() as connection:
+            return int(connection.execute(insert_known(name, row, then=then)).scalar() or 0)
+
+
+def unproven_id(event: Incoming) -> uuid.UUID:
+    """Returns the id under which an unproven event is parked: one for each sequence of bytes."""
+    name = b"|".join([event.event_id.bytes, event.subject.encode(), event.signature.encode(), event.payload])
+    return uuid.uuid5(_OF_UNPROVEN, name.hex())
+
+
+def _storable(error: str) -> str:
+    """Removes characters that PostgreSQL refuses: NUL, and halves of characters."""
+    return error[:ERROR_CHARACTERS].replace("\x00", "").encode(errors="replace").decode()
+
+
+def _parked_event(row: ParkedColumns, signature: str | None, claimed_id: str | None) -> ParkedEvent:
+    """Returns the row as a delivery. No message on the stream waits for its settlement."""
+    event = Incoming(
+        row.event_id if claimed_id is None else uuid.UUID(claimed_id),
+        row.subject,
+        row.payload,
+        row.request_id,
+        acknowledge=lambda: None,
+        retry_after=lambda _seconds: None,
+        signature=signature or "",
+    )
+    return ParkedEvent(row.event_id, event)

@@ -1,0 +1,1 @@
+"""How a process reports on itself: log lines, metrics, traces."""
