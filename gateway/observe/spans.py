@@ -36,14 +36,14 @@ def begun(scope: dict[str, Any], exchange: Exchange) -> Span:
 
 def answered(span: Span, method: str, exchange: Exchange) -> None:
     """Adds the answer. Leaves out the address, which may hold secrets in its query, and the client."""
-    span.tell("http.response.status_code", exchange.status)
+    span.set_attribute("http.response.status_code", exchange.status)
     if exchange.route:
         span.rename(f"{method} {exchange.route}")
-        span.tell("http.route", exchange.route)
+        span.set_attribute("http.route", exchange.route)
     if exchange.code:
-        span.tell("fiatgate.code", exchange.code)
+        span.set_attribute("fiatgate.code", exchange.code)
     if exchange.merchant is not None:
-        span.tell("fiatgate.merchant_id", exchange.merchant.merchant_id)
+        span.set_attribute("fiatgate.merchant_id", exchange.merchant.merchant_id)
     if exchange.status >= 500:
         span.fail(exchange.code or str(exchange.status))
 

@@ -123,7 +123,7 @@ class Exporter:
                 REGISTRY.unregister(collector)
 
     def _serve(self) -> None:
-        told = False
+        is_logged = False
         while not self._closed.is_set():
             try:
                 with self._opening:
@@ -131,9 +131,9 @@ class Exporter:
                         return
                     self._server = self._first_free()
             except OSError as error:
-                if not told:
+                if not is_logged:
                     _log.error("metrics not served", bind=self._bind, error=str(error))
-                    told = True
+                    is_logged = True
                 self._closed.wait(AGAIN_SECONDS)
             else:
                 with self._server:

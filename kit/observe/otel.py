@@ -124,7 +124,7 @@ class _Made(Span):
         self._span = span
         self.context = trace.set_span_in_context(span, _NO_TRACE)
 
-    def tell(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: Value) -> None:
         self._span.set_attribute(name, value)
 
     def rename(self, name: str) -> None:

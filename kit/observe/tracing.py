@@ -2,7 +2,7 @@
 
     with tracing.span("ConfirmDeal", kind="client") as span:
         ...
-        span.tell("rpc.response.status_code", "OK")
+        span.set_attribute("rpc.response.status_code", "OK")
 
 Off unless the setting `traces_endpoint` gives the collector's address. When off, each function is one comparison and
 OpenTelemetry isn't imported: `start` imports it, through `kit.observe.otel`, only when traces are on.
@@ -43,7 +43,7 @@ class Span:
 
     __slots__ = ()
 
-    def tell(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: Value) -> None:
         """Sets an attribute; the names are OpenTelemetry's where it has one."""
 
     def rename(self, name: str) -> None:

@@ -45,8 +45,8 @@ class CallSpans:
 
 def answered(span: Span, code: grpc.StatusCode, reason: str = "") -> None:
     """Records the outcome of the call; `reason` is the reason of a refusal."""
-    span.tell("rpc.response.status_code", code.name)
+    span.set_attribute("rpc.response.status_code", code.name)
     if reason:
-        span.tell("fiatgate.reason", reason)
+        span.set_attribute("fiatgate.reason", reason)
     if code in _FAILURES:
         span.fail(reason or code.name)

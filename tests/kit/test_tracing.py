@@ -67,7 +67,7 @@ from kit.base import config
 from kit.observe import tracing
 tracing.start("tests", config.Settings())
 with tracing.begun("a", "server") as first, tracing.span("b", "client") as part:
-    part.tell("c", 1)
+    part.set_attribute("c", 1)
     assert tracing.traceparent() == tracing.outgoing() == part.traceparent == first.traceparent == ""
     assert not tracing.ids()
 tracing.stop()
@@ -99,7 +99,7 @@ def test_what_was_made_is_sent_at_the_stop_with_who_made_it(start: Start, collec
     start(collector.url)
     with tracing.begun("request", "server", attributes={"a": "b"}) as first:
         with tracing.span("call", "client") as part:
-            part.tell("status", 200)
+            part.set_attribute("status", 200)
         first.rename("renamed")
 
     spans = sent(collector)

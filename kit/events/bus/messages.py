@@ -103,7 +103,7 @@ def publishing(message: Outgoing) -> Span:
 def processing(event: Incoming, consumer: str) -> Span:
     """Returns the span of an event's effect."""
     span = _spans_of("process", "consumer", event)
-    span.tell("messaging.consumer.group.name", consumer)
+    span.set_attribute("messaging.consumer.group.name", consumer)
     return span
 
 

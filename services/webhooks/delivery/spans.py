@@ -29,6 +29,6 @@ def of_attempt(claimed: Claimed) -> Span:
 def ended(span: Span, outcome: Outcome) -> None:
     """Sets the answer's status, but no text of the answer or the error, because those contain addresses."""
     if outcome.http_status is not None:
-        span.tell("http.response.status_code", outcome.http_status)
+        span.set_attribute("http.response.status_code", outcome.http_status)
     if not outcome.succeeded:
         span.fail("no_answer" if outcome.http_status is None else str(outcome.http_status))
