@@ -62,8 +62,8 @@ class Guard:
         permitted = self._callers.get(name)
         if permitted is None:
             return False
-        asked = method.rpartition(".")[2]
-        return asked in permitted or ALL in permitted or asked in _HEALTH
+        called = method.rpartition(".")[2]
+        return called in permitted or ALL in permitted or called in _HEALTH
 
 
 def _kind(handler: grpc.RpcMethodHandler[Any, Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:

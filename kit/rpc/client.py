@@ -113,9 +113,9 @@ def _target(address: str) -> str:
     return address if known_scheme else f"dns:///{address}"
 
 
-def _timeout(asked: float | None) -> float:
+def _timeout(given: float | None) -> float:
     """Returns the seconds that this call may take; raises Refused when too little is left."""
-    seconds = DEADLINE_SECONDS if asked is None else asked
+    seconds = DEADLINE_SECONDS if given is None else given
     remaining = deadline.remaining_seconds()
     if remaining is not None:
         seconds = min(seconds, remaining - MARGIN_SECONDS)
@@ -134,12 +134,12 @@ def _metadata(given: Any) -> Any:
 
 def _refused(error: grpc.RpcError, channel: Renewed[Any], service: str, method: str) -> errors.Refused:
     """Returns the Refused to raise. A failure that the peer didn't name is logged here, where its origin is known."""
-    told = errors.refused_by_peer(error)
-    if told is not None:
-        channel.heard()
+    named = errors.refused_by_peer(error)
+    if named is not None:
+        channel.answered()
     elif error.code() is grpc.StatusCode.UNAVAILABLE:
-        channel.not_heard()
-    refused = told or errors.refused_from_rpc_error(error)
+        channel.unreachable()
+    refused = named or errors.refused_from_rpc_error(error)
     if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
         _log.warning(
             "call failed",
@@ -171,7 +171,7 @@ class _Unary(_UnaryBase):
                 refused = _refused(error, self._channel, self._service, self._method)
                 answered(span, error.code(), refused.reason)
                 raise refused from error
-            self._channel.heard()
+            self._channel.answered()
             return answer
 
     def with_call(
@@ -245,7 +245,7 @@ class _AioUnary(_AioUnaryBase):
                 refused = _refused(error, self._channel, self._service, self._method)
                 answered(span, error.code(), refused.reason)
                 raise refused from error
-            self._channel.heard()
+            self._channel.answered()
             return answer
 
 

@@ -42,7 +42,7 @@ class Renewed(Generic[C]):
         self._version = version
         self._replacing = threading.Lock()
         self._opened_with = version()
-        self._heard_seconds = monotonic_seconds()
+        self._answered_seconds = monotonic_seconds()
         self._channel = open()
 
     def current(self) -> C:
@@ -52,22 +52,22 @@ class Renewed(Generic[C]):
                     self._replace()
         return self._channel
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         """Records that the peer has answered."""
-        self._heard_seconds = monotonic_seconds()
+        self._answered_seconds = monotonic_seconds()
 
-    def not_heard(self) -> None:
+    def unreachable(self) -> None:
         """Records that a call could not reach the peer; replaces the channel after `SILENT_SECONDS` without an
         answer.
         """
         with self._replacing:
-            if monotonic_seconds() - self._heard_seconds > SILENT_SECONDS:
+            if monotonic_seconds() - self._answered_seconds > SILENT_SECONDS:
                 self._replace()
 
     def _replace(self) -> None:
         self._opened_with = self._version()
         replaced, self._channel = self._channel, self._open()
-        self._heard_seconds = monotonic_seconds()
+        self._answered_seconds = monotonic_seconds()
         self._retire(replaced)
 
     def unary_unary(self, *args: Any, **kwargs: Any) -> Call:

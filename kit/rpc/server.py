@@ -260,7 +260,7 @@ class _Method:
                 response = self._in_turn(request, context)
             except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
                 refused = self._refused(error)
-            self._tell(context, started, span, refused)
+            self._record(context, started, span, refused)
         if refused is not None:
             context.abort_with_status(rpc_status.to_status(errors.refused_to_status(refused)))
         return response
@@ -293,7 +293,7 @@ class _Method:
         )
         return refused
 
-    def _tell(
+    def _record(
         self, context: grpc.ServicerContext, started: float, span: tracing.Span, refused: Refused | None
     ) -> None:
         seconds = monotonic_seconds() - started

@@ -67,16 +67,16 @@ class Process:
 class _Probe(Generic[T]):
     """Runs one function in its own thread and waits for it briefly; never a second time while the first hangs."""
 
-    def __init__(self, name: str, ask: Callable[[], T]) -> None:
-        self._ask = ask
+    def __init__(self, name: str, query: Callable[[], T]) -> None:
+        self._query = query
         self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix=f"probe-{name}")
-        self._asked: futures.Future[T] | None = None
+        self._pending: futures.Future[T] | None = None
 
     def answer(self, seconds: float = PROBE_SECONDS / 2) -> T:
         """Returns or raises the function's result; TimeoutError while it still runs."""
-        if self._asked is None or self._asked.done():
-            self._asked = self._thread.submit(self._ask)
-        return self._asked.result(seconds)
+        if self._pending is None or self._pending.done():
+            self._pending = self._thread.submit(self._query)
+        return self._pending.result(seconds)
 
 
 class StatusServicer(status_pb2_grpc.StatusServiceServicer):
