@@ -82,8 +82,8 @@ class Process:
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
         server = self._server(deps)
-        told = self._told(deps, bus, workers, server)
-        status.add_to(server, told)
+        reported = self._reported(deps, bus, workers, server)
+        status.add_to(server, reported)
         try:
             server.listen(self._settings.bind)
             if self._settings.health_bind:
@@ -95,7 +95,7 @@ class Process:
             bus.start()
         server.start()
         tls.show_expiry(self._settings.identity)
-        own = (metrics.Build(self._service.name), status.StatusCollector(told))
+        own = (metrics.Build(self._service.name), status.StatusCollector(reported))
         metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
         settle_memory()
         _log.info("started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers])
@@ -111,7 +111,7 @@ class Process:
             workers.append(Orphaned(self._parent))
         return workers
 
-    def _told(
+    def _reported(
         self, deps: Any, bus: "Bus | None", workers: Sequence[Worker], server: RpcServer
     ) -> status.Process:
         return status.Process(

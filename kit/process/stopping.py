@@ -17,13 +17,13 @@ CUT_AFTER_SECONDS: Final = 60
 
 def stop_on_signals(stop: Stop) -> None:
     """Sets `stop` at the first SIGTERM or SIGINT; the second one ends the process at once."""
-    asked = False
+    is_stopping = False
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+        nonlocal is_stopping
+        if is_stopping:
             os._exit(128 + number)
-        asked = True
+        is_stopping = True
         # Not in this thread: the signal may have interrupted it while it held the event's lock.
         threading.Thread(target=stop.set, name="stop", daemon=True).start()
 

@@ -16,7 +16,7 @@ _log = log.get_logger()
 def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseSettings, stop: Stop) -> bool:
     """Calls `do`, and waits at most `start_seconds` for the database; false when that time or the stop came first."""
     give_up_at = monotonic_seconds() + settings.start_seconds
-    told = ""
+    logged = ""
     while not stop.is_set():
         try:
             do()
@@ -25,7 +25,7 @@ def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseS
             if monotonic_seconds() >= give_up_at:
                 _log.error("database does not answer, giving up", error=str(outage))
                 return False
-            if told != (told := str(outage)):
-                _log.warning("waiting for the database", error=told, at_most_seconds=settings.start_seconds)
+            if logged != (logged := str(outage)):
+                _log.warning("waiting for the database", error=logged, at_most_seconds=settings.start_seconds)
         stop.wait(RETRY_SECONDS)
     return False
