@@ -91,9 +91,9 @@ def _jpeg(content: bytes) -> Picture:
             frames.append(struct.unpack_from(">HH", body, 1))
         if marker in _FRAMES or marker in _TABLES or marker == _SCAN:
             kept += [segment, scan]
-        elif marker == _APP14 and body.startswith(b"Adobe"):  # holds the meaning of the colours
-            says = body[:_ADOBE_BYTES]
-            kept.append(struct.pack(">BBH", 0xFF, _APP14, len(says) + 2) + says)
+        elif marker == _APP14 and body.startswith(b"Adobe"):
+            colours = body[:_ADOBE_BYTES]
+            kept.append(struct.pack(">BBH", 0xFF, _APP14, len(colours) + 2) + colours)
         elif marker == _APP0 and body.startswith(b"JFIF\0") and len(body) == _JFIF_WITHOUT_PREVIEW_BYTES:
             jfif = segment
         elif marker == _APP1 and body.startswith(_EXIF_PREFIX):

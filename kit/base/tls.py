@@ -16,7 +16,7 @@ import structlog
 
 from kit.base.clock import monotonic_seconds
 
-LOOK_EVERY_SECONDS: Final = 1.0
+READ_EVERY_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
@@ -92,22 +92,22 @@ class Identity:
         """Raises `Unusable`."""
         self._files = files
         self._seen = _state(files)
-        self._looking = threading.Lock()
-        self._look_at_seconds = monotonic_seconds() + LOOK_EVERY_SECONDS
+        self._reading = threading.Lock()
+        self._read_at_seconds = monotonic_seconds() + READ_EVERY_SECONDS
         self._material = read(files)
-        self._tell()
+        self._log_taken()
 
     def current(self) -> Material:
         """Returns the same object until the files have changed; cheap enough for every call."""
-        if monotonic_seconds() >= self._look_at_seconds and self._looking.acquire(blocking=False):
+        if monotonic_seconds() >= self._read_at_seconds and self._reading.acquire(blocking=False):
             try:
-                self._look()
+                self._read_again()
             finally:
-                self._looking.release()
+                self._reading.release()
         return self._material
 
-    def _look(self) -> None:
-        self._look_at_seconds = monotonic_seconds() + LOOK_EVERY_SECONDS
+    def _read_again(self) -> None:
+        self._read_at_seconds = monotonic_seconds() + READ_EVERY_SECONDS
         state = _state(self._files)  # before reading: a change during the read is found at the next check
         if state == self._seen:
             return
@@ -121,9 +121,9 @@ class Identity:
             return
         if material != self._material:
             self._material = material
-            self._tell()
+            self._log_taken()
 
-    def _tell(self) -> None:
+    def _log_taken(self) -> None:
         names, expires_at = self._material.names, self._material.expires_at
         log.info("certificate_taken", names=names, expires_at=expires_at.isoformat())
 

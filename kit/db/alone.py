@@ -29,8 +29,8 @@ def alone(db: Database, what: str, *, at_most_seconds: int) -> Iterator[bool]:
     the block raises `DatabaseUnavailable` at its end.
     """
     with db.autocommit() as connection:
-        asked = {"what": what, "milliseconds": str(at_most_seconds * 1000)}
-        entered = bool(connection.execute(_ENTER, asked).one().entered)
+        lock = {"what": what, "milliseconds": str(at_most_seconds * 1000)}
+        entered = bool(connection.execute(_ENTER, lock).one().entered)
         try:
             yield entered
         finally:

@@ -118,8 +118,8 @@ def _has_records(tx: Session) -> bool:
     return tx.scalar(text("SELECT to_regclass('public.records') IS NOT NULL")) or False
 
 
-# `said` are the records, `told` the values that they add up to: the first record has the whole row, each later one the
-# columns that changed. A row with `made_as` has its first values there instead of in a first record.
+# `entries` are the records. `totals` are the values that they add up to: the first record has the whole row, each later
+# one the columns that changed. A row with `made_as` has its first values there instead of in a first record.
 _RECORDS = """
 WITH since AS (
   SELECT at FROM records WHERE kind = 'recorded' AND subject = :kind
@@ -127,25 +127,25 @@ WITH since AS (
   SELECT {subject}::text AS subject, {row} AS row, {made_at} AS made_at, to_jsonb(t) - '{{made_as}}'::text[] AS now,
          to_jsonb(t) -> 'made_as' AS made_as
   FROM {table} AS t WHERE {key} > CAST(:first AS {key_type}) AND {key} <= CAST(:last AS {key_type})
-), said AS (
+), entries AS (
   SELECT subject, number, facts, {row_of_facts} AS row
   FROM records WHERE kind = :kind AND {within}
-), told AS (
+), totals AS (
   SELECT subject, row, jsonb_object_agg(key, value ORDER BY number) AS facts
   FROM (
-    SELECT subject, row, number, key, value FROM said CROSS JOIN jsonb_each(facts)
+    SELECT subject, row, number, key, value FROM entries CROSS JOIN jsonb_each(facts)
     UNION ALL
     SELECT subject, row, 0, key, value FROM page CROSS JOIN jsonb_each(made_as) WHERE jsonb_typeof(made_as) = 'object'
   ) AS each
   GROUP BY subject, row
 ), compared AS (
-  SELECT coalesce(page.subject, told.subject) AS subject, coalesce(page.row, told.row) AS row, now, facts, made_at
-  FROM page FULL JOIN told ON told.subject = page.subject AND told.row = page.row
+  SELECT coalesce(page.subject, totals.subject) AS subject, coalesce(page.row, totals.row) AS row, now, facts, made_at
+  FROM page FULL JOIN totals ON totals.subject = page.subject AND totals.row = page.row
 ), numbered AS (
-  SELECT subject, count(*) AS records, max(number) AS last FROM said GROUP BY subject
+  SELECT subject, count(*) AS records, max(number) AS last FROM entries GROUP BY subject
 ), changed AS (
-  SELECT said.subject, said.number, key, value, told.facts
-  FROM said CROSS JOIN jsonb_each(said.facts) JOIN told USING (subject, row)
+  SELECT entries.subject, entries.number, key, value, totals.facts
+  FROM entries CROSS JOIN jsonb_each(entries.facts) JOIN totals USING (subject, row)
   WHERE number > 1 AND key = ANY(:kept)
 )
 """
@@ -153,14 +153,14 @@ WITH since AS (
 _UNRECORDED = "SELECT count(*) FROM compared, since WHERE facts IS NULL AND made_at < since.at"
 
 _WRONG = """
-SELECT subject, row, 'row' AS field, 'deleted' AS found, 'what its records say: ' || left(facts::text, 200) AS due
+SELECT subject, row, 'row' AS field, 'deleted' AS found, 'its records: ' || left(facts::text, 200) AS due
 FROM compared WHERE now IS NULL
 UNION ALL
 SELECT subject, row, 'record', 'none', 'one of each change'
 FROM compared, since WHERE facts IS NULL AND made_at >= since.at
 UNION ALL
 SELECT subject, row, key, now ->> key, facts ->> key
-FROM compared CROSS JOIN LATERAL jsonb_each(facts) AS told (key, value)
+FROM compared CROSS JOIN LATERAL jsonb_each(facts) AS fact (key, value)
 WHERE NOT now @> facts AND now ? key AND now -> key <> value
 UNION ALL
 SELECT subject, '', 'records', records || ' records', last || ' records, numbered without a gap'

@@ -334,14 +334,14 @@ def _hide_values(error: exc.DBAPIError) -> None:
     and the log would keep it.
     """
     if error.orig is not None:
-        told = _cut_after_first_line(error.orig)
-        error.args = (f"({type(error.orig).__name__}) {told}",)
+        line = _cut_after_first_line(error.orig)
+        error.args = (f"({type(error.orig).__name__}) {line}",)
 
 
 def _cut_after_first_line(error: BaseException) -> str:
-    told = str(error).strip().partition("\n")[0]
-    error.args = (told,)
-    return told
+    line = str(error).strip().partition("\n")[0]
+    error.args = (line,)
+    return line
 
 
 # SQLSTATE, or the class it starts with (https://www.postgresql.org/docs/current/errcodes-appendix.html).

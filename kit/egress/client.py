@@ -242,8 +242,8 @@ def _without_answer(error: Exception, host: str) -> EgressError:
 
 def _tls_reason(error: BaseException) -> str:
     # aiohttp's own classes inherit from SSL errors but have no reason; OpenSSL's error is the cause.
-    told = error.__cause__ or error
-    reason: str = getattr(told, "verify_message", "") or getattr(told, "reason", "") or type(told).__name__
+    cause = error.__cause__ or error
+    reason: str = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or type(cause).__name__
     return reason.replace("_", " ").lower()
 
 

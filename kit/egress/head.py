@@ -65,12 +65,12 @@ class Head:
             return
         self._kept += data if self.status is None else data[: KEPT_MAX_BYTES - len(self._kept)]
         if self.status is None:
-            self._look()
+            self._read_lines()
             waits = self._passed_bytes + len(self._kept) <= STATUS_LINE_MAX_BYTES
             self._listening = self.status is not None or waits
             del self._kept[KEPT_MAX_BYTES:]
 
-    def _look(self) -> None:
+    def _read_lines(self) -> None:
         """Takes whole lines from the front, each once: reading all of it at each byte would let a server that sends
         single bytes cost us much CPU."""
         while self.status is None and (end := self._kept.find(b"\n") + 1):

@@ -74,7 +74,7 @@ class Relay:
     bus_state: type[BusStateColumns]
     clock: Clock
     announced: Announced = field(default_factory=Announced)
-    _looks_at_seconds: float = field(default=0.0, init=False)
+    _table_at_seconds: float = field(default=0.0, init=False)
     _known_stream: _Stream | None = field(default=None, init=False)
     _again: _Again | None = field(default=None, init=False)
     _swept_at: datetime | None = field(default=None, init=False)
@@ -86,9 +86,9 @@ class Relay:
         fresh = self.announced.take(BATCH_ROWS)
         self._publish(fresh)
         more = len(fresh) == BATCH_ROWS
-        if monotonic_seconds() >= self._looks_at_seconds:
+        if monotonic_seconds() >= self._table_at_seconds:
             left = self.step()
-            self._looks_at_seconds = 0.0 if left else monotonic_seconds() + POLL_SECONDS
+            self._table_at_seconds = 0.0 if left else monotonic_seconds() + POLL_SECONDS
             more = more or left
         return more
 

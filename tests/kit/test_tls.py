@@ -36,7 +36,7 @@ Method = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "LOOK_EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(tls, "READ_EVERY_SECONDS", 0.02)
 
 
 @pytest.fixture(scope="module")

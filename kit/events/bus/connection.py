@@ -13,7 +13,7 @@ from nats.js import JetStreamContext
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.base.ids import new_id
 from kit.events.bus.client import Client
-from kit.events.bus.listening import Listener, Spaced, heard_by
+from kit.events.bus.listening import Listener, Spaced, callback_of
 from kit.events.bus.loop import LoopThread
 from kit.events.bus.messages import (
     EVENT_ID_HEADER,
@@ -75,7 +75,7 @@ class Bus:
         self._pulls: list[Pull] = []
         self._listeners: list[tuple[str, Listener]] = []
         self._listening = 0
-        self._told = ""
+        self._logged = ""
         self._trouble = NOT_CONNECTED
         self._clock = SystemClock()
         self._connected_at: datetime | None = None
@@ -203,7 +203,7 @@ class Bus:
             log.exception("bus_gave_up")
             await self._on_closed()
             return
-        self._told, self._trouble = "", NOT_CONNECTED
+        self._logged, self._trouble = "", NOT_CONNECTED
         log.info("bus_connected")
         while True:
             try:
@@ -279,7 +279,7 @@ class Bus:
             subject, listener = self._listeners[self._listening]
             self._listening += 1
             try:
-                await self._client.subscribe(subject, cb=heard_by(listener))
+                await self._client.subscribe(subject, cb=callback_of(listener))
             except BaseException:
                 self._listening -= 1  # the next check tries it again
                 raise
@@ -293,8 +293,8 @@ class Bus:
         elif isinstance(error, OSError):  # nats-py reports other errors after a refusal
             self._trouble = NOT_CONNECTED
         trouble = error_text(error)
-        if trouble != self._told:
-            self._told = trouble
+        if trouble != self._logged:
+            self._logged = trouble
             log.warning("bus_error", error=trouble)
 
     async def _on_disconnected(self) -> None:
@@ -305,7 +305,7 @@ class Bus:
 
     async def _on_reconnected(self) -> None:
         self._alive_at_seconds = monotonic_seconds()
-        self._told, self._trouble = "", NOT_CONNECTED
+        self._logged, self._trouble = "", NOT_CONNECTED
         log.info("bus_reconnected")
         self._loop.spawn(self._resume())  # the client finishes reconnecting only after this returns
 

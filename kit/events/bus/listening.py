@@ -43,12 +43,12 @@ class Spaced:
                 log.exception("hint_failed", subject=last[0])
 
 
-def heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
+def callback_of(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
     """Returns the callback for nats-py, which drops hints that are too large. A listener that raises still receives
     the next hint.
     """
 
-    async def heard(message: Msg) -> None:
+    async def received(message: Msg) -> None:
         if is_too_large(message.data):
             return
         try:
@@ -56,4 +56,4 @@ def heard_by(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
         except Exception:
             log.exception("hint_failed", subject=message.subject)
 
-    return heard
+    return received

@@ -98,7 +98,7 @@ class Pull:
     async def _take(self, limit: int) -> list[Incoming]:
         self._require_deliveries()
         if self._owed <= 0 and self._arrived.empty():
-            await self._ask(limit)
+            await self._request(limit)
         now_seconds = asyncio.get_running_loop().time
         try:
             first = await asyncio.wait_for(
@@ -118,7 +118,7 @@ class Pull:
         if self._ended:
             raise BusUnavailable(f"NATS ended the deliveries to {self._durable}: {self._ended}")
 
-    async def _ask(self, limit: int) -> None:
+    async def _request(self, limit: int) -> None:
         request = {"batch": limit, "expires": int(REQUEST_SECONDS * 1_000_000_000)}
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self._durable}"
         await self._client.publish(subject, json.dumps(request).encode(), reply=self._inbox)
