@@ -91,7 +91,7 @@ class Refusals:
         self, req: Request, resp: falcon.asgi.Response, error: Exception, params: object, **_: object
     ) -> None:
         refused = unexpected()
-        _log.error("unexpected error", path=req.path, exc_info=error, **refused.metadata)
+        _log.error("request_failed", path=req.path, exc_info=error, **refused.metadata)
         self._answer(req, resp, refused)
 
     async def on_client_gone(

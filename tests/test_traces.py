@@ -173,11 +173,11 @@ def test_log_lines_say_which_request_and_trace_they_belong_to(
         wait_until(lambda: bool(found()), f"{event} in the log of {program}", timeout_seconds=15)
         return found()[0]
 
-    written = line("webhooks", "webhook_attempt")
+    written = line("webhooks", "webhook_attempted")
     assert (written["trace_id"], written["span_id"]) == (attempt.trace_id, attempt.span_id)
     for program, event in (
-        ("gateway", "request"),
-        ("invoices", "rpc"),
+        ("gateway", "request_answered"),
+        ("invoices", "rpc_answered"),
         ("webhooks", "event_handled"),
         ("withdrawals", "event_handled"),
     ):
@@ -241,7 +241,7 @@ def test_requests_do_not_feel_that_the_collector_is_gone(
 
     def told() -> bool:
         log = traced.programs()["gateway"].log.read_text()
-        return log.count("traces not sent") >= 1
+        return log.count("traces_not_sent") >= 1
 
     wait_until(told, "a line in the log", timeout_seconds=30)
     slowest_seconds = max(

@@ -162,7 +162,7 @@ class RateLimit:
         """Logs at most once in a window."""
         if not self._has_noted_nonsense:
             self._has_noted_nonsense = True
-            _log.warning("hint_not_understood", subject=SUBJECT)
+            _log.warning("hint_ignored", subject=SUBJECT)
 
 
 @asynccontextmanager

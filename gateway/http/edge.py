@@ -131,7 +131,7 @@ def _tell(scope: Scope, exchange: Exchange) -> None:
     count(scope["method"], exchange, seconds=seconds)
     write = _log.debug if path in _WATCHED_BY_MACHINES else _log.info
     write(
-        "request",
+        "request_answered",
         method=scope["method"],
         path=path,
         status=exchange.status,

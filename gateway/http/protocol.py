@@ -256,7 +256,7 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         reason = self._get_reason_phrase(status)
         self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
         count_broken(status)
-        _log.info("request not understood", status=status, detail=message[:200], request_id=id)
+        _log.info("request_malformed", status=status, detail=message[:200], request_id=id)
 
 
 def _broken_http(status: int, message: str, id: str) -> dict[str, Any]:

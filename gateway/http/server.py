@@ -73,7 +73,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         while self.alive and self.loop.time() < give_up_at and not await can_reach_all(settings):
             self.notify()  # or gunicorn would kill it as a worker that hangs
             if not told:
-                _log.info("waiting for the services", at_most_seconds=settings.gateway_start_seconds)
+                _log.info("services_awaited", at_most_seconds=settings.gateway_start_seconds)
                 told = True
 
     async def _shutdown(self) -> None:

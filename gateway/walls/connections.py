@@ -105,7 +105,7 @@ class Connections:
         self.closed(connection)
         if monotonic_seconds() - self._logged_seconds >= LOG_EVERY_SECONDS:
             self._logged_seconds = monotonic_seconds()
-            _log.warning("connections dropped", open=len(self._networks), dropped=dict(self._dropped))
+            _log.warning("connections_dropped", open=len(self._networks), dropped=dict(self._dropped))
             self._dropped.clear()
 
 
@@ -122,5 +122,5 @@ def room_for(most: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     room = most if soft == resource.RLIM_INFINITY else min(most, soft - SPARE_FILES)
     if room < most:
-        _log.warning("too few open files allowed", connections=room, wanted=most, hard_limit=hard)
+        _log.warning("open_files_limited", connections=room, wanted=most, hard_limit=hard)
     return max(room, 1)

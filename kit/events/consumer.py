@@ -133,7 +133,7 @@ class Consumer:
         stop.on_set(self._interrupt)
         self._warn_of_unsigned()
         if since := self._verifier.unsigned_counted_until:
-            log.warning("unsigned_facts_count_no_longer", consumer=self.name, since=since.isoformat())
+            log.warning("unsigned_facts_ended", consumer=self.name, since=since.isoformat())
         backoff = Backoff()
         while not stop.is_set():
             try:
@@ -353,7 +353,7 @@ class Consumer:
         pause_seconds = self._pause_seconds(event.deliveries)
         EVENTS.labels(self.name, "put_off").inc()
         log.warning(
-            "event_put_off",
+            "event_postponed",
             **self._fields_of(event),
             deliveries=event.deliveries,
             pause_seconds=pause_seconds,
@@ -378,7 +378,7 @@ class Consumer:
 
     def _warn_of_unsigned(self) -> None:
         if until := self._verifier.unsigned_counts_until:
-            log.warning("unsigned_facts_count", consumer=self.name, until=until.isoformat())
+            log.warning("unsigned_facts_allowed", consumer=self.name, until=until.isoformat())
 
     def _sweep(self) -> None:
         now = self._clock.now()

@@ -184,11 +184,11 @@ class Relay:
         if stored is None:
             return False
         if stored != seen.created_at:
-            log.warning("stream_was_made_anew", created_at=seen.created_at.isoformat())
+            log.warning("stream_recreated", created_at=seen.created_at.isoformat())
             return True
         if oldest is None or oldest + CLOCKS_DIFFER > (seen.first_at or seen.at):
             return False
-        log.error("stream_lacks_facts", first_seq=seen.first_seq, published_at=oldest.isoformat())
+        log.error("stream_facts_removed", first_seq=seen.first_seq, published_at=oldest.isoformat())
         return True
 
     def _announce_again(self, again: _Again) -> int:

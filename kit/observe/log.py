@@ -152,4 +152,4 @@ def _is_secret(key: str) -> bool:
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: Any) -> None:
     if issubclass(kind, KeyboardInterrupt | SystemExit):
         return
-    get_logger().critical("uncaught exception", exc_info=(kind, error, trace))
+    get_logger().critical("exception_uncaught", exc_info=(kind, error, trace))

@@ -132,7 +132,7 @@ class Exporter:
                     self._server = self._first_free()
             except OSError as error:
                 if not is_logged:
-                    _log.error("metrics not served", bind=self._bind, error=str(error))
+                    _log.error("metrics_not_served", bind=self._bind, error=str(error))
                     is_logged = True
                 self._closed.wait(AGAIN_SECONDS)
             else:

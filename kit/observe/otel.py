@@ -168,7 +168,7 @@ class _Queue(BatchSpanProcessor):
         if is_full:
             DROPPED.inc()
             if not self._is_full:
-                _log.warning("traces dropped", waiting=len(waiting))
+                _log.warning("traces_dropped", waiting=len(waiting))
         self._is_full = is_full or (self._is_full and bool(waiting))
         super().on_end(span)
 
@@ -186,9 +186,9 @@ class _Sender(SpanExporter):
         took = result is SpanExportResult.SUCCESS
         (SENT if took else NOT_SENT).inc(len(spans))
         if took and self._is_away:
-            _log.info("traces sent again", endpoint=self._endpoint)
+            _log.info("traces_resumed", endpoint=self._endpoint)
         elif not took and not self._is_away:
-            _log.warning("traces not sent", endpoint=self._endpoint)
+            _log.warning("traces_not_sent", endpoint=self._endpoint)
         self._is_away = not took
         return result
 

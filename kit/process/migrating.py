@@ -25,7 +25,7 @@ def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> in
 
     owner_url, role = settings.migration_database_url, urlsplit(settings.database_url).username or ""
     if not owner_url:
-        _log.warning("migrating as the service's own role", missing="MIGRATION_DATABASE_URL")
+        _log.warning("owner_role_unused", missing="MIGRATION_DATABASE_URL")
 
     def upgrade() -> None:
         if owner_url:
@@ -33,16 +33,18 @@ def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> in
         else:
             done = migrations.upgrade(service.name, settings.database_url)
         if done:
-            _log.info("migrated", seconds=round(monotonic_seconds() - started, 2))
+            _log.info("schema_migrated", seconds=round(monotonic_seconds() - started, 2))
         else:
-            _log.warning("the schema is newer than this version knows; nothing to do")
+            _log.warning("migration_skipped")
 
     try:
         if not once_the_database_answers(upgrade, settings, stop):
             return FAILED
     except schema.WrongDatabase as error:
         _log.error(
-            "wrong database", setting=config.variables_of(type(settings), "database_url")[0], error=str(error)
+            "database_mismatched",
+            setting=config.variables_of(type(settings), "database_url")[0],
+            error=str(error),
         )
         return config.EXIT_CODE
     return 0

@@ -70,14 +70,14 @@ class Process:
         def usable() -> None:
             deps.db.ping()
             if newest := schema.waits_for(self._service.name, deps.db):
-                _log.warning("schema behind", newest=newest)
+                _log.warning("schema_outdated", newest=newest)
 
         try:
             if not once_the_database_answers(usable, self._settings, stop):
                 return 0 if stop.is_set() else FAILED
         except schema.WrongDatabase as error:
             setting = config.variables_of(type(self._settings), "database_url")[0]
-            _log.error("wrong database", setting=setting, error=str(error))
+            _log.error("database_mismatched", setting=setting, error=str(error))
             return config.EXIT_CODE
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
@@ -89,7 +89,7 @@ class Process:
             if self._settings.health_bind:
                 server.listen_for_probes(self._settings.health_bind)
         except RuntimeError as error:
-            _log.error("cannot listen", bind=self._settings.bind, error=str(error))
+            _log.error("listen_failed", bind=self._settings.bind, error=str(error))
             return FAILED
         if bus is not None:
             bus.start()
@@ -98,7 +98,9 @@ class Process:
         own = (metrics.Build(self._service.name), status.StatusCollector(reported))
         metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
         settle_memory()
-        _log.info("started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers])
+        _log.info(
+            "process_started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers]
+        )
         return self._until_stopped(stop, server, workers, deps, bus)
 
     def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:
@@ -159,18 +161,18 @@ class Process:
         try:
             run_all([*workers, _Readiness(server, workers)], stop, grace_seconds=self._settings.stop_seconds)
         except WorkerDied as died:
-            _log.error("worker died", error=str(died), exc_info=died.__cause__)
+            _log.error("worker_died", error=str(died), exc_info=died.__cause__)
             code = FAILED
         # The stop has come, but its thread may not have reached `drain` yet.
         draining.wait(KILL_AFTER_SECONDS)
         if not drained.wait(max(0.0, give_up_at - monotonic_seconds())):
-            _log.error("calls did not end in time", stop_seconds=self._settings.stop_seconds)
+            _log.error("calls_aborted", stop_seconds=self._settings.stop_seconds)
             code = FAILED
         if bus is not None:
             bus.close()
         deps.db.dispose()
         tracing.stop()
-        _log.info("stopped", code=code)
+        _log.info("process_stopped", code=code)
         return code
 
 
@@ -192,9 +194,9 @@ class _Readiness:
                 self._ill = names
                 self._server.set_serving(not ill)
                 if ill:
-                    _log.warning("not ready", workers={health.name: health.detail for health in ill})
+                    _log.warning("readiness_lost", workers={health.name: health.detail for health in ill})
                 else:
-                    _log.info("ready again")
+                    _log.info("readiness_regained")
 
     def health(self) -> WorkerHealth:
         return WorkerHealth(self.name, healthy=True, last_run_at=None)

@@ -36,7 +36,7 @@ def run_several(settings: config.ServiceSettings, mode: str, count: int) -> int:
             child.wait()
     codes = [child.returncode for child in children]
     if not asked:
-        _log.error("a process ended by itself", codes=codes)
+        _log.error("process_ended", codes=codes)
     return 0 if asked and not any(codes) else FAILED
 
 

@@ -23,9 +23,9 @@ def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseS
             return True
         except Outage as outage:
             if monotonic_seconds() >= give_up_at:
-                _log.error("database does not answer, giving up", error=str(outage))
+                _log.error("database_wait_failed", error=str(outage))
                 return False
             if logged != (logged := str(outage)):
-                _log.warning("waiting for the database", error=logged, at_most_seconds=settings.start_seconds)
+                _log.warning("database_awaited", error=logged, at_most_seconds=settings.start_seconds)
         stop.wait(RETRY_SECONDS)
     return False

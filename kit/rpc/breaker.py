@@ -82,7 +82,7 @@ class Breaker:
         if newly:
             OPENED.labels(self._peer, self._calls).inc()
             _log.warning(
-                "peer hangs",
+                "peer_hung",
                 peer_service=self._peer,
                 calls=self._calls,
                 waited_seconds=round(waited_seconds, 3),
@@ -94,7 +94,7 @@ class Breaker:
         with self._lock:
             newly, self._is_open = self._is_open, False
         if newly:
-            _log.info("peer answers again", peer_service=self._peer, calls=self._calls)
+            _log.info("peer_recovered", peer_service=self._peer, calls=self._calls)
 
 
 def _caller_ran_out_of_time() -> bool:

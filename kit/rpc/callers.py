@@ -48,7 +48,7 @@ class Guard:
             proved: Mapping[str, Any] = context.auth_context()
             names = [name.decode() for name in proved.get("peer_dns", ())]
             if not any(self._may(name, method) for name in names):
-                _log.warning("peer refused", method=method, names=names, peer=context.peer())
+                _log.warning("peer_refused", method=method, names=names, peer=context.peer())
                 REFUSED.inc()
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "not permitted")
             return behaviour(request, context, *rest)

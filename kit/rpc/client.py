@@ -142,7 +142,7 @@ def _refused(error: grpc.RpcError, channel: Renewed[Any], service: str, method: 
     refused = named or errors.refused_from_rpc_error(error)
     if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
         _log.warning(
-            "call failed",
+            "call_failed",
             peer_service=service,
             method=method,
             code=error.code().name,

@@ -285,11 +285,11 @@ class _Method:
         if isinstance(error, Refused):
             return error
         if isinstance(error, Outage):
-            self._log.warning("rpc outage", method=self._method, error=str(error))
+            self._log.warning("database_lost", method=self._method, error=str(error))
             return errors.database_unavailable()
         refused = errors.unexpected()
         self._log.error(
-            "rpc failed", method=self._method, error_id=refused.metadata["error_id"], exc_info=error
+            "rpc_failed", method=self._method, error_id=refused.metadata["error_id"], exc_info=error
         )
         return refused
 
@@ -312,7 +312,7 @@ class _Method:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
-        self._log.info("rpc", **fields)
+        self._log.info("rpc_answered", **fields)
 
 
 def _metadatum(context: grpc.ServicerContext, name: str) -> str | bytes | None:

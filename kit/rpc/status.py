@@ -120,7 +120,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
         try:
             gauges = self._gauges.answer()
         except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
-            log.get_logger().warning("gauges failed", error=repr(error))
+            log.get_logger().warning("gauges_failed", error=repr(error))
             return []
         return [
             status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit)
@@ -182,7 +182,7 @@ class StatusCollector(Collector):
         try:
             return self._gauges.answer(SCRAPE_SECONDS)
         except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
-            log.get_logger().warning("gauges failed", error=repr(error))
+            log.get_logger().warning("gauges_failed", error=repr(error))
             return ()
 
 

@@ -31,12 +31,12 @@ async def _for_ever(name: str, work: Callable[[], Coroutine[Any, Any, None]]) ->
     while True:
         try:
             await work()
-            _log.error("background task ended", task=name)
+            _log.error("task_ended", task=name)
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            _log.exception("background task failed", task=name)  # an awaited task inside it was cancelled
+            _log.exception("task_failed", task=name)  # an awaited task inside it was cancelled
         except Exception:  # noqa: BLE001  the task must continue after any error
-            _log.exception("background task failed", task=name)
+            _log.exception("task_failed", task=name)
         ENDED.labels(name).inc()
         await asyncio.sleep(RESTART_SECONDS)

@@ -205,7 +205,7 @@ class Loop:
 def log_failure(worker: str, error: Exception) -> None:
     """Logs one line for an outage, the traceback for every other error."""
     if isinstance(error, Outage):
-        log.warning("worker_waits", worker=worker, error=str(error))
+        log.warning("worker_blocked", worker=worker, error=str(error))
     else:
         log.error("worker_step_failed", worker=worker, exc_info=error)
 
@@ -240,7 +240,7 @@ def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> N
     for thread in threads:
         thread.join(max(0.0, give_up_at_seconds - monotonic_seconds()))
         if thread.is_alive():
-            log.warning("worker_did_not_stop", worker=thread.name, grace_seconds=grace_seconds)
+            log.warning("worker_abandoned", worker=thread.name, grace_seconds=grace_seconds)
     if died:
         name, failure = died[0]
         raise WorkerDied(f"worker {name} ended by itself") from failure

@@ -27,7 +27,7 @@ SERVICE = Service(
 def rotate_secrets() -> None:
     settings = config.load(MerchantsSettings)
     log.configure(SERVICE.name, settings)
-    log.get_logger().info("rotated", resealed=operations.rotate_secrets(wire(settings)))
+    log.get_logger().info("secrets_rotated", resealed=operations.rotate_secrets(wire(settings)))
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def ledger_check(deps: Deps) -> Loop:
             log.warning("ledger_not_checked", error=str(error))
             return False
         for problem in report.problems:
-            log.error("ledger_wrong", problem=problem)
+            log.error("ledger_fault_found", problem=problem)
         LEDGER_PROBLEMS.set(len(report.problems))
         LEDGER_CHECKED_AT.set(deps.clock.now().timestamp())
         return False

@@ -112,7 +112,7 @@ def test_idle_connections_make_room_for_those_that_ask(small: tuple[Watched, Pat
             stranger.close()
 
     asyncio.run(story())
-    assert '"connections dropped"' in (folder / "gateway.log").read_text()
+    assert '"connections_dropped"' in (folder / "gateway.log").read_text()
 
 
 async def unread(gateway: Watched, count: int) -> list[Stranger]:

@@ -12,7 +12,7 @@ from tests.gateway.process import gateway_process
 from tests.rolling.endpoints import Endpoints
 from tests.support.stack import Stack
 
-WAITING = "waiting for the services"
+WAITING = "services_awaited"
 ANSWERS = 20  # each over a connection of its own, so that both workers are met
 
 

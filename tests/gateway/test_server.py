@@ -312,7 +312,7 @@ def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
         requests.get(f"{url}/api/v1/invoices", headers={"X-Api-Key": "fg_a-secret"}, timeout=10)
         requests.get(f"{url}/nowhere?fg_a-secret", timeout=10)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    told = [line for line in lines if line["event"] == "request"]
+    told = [line for line in lines if line["event"] == "request_answered"]
     assert [(line["path"], line["status"], line["code"]) for line in told] == [
         ("/api/v1/invoices", 503, "DB_UNAVAILABLE"),
         ("/nowhere", 404, "NOT_FOUND"),

@@ -548,7 +548,7 @@ def test_an_invoice_that_can_not_be_ended_holds_up_no_other(world: World) -> Non
     world.clock.advance(minutes=PAYMENT_MINUTES)
     with structlog.testing.capture_logs() as lines:
         run_timers(world)
-    (told,) = [line for line in lines if line["event"] == "invoice set aside"]
+    (told,) = [line for line in lines if line["event"] == "invoice_timer_failed"]
     assert (told["invoice_id"], type(told["exc_info"])) == (str(broken.invoice_id), exc.IntegrityError)
     assert {status_of(world, deal)[0] for deal in others} == {"expired"}
     assert status_of(world, broken)[0] == "pending"
@@ -565,7 +565,7 @@ def test_any_number_of_invoices_that_can_not_be_ended_hold_up_no_other(
     failures_before = timers.FAILURES._value.get()
     with nothing_of_poisoned_customers_changes(world, postgres), structlog.testing.capture_logs() as lines:
         run_timers(world)
-        assert len({line["invoice_id"] for line in lines if line["event"] == "invoice set aside"}) == 150
+        assert len({line["invoice_id"] for line in lines if line["event"] == "invoice_timer_failed"}) == 150
         assert all(len(world.announced(each.id)) == 1 for each in others)
         run_timers(world)
         assert timers.FAILURES._value.get() - failures_before == 150, "once each, until their time has come"

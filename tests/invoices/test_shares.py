@@ -219,7 +219,7 @@ def test_an_operator_reads_why_no_account_was_free(world: World) -> None:
     def why(each: World, **changes: Any) -> str:
         with capture_logs() as lines:
             refused = refusal(choose, each, each.create(**changes).id)
-        (line,) = (line for line in lines if line["event"] == "no account free")
+        (line,) = (line for line in lines if line["event"] == "accounts_exhausted")
         cause = line["causes"]["card_eur"]
         assert refused.metadata == {"causes": f"card_eur: {cause}"}
         return str(cause)

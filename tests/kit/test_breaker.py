@@ -115,14 +115,14 @@ def test_a_call_that_ends_with_its_callers_time_does_not_make_a_hanging_peer_a_g
     with capture_logs() as lines:
         assert reason(breaker, peer) == "DB_UNAVAILABLE"
         wait_until(has_asked_again, "the peer to be asked again", timeout_seconds=15)
-    assert "peer answers again" not in {line["event"] for line in lines}
+    assert "peer_recovered" not in {line["event"] for line in lines}
 
 
 def test_the_log_names_the_calls_and_how_long_one_waited(peer: Peer) -> None:
     breaker = Breaker("peer", calls="orders", seconds=2 * SECONDS)
     with capture_logs() as lines, deadline.within(1.5 * SECONDS):
         assert reason(breaker, peer) == "DB_UNAVAILABLE"
-    (line,) = [each for each in lines if each["event"] == "peer hangs"]
+    (line,) = [each for each in lines if each["event"] == "peer_hung"]
     assert (line["peer_service"], line["calls"]) == ("peer", "orders")
     assert line["waited_seconds"] > SECONDS
     assert line["waited_seconds"] != 2 * SECONDS, "the limit, and not the wait"

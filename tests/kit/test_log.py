@@ -135,7 +135,7 @@ def test_the_death_of_a_thread_is_logged(lines: Lines) -> None:
     thread.join()
 
     (line,) = lines()
-    assert line["event"] == "uncaught exception"
+    assert line["event"] == "exception_uncaught"
     assert "ZeroDivisionError" in line["exception"]
 
 

@@ -80,7 +80,7 @@ def test_a_taken_port_is_told_and_tried_again(capfd: pytest.CaptureFixture[str])
         def is_told() -> bool:
             nonlocal told
             told += str(capfd.readouterr())
-            return "metrics not served" in told
+            return "metrics_not_served" in told
 
         wait_until(is_told, "a word about it", timeout_seconds=10)
     with closing(second):

@@ -288,7 +288,7 @@ def test_a_stream_whose_messages_were_removed_gets_every_fact_again_once(
         step.step()
     assert _stored(bus, subject) == 1
     assert _unpublished(db) == []
-    assert [line["event"] for line in lines if line["log_level"] == "error"] == ["stream_lacks_facts"]
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == ["stream_facts_removed"]
 
 
 def test_the_newest_facts_are_announced_first_when_all_are_announced_again(

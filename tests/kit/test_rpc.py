@@ -127,7 +127,7 @@ def test_an_unexpected_exception_tells_nothing_but_the_id_under_which_it_is_logg
     assert refused.value.reason == "INTERNAL_ERROR"
     assert refused.value.code is grpc.StatusCode.INTERNAL
     assert "secret" not in f"{refused.value} {refused.value.metadata}"
-    (story,) = [line for line in lines if line["event"] == "rpc failed"]
+    (story,) = [line for line in lines if line["event"] == "rpc_failed"]
     assert story["error_id"] == refused.value.metadata["error_id"]
     assert isinstance(story["exc_info"], KeyError)
 
@@ -395,7 +395,7 @@ def test_each_call_is_one_line(start: Start, capsys: pytest.CaptureFixture[str])
 
         def both_told() -> bool:
             read = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-            lines.extend(line for line in read if line["event"] == "rpc")
+            lines.extend(line for line in read if line["event"] == "rpc_answered")
             return len(lines) == 2
 
         _wait_for(both_told)

@@ -82,7 +82,7 @@ def test_a_process_does_not_answer_before_its_schema_is_there(empty_url: str, db
     result = serve_withdrawals(empty_url)
     assert result.returncode == 1, result.stderr
     assert "this version needs 0001: run migrate" in result.stderr
-    assert '"started"' not in result.stderr
+    assert '"process_started"' not in result.stderr
 
 
 def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: str, db: Database) -> None:

@@ -185,7 +185,7 @@ def test_a_known_peer_that_may_not_is_refused_and_told(
         call.with_call(b"")  # type: ignore[attr-defined]  # as gRPC has it, not as Refused
     assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
     assert refused.value.details() == "not permitted", "who may is nobody's business"
-    (line,) = [each for each in lines if each["event"] == "peer refused"]
+    (line,) = [each for each in lines if each["event"] == "peer_refused"]
     assert (line["method"], line["names"]) == (method, [name])
     assert REFUSED._value.get() == before + 1
 

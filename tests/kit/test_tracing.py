@@ -238,7 +238,7 @@ def test_a_collector_that_hangs_holds_up_neither_work_nor_the_stop_and_what_is_d
     assert monotonic_seconds() - worked < CLOSE_SECONDS + 1
     dropped = DROPPED._value.get() - before
     assert MADE - QUEUE_HOLDS - BATCH_HOLDS <= dropped <= MADE - QUEUE_HOLDS
-    assert [each["event"] for each in lines] == ["traces dropped"]
+    assert [each["event"] for each in lines] == ["traces_dropped"]
 
 
 def test_a_collector_that_is_away_is_told_once_and_so_is_its_return(
@@ -255,5 +255,5 @@ def test_a_collector_that_is_away_is_told_once_and_so_is_its_return(
     tracing.stop()
     structlog.reset_defaults()
     told = [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()]
-    assert told == ["traces not sent", "traces sent again"]
+    assert told == ["traces_not_sent", "traces_resumed"]
     assert {span.name for span in collector.spans} == {"request 3", "request 4"}

@@ -234,7 +234,10 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
     consumer = make(verifier=lenient, clock=clock)
     with capture_logs() as lines, running(consumer):
         wait_until(lambda: bool(lines), "the warning at the start", timeout_seconds=10)
-        assert (lines[0]["event"], lines[0]["until"]) == ("unsigned_facts_count", "2027-01-15T12:00:00+00:00")
+        assert (lines[0]["event"], lines[0]["until"]) == (
+            "unsigned_facts_allowed",
+            "2027-01-15T12:00:00+00:00",
+        )
         bus.publish([fact(subject, "of the version before")])
         wait_notes(db, "of the version before")
         assert counted("events_unsigned_total") == before + 1
@@ -244,7 +247,7 @@ def test_unsigned_events_count_and_are_counted_while_the_setting_says_so(
     assert notes(db) == ["of the version before"]
     with capture_logs() as lines, running(consumer):
         wait_until(lambda: bool(lines), "the warning at the next start", timeout_seconds=10)
-        assert lines[0]["event"] == "unsigned_facts_count_no_longer"
+        assert lines[0]["event"] == "unsigned_facts_ended"
         assert lines[0]["since"] == "2027-01-15T12:00:00+00:00"
 
 

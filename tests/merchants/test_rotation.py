@@ -92,5 +92,5 @@ def test_the_command_rotates_and_tells_what_it_did(
 
     done = rotate(NEWEST, NEW)
     assert done.returncode == 0, done.stderr
-    assert '"event": "rotated"' in done.stderr
+    assert '"event": "secrets_rotated"' in done.stderr
     assert works(with_keys(NEWEST), key)

@@ -144,7 +144,7 @@ def test_a_stolen_certificate_opens_what_its_owner_needs_and_nothing_else(house:
     assert answer(house, "withdrawals", house.certificates["gateway"], a_withdrawal) == (
         grpc.StatusCode.PERMISSION_DENIED
     )
-    told = [line for line in house.log_of("withdrawals") if line["event"] == "peer refused"]
+    told = [line for line in house.log_of("withdrawals") if line["event"] == "peer_refused"]
     assert [line["names"] for line in told] == [["webhooks"], ["gateway"]]
     assert told[0]["method"] == "/fiatgate.withdrawals.v1.WithdrawalsService/CreateWithdrawal"
 

@@ -110,7 +110,7 @@ class Cluster:
 
     def began_before_migration(self) -> int:
         """Pods that found the schema of the version before at their start."""
-        return sum('"schema behind"' in each.read_text() for each in self.folder.glob("*.log"))
+        return sum('"schema_outdated"' in each.read_text() for each in self.folder.glob("*.log"))
 
     def used(self) -> dict[str, tuple[float, float]]:
         """By Deployment, the most that one of its pods uses: cores since its start, MiB."""

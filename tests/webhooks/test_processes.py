@@ -24,8 +24,8 @@ def test_a_worker_stopped_past_its_lease_does_not_overwrite_what_another_one_did
     with another.engine():
         another.wait_for_status(invoice_id, "success")
     worker.send(signal.SIGCONT)
-    another.wait(lambda: bool(worker.logged().get("webhook_attempt")), "the stopped worker to try to write")
-    [late] = worker.logged()["webhook_attempt"]
+    another.wait(lambda: bool(worker.logged().get("webhook_attempted")), "the stopped worker to try to write")
+    [late] = worker.logged()["webhook_attempted"]
     assert (late["verdict"], late["payload_event_id"]) == (
         "lease_lost",
         str(another.event(invoice_id).payload_event_id),

@@ -22,7 +22,9 @@ class WorkerProcess:
         with log.open("wb") as stderr:
             command = [sys.executable, "-m", "services.webhooks", "work"]
             self.process = subprocess.Popen(command, env=os.environ | environment, stderr=stderr)
-        wait_until(lambda: "started" in self.logged(), "the worker to start", timeout_seconds=START_SECONDS)
+        wait_until(
+            lambda: "process_started" in self.logged(), "the worker to start", timeout_seconds=START_SECONDS
+        )
 
     def logged(self) -> dict[str, list[dict[str, Any]]]:
         """Complete lines by event."""

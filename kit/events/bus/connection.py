@@ -200,7 +200,7 @@ class Bus:
                 closed_cb=self._on_closed,
             )
         except Exception:
-            log.exception("bus_gave_up")
+            log.exception("bus_abandoned")
             await self._on_closed()
             return
         self._logged, self._trouble = "", NOT_CONNECTED
@@ -295,7 +295,7 @@ class Bus:
         trouble = error_text(error)
         if trouble != self._logged:
             self._logged = trouble
-            log.warning("bus_error", error=trouble)
+            log.warning("bus_failed", error=trouble)
 
     async def _on_disconnected(self) -> None:
         self._alive_at_seconds = monotonic_seconds()

@@ -141,7 +141,7 @@ class Pull:
         event_id = parse_id(headers.get(SAME_EVENT_HEADER) or headers.get(EVENT_ID_HEADER, ""))
         if event_id is None:  # no process of ours publishes such a message, so its meaning is unknown
             DROPPED.inc()
-            log.error("message_without_event_id", subject=message.subject)
+            log.error("message_unidentified", subject=message.subject)
             self._loop.post(message.term)
             return
         deliveries.append(

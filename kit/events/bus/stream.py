@@ -75,7 +75,7 @@ class OwnStream:
                 info = await _info(client)
             except nats.js.errors.NotFoundError:
                 await manager.add_stream(self._config)
-                log.info("stream_made", stream=STREAM, replicas=self._replicas)
+                log.info("stream_created", stream=STREAM, replicas=self._replicas)
                 info = await _info(client)
             self.seen = self._seen(info)
             for durable, subject in self._consumers.items():
@@ -88,7 +88,7 @@ class OwnStream:
         ):  # an operator may reduce the number, this code does not
             try:
                 await manager.update_stream(self._config)
-                log.info("stream_made_larger", stream=STREAM, replicas=self._replicas)
+                log.info("stream_enlarged", stream=STREAM, replicas=self._replicas)
             except NATS_ERRORS as error:  # the stream still works with fewer replicas
                 self._warn(error)
         return True
@@ -144,4 +144,4 @@ async def keep_consumer(manager: JetStreamManager, durable: str, subject: str) -
                 max_deliver=-1,  # past a limit NATS stops counting a message: `kit.events.consumer` parks it instead
             ),
         )
-        log.info("consumer_made", stream=STREAM, consumer=durable)
+        log.info("consumer_created", stream=STREAM, consumer=durable)

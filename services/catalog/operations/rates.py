@@ -76,8 +76,8 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
         store.take_held_rate(tx, code)
     deps.bus.hint(CATALOG_CHANGED)
     before = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
-    tell = _log.warning if before else _log.info
-    tell("rate set by hand", currency=code, rate=f"{source_rate:f}", past_the_guard_from=before)
+    write = _log.warning if before else _log.info
+    write("rate_set", currency=code, rate=f"{source_rate:f}", past_the_guard_from=before)
     return _info(deps, code, currency.markup, set_by_operator)
 
 
@@ -142,8 +142,8 @@ def _poll(deps: Deps, *, deadline_seconds: int) -> None:
     if any(isinstance(outcome, Accept) for outcome in outcomes.values()):
         deps.bus.hint(CATALOG_CHANGED)
     failures = {f"{code} {each.source}": each.error for code in quotes for each in quotes[code] if each.error}
-    tell = _log.warning if failures else _log.info
-    tell("rates polled", outcomes={code: _told(each) for code, each in outcomes.items()}, failures=failures)
+    write = _log.warning if failures else _log.info
+    write("rates_polled", outcomes={code: _told(each) for code, each in outcomes.items()}, failures=failures)
 
 
 @retry_conflicts

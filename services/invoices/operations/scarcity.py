@@ -21,5 +21,5 @@ def no_available_requisites(deps: Deps, merchant_id: UUID, wanted: Sequence[Want
     with deps.db.autocommit() as connection:
         rooms = store.rooms(connection, merchant_id, wanted[:EXPLAINED_MAX])
     causes = {room.method_code: room.refusal(share_percent) for room in rooms}
-    _log.info("no account free", merchant_id=str(merchant_id), causes=causes)
+    _log.info("accounts_exhausted", merchant_id=str(merchant_id), causes=causes)
     return errors.no_available_requisites(causes)

@@ -84,7 +84,7 @@ def _set_aside(deps: Deps, invoice_id: UUID, error: Exception, *, with_traceback
     FAILURES.inc()
     left_alone = deps.set_aside.add(invoice_id, deps.clock.now())
     _log.error(
-        "invoice set aside",
+        "invoice_timer_failed",
         invoice_id=str(invoice_id),
         retry_seconds=left_alone.total_seconds(),
         error=repr(error)[:200],

@@ -339,7 +339,7 @@ class _Run:
                 again = True
                 log_failure(Engine.name, error)
             except Exception as error:
-                log.error("webhook_record_broke", outcomes=len(batch), exc_info=error)
+                log.error("webhook_record_failed", outcomes=len(batch), exc_info=error)
                 if len(batch) == 1:
                     return []
                 # One of them can't be written: written one by one, it stops no other.
@@ -360,7 +360,7 @@ class _Run:
                 await self._ended.join()
         except (TimeoutError, Outage) as error:
             log.warning(
-                "delivery_cut_short",
+                "deliveries_interrupted",
                 under_way=len(self._sending),
                 unwritten=self._ended.qsize(),
                 error=str(error),

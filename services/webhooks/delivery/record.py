@@ -99,7 +99,7 @@ def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenc
     _counter(claimed.trigger, verdict_name).inc()
     _seconds(claimed.trigger).observe(outcome.duration_ms / 1000)
     log.info(
-        "webhook_attempt",
+        "webhook_attempted",
         event_id=claimed.event_id,
         payload_event_id=str(claimed.terms.payload_event_id),
         merchant_id=str(claimed.terms.merchant_id),

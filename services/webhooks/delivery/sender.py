@@ -100,7 +100,7 @@ class Sender:
         except Exception as failure:
             # Recorded like any failure: an event that breaks this code must reach its end too, not be tried for ever.
             # The URL is not logged: merchants keep secrets in theirs.
-            log.error("webhook_attempt_broke", destination=destination_of(url), exc_info=failure)
+            log.error("webhook_attempt_crashed", destination=destination_of(url), exc_info=failure)
             return None, "not sent: internal error"
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 
