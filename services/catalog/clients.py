@@ -35,14 +35,17 @@ class RateSources:
         """The codes that at least one source has, sorted."""
         return sorted({code for source in self._sources for code in source.paths})
 
-    def ask(self, deadline_seconds: int) -> Quotes:
-        """Gives each source `deadline_seconds`, eight at a time. Blocks, so never inside a transaction."""
-        return asyncio.run(self._ask_all(deadline_seconds))
+    def fetch(self, deadline_seconds: int) -> Quotes:
+        """Returns the quotes of all sources, each within `deadline_seconds`, eight at a time.
 
-    async def _ask_all(self, deadline_seconds: int) -> Quotes:
+        Blocks, so never inside a transaction.
+        """
+        return asyncio.run(self._fetch_all(deadline_seconds))
+
+    async def _fetch_all(self, deadline_seconds: int) -> Quotes:
         room = asyncio.Semaphore(AT_ONCE)
         async with Egress(allow_private=self._allow_private) as egress:
-            answers = [_ask(egress, source, deadline_seconds, room) for source in self._sources]
+            answers = [_fetch(egress, source, deadline_seconds, room) for source in self._sources]
             quotes: dict[str, list[Quote]] = {}
             for of_source in await asyncio.gather(*answers):
                 for code, quote in of_source.items():
@@ -50,7 +53,7 @@ class RateSources:
         return quotes
 
 
-async def _ask(
+async def _fetch(
     egress: Egress, source: RateSource, deadline_seconds: int, room: asyncio.Semaphore
 ) -> Mapping[str, Quote]:
     try:

@@ -8,7 +8,7 @@ from kit.work.worker import Loop, Worker
 from services.catalog import operations, store
 from services.catalog.wiring import Deps
 
-LOOK_SECONDS: Final = 5
+CHECK_SECONDS: Final = 5
 """How often a process checks whether a poll is due. The check is one statement. With one check per period, a check
 that comes a moment too early would skip a whole period.
 """
@@ -18,7 +18,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     """The poller, in any number of processes; none where no sources are configured."""
     if not deps.settings.rate_sources:
         return ()
-    every_seconds = min(LOOK_SECONDS, deps.settings.rates_poll_seconds)
+    every_seconds = min(CHECK_SECONDS, deps.settings.rates_poll_seconds)
 
     def step() -> bool:
         operations.poll_when_due(deps)

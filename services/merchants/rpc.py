@@ -180,8 +180,8 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def GetSigningSecrets(
         self, request: pb.GetSigningSecretsRequest, context: grpc.ServicerContext
     ) -> pb.GetSigningSecretsResponse:
-        asked = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
-        secrets = operations.get_signing_secrets(self._deps, asked=asked)
+        queries = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
+        secrets = operations.get_signing_secrets(self._deps, queries=queries)
         return pb.GetSigningSecretsResponse(secrets=[signing_secret_to_message(each) for each in secrets])
 
 

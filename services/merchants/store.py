@@ -188,27 +188,29 @@ def api_key_to_change(tx: Session, key_id: UUID) -> ApiKey | None:
 
 
 _SIGNING_SECRETS = text("""
-    SELECT asked.merchant_id, asked.preferred_key_id, signing.id AS key_id, signing.sealed_secret AS sealed
+    SELECT query.merchant_id, query.preferred_key_id, signing.id AS key_id, signing.sealed_secret AS sealed
     FROM unnest(CAST(:merchant_ids AS uuid[]), CAST(:preferred_key_ids AS uuid[]))
-        AS asked (merchant_id, preferred_key_id)
+        AS query (merchant_id, preferred_key_id)
     CROSS JOIN LATERAL (
         SELECT id, sealed_secret
         FROM api_keys
-        WHERE api_keys.merchant_id = asked.merchant_id AND deactivated_at IS NULL
-        ORDER BY id IS NOT DISTINCT FROM asked.preferred_key_id DESC, id DESC
+        WHERE api_keys.merchant_id = query.merchant_id AND deactivated_at IS NULL
+        ORDER BY id IS NOT DISTINCT FROM query.preferred_key_id DESC, id DESC
         LIMIT 1
     ) AS signing
 """)
 
 
-def signing_secrets(connection: Connection, asked: Sequence[tuple[UUID, UUID | None]]) -> list[SealedSecret]:
+def signing_secrets(
+    connection: Connection, queries: Sequence[tuple[UUID, UUID | None]]
+) -> list[SealedSecret]:
     """For each (merchant, preferred key): that key while it is active, else the merchant's newest active one.
 
     Nothing for a merchant without an active key.
     """
     parameters = {
-        "merchant_ids": [merchant_id for merchant_id, _ in asked],
-        "preferred_key_ids": [preferred for _, preferred in asked],
+        "merchant_ids": [merchant_id for merchant_id, _ in queries],
+        "preferred_key_ids": [preferred for _, preferred in queries],
     }
     return [
         SealedSecret(row.merchant_id, row.preferred_key_id, row.key_id, bytes(row.sealed))

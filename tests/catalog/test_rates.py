@@ -145,10 +145,10 @@ def test_sources_that_fail_or_hang_do_not_hold_up_the_others(
 def test_a_private_source_is_not_called_unless_the_setting_allows_it(rate_server: RateServer) -> None:
     rate_server.say("/good", {"EUR": 90})
     source = RateSource(**rate_server.source("/good", "EUR"))
-    (refused,) = RateSources([source], allow_private=False).ask(1)["EUR"]
+    (refused,) = RateSources([source], allow_private=False).fetch(1)["EUR"]
     assert (refused.rate, refused.error) == (None, "the URL must begin with https://")
     assert rate_server.asked == []
-    (allowed,) = RateSources([source], allow_private=True).ask(1)["EUR"]
+    (allowed,) = RateSources([source], allow_private=True).fetch(1)["EUR"]
     assert allowed.rate == 90
 
 

@@ -374,7 +374,7 @@ def test_the_preferred_key_signs_while_active_then_the_newest_active_one(deps: D
 
     def signing(preferred: str) -> str | None:
         asked = [(shop.merchant_id, preferred)]
-        return next((each.secret for each in operations.get_signing_secrets(deps, asked=asked)), None)
+        return next((each.secret for each in operations.get_signing_secrets(deps, queries=asked)), None)
 
     assert signing(str(first.key_id)) == first.secret
     assert signing("") == signing(str(new_id())) == signing("no uuid") == third.secret
@@ -395,7 +395,7 @@ def test_a_key_of_another_merchant_never_signs(deps: Deps, shop: Shop, new_email
         (str(new_id()), str(others.key_id)),
         ("no uuid", ""),
     ]
-    answered = operations.get_signing_secrets(deps, asked=asked)
+    answered = operations.get_signing_secrets(deps, queries=asked)
     assert {str(each.merchant_id): each.secret for each in answered} == {
         shop.merchant_id: shop.key.secret,
         str(other.merchant_id): others.secret,
@@ -404,9 +404,11 @@ def test_a_key_of_another_merchant_never_signs(deps: Deps, shop: Shop, new_email
 
 def test_a_thousand_secrets_are_asked_for_at_once_and_no_more(deps: Deps, shop: Shop) -> None:
     asked = [(shop.merchant_id, str(shop.key.key_id))] * 1000
-    assert len(operations.get_signing_secrets(deps, asked=asked)) == 1000
-    assert operations.get_signing_secrets(deps, asked=[]) == []
-    assert refused_field(lambda: operations.get_signing_secrets(deps, asked=[*asked, asked[0]])) == "queries"
+    assert len(operations.get_signing_secrets(deps, queries=asked)) == 1000
+    assert operations.get_signing_secrets(deps, queries=[]) == []
+    assert (
+        refused_field(lambda: operations.get_signing_secrets(deps, queries=[*asked, asked[0]])) == "queries"
+    )
 
 
 # -- categories

@@ -42,7 +42,7 @@ def works(deps: Deps, key: NewApiKey) -> bool:
     """Whether the key lets its merchant in and its secret signs."""
     holder = operations.authenticate(deps, api_key=key.api_key)
     asked = [(str(holder.merchant.merchant_id), str(key.key_id))]
-    (signing,) = operations.get_signing_secrets(deps, asked=asked)
+    (signing,) = operations.get_signing_secrets(deps, queries=asked)
     return signing.secret == key.secret
 
 

@@ -403,23 +403,23 @@ def test_a_look_finds_the_lanes_with_something_due_that_nobody_holds(house: Hous
     assert set(house.lanes_due()) == {key(host) for host in "abcd"}
 
 
-def test_any_number_of_lanes_is_looked_at_some_at_a_time(house: House) -> None:
-    """A merchant may have hundreds of thousands of destinations: one look at all of them would never end in time."""
+def test_any_number_of_lanes_is_read_some_at_a_time(house: House) -> None:
+    """A merchant may have hundreds of thousands of destinations: one read of all of them would never end in time."""
     hosts = [f"{letter}.example" for letter in "abcde"]
     for host in hosts:
         house.queue(f"https://{host}/")
     held = LaneKey(house.merchant_id, "b.example:443")
     assert house.claim(rooms=Rooms(1, {held: 1}, {house.merchant_id: 1}))
-    seen, on_from = [], claims.BEFORE_ALL
+    seen, last_lane = [], claims.BEFORE_ALL
     for _ in range(3):
         with house.deps.db.autocommit() as connection:
-            look = claims.lanes_due_after(connection, on_from, most=2, now=house.clock.now())
-        seen.append([key.destination[0] for key in look.due])
-        on_from = look.on_from
-    assert (seen, on_from) == ([["a"], ["c", "d"], ["e"]], claims.BEFORE_ALL)
+            found = claims.lanes_due_after(connection, last_lane, most=2, now=house.clock.now())
+        seen.append([key.destination[0] for key in found.due])
+        last_lane = found.last_lane
+    assert (seen, last_lane) == ([["a"], ["c", "d"], ["e"]], claims.BEFORE_ALL)
 
 
-def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House) -> None:
+def test_reads_and_claims_take_nothing_from_the_backlogs_of_other_lanes(house: House) -> None:
     """As PostgreSQL itself counts the rows that it read: who passes over others' backlogs waits for them."""
     house.queue("https://full.example/")
     with house.deps.db.transaction() as tx:
@@ -432,10 +432,10 @@ def test_looks_and_claims_read_nothing_of_what_waits_in_other_lanes(house: House
         connection, now = tx.connection(), house.clock.now()
         tx.execute(text("ANALYZE events"))
         before = connection.scalar(_ROWS_READ)
-        look = claims.lanes_due_after(connection, claims.BEFORE_ALL, most=100, now=now)
-        assert look == claims.Look([full, quick], claims.BEFORE_ALL)
+        found = claims.lanes_due_after(connection, claims.BEFORE_ALL, most=100, now=now)
+        assert found == claims.DueLanes([full, quick], claims.BEFORE_ALL)
         new = claims.lanes_due_since(connection, since, most=100, now=now)
-        assert new == claims.NewLook([quick], read_to=None)
+        assert new == claims.NewlyDueLanes([quick], read_to=None)
         lease = claims.Lease(token=new_id(), worker="host:1", now=now, until=now + timedelta(seconds=60))
         rooms = Rooms(500, {quick: 500, full: 20}, {house.merchant_id: 500})
         assert Counter(map(lane_of, claims.claim_due(connection, lease, rooms))) == {quick: 1, full: 20}
@@ -492,7 +492,7 @@ def test_of_many_events_that_are_due_at_one_time_a_look_passes_over_none(house: 
 def test_an_event_far_behind_many_others_is_delivered_all_the_same(
     house: House, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LOOK_AT_NEW", 2)
+    monkeypatch.setattr(engine, "NEW_EVENTS_READ", 2)
     with house.engine():
         house.queue(receiver.url("first"))
         receiver.wait_for(1, path="first")

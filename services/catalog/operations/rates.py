@@ -121,7 +121,7 @@ def pull_rates(deps: Deps) -> list[RateState]:
     if remaining is not None:
         seconds = min(seconds, int(remaining - ANSWER_SECONDS))
     if seconds < 1:
-        raise database_unavailable("Too little time is left for asking the rate sources")
+        raise database_unavailable("Too little time is left for a poll of the rate sources")
     _poll(deps, deadline_seconds=seconds)
     codes = deps.sources.currency_codes
     return [state for state in list_rates(deps) if state.currency_code in codes]
@@ -137,13 +137,17 @@ def poll_when_due(deps: Deps) -> None:
 
 def _poll(deps: Deps, *, deadline_seconds: int) -> None:
     taken_at = deps.clock.now()  # before they answer: a rate may be marked too old, never too new
-    quotes = deps.sources.ask(deadline_seconds)
+    quotes = deps.sources.fetch(deadline_seconds)
     outcomes = {code: _record(deps, code, quotes[code], taken_at) for code in sorted(quotes)}
     if any(isinstance(outcome, Accept) for outcome in outcomes.values()):
         deps.bus.hint(CATALOG_CHANGED)
     failures = {f"{code} {each.source}": each.error for code in quotes for each in quotes[code] if each.error}
     write = _log.warning if failures else _log.info
-    write("rates_polled", outcomes={code: _told(each) for code, each in outcomes.items()}, failures=failures)
+    write(
+        "rates_polled",
+        outcomes={code: _outcome_text(each) for code, each in outcomes.items()},
+        failures=failures,
+    )
 
 
 @retry_conflicts
@@ -170,7 +174,7 @@ def _record(
         return outcome
 
 
-def _told(outcome: Accept | Hold | TooFewSources | None) -> str:
+def _outcome_text(outcome: Accept | Hold | TooFewSources | None) -> str:
     match outcome:
         case Accept(rate):
             return f"accepted {rate.source_rate:f}"

@@ -53,15 +53,15 @@ FROM rates CROSS JOIN LATERAL (
 WHERE {recent} AND NOT (before.is_near OR rates.origin = 'accepted' OR rates.origin = 'operator' AND before.is_named)
 """
 
-_POLLED_RATES_ARE_WHAT_SOURCES_SAID: Final = """
+_POLLED_RATES_FOLLOW_THE_SOURCES: Final = """
 SELECT rates.id, rates.currency_code || ' source_rate' AS field, trim_scale(rates.source_rate) AS found,
-       'between what its sources said, ' || coalesce(said.least || ' and ' || said.most, 'which is nothing') AS due
+       'between the rates of its sources, ' || coalesce(quoted.least || ' and ' || quoted.most, 'which are none') AS due
 FROM rates CROSS JOIN LATERAL (
   SELECT trim_scale(min(rate)) AS least, trim_scale(max(rate)) AS most
   FROM jsonb_to_recordset(rates.document -> 'quotes') AS quote (rate numeric)
-) AS said
+) AS quoted
 WHERE {recent} AND rates.origin <> 'operator'
-  AND NOT coalesce(rates.source_rate BETWEEN trunc(said.least, 8) AND said.most, false)
+  AND NOT coalesce(rates.source_rate BETWEEN trunc(quoted.least, 8) AND quoted.most, false)
 """
 
 _TIMES_GO_ON: Final = """
@@ -93,7 +93,7 @@ def parts(max_jump: Decimal, max_age: timedelta) -> Sequence[Part]:
             key_type="bigint",
             follows=(
                 _NO_RATE_JUMPS.format(**values),
-                _POLLED_RATES_ARE_WHAT_SOURCES_SAID.format(**values),
+                _POLLED_RATES_FOLLOW_THE_SOURCES.format(**values),
                 _TIMES_GO_ON.format(**polled),
             ),
         )

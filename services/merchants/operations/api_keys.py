@@ -98,15 +98,15 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
         return key
 
 
-def get_signing_secrets(deps: Deps, *, asked: Sequence[tuple[str, str]]) -> list[SigningSecret]:
+def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> list[SigningSecret]:
     """For each (merchant id, preferred key id): the secret of that key while it is active, else of the merchant's
     newest active key (docs/api.md#signature). The answer leaves out a merchant that is unknown or has no active key.
     """
-    if len(asked) > SIGNING_SECRETS_PER_CALL:
+    if len(queries) > SIGNING_SECRETS_PER_CALL:
         raise errors.out_of_bounds("queries", SIGNING_SECRETS_PER_CALL)
     parsed = [
         (merchant_id, parse_id(preferred))
-        for text, preferred in asked
+        for text, preferred in queries
         if (merchant_id := parse_id(text)) is not None
     ]
     with deps.db.autocommit() as connection:

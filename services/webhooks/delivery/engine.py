@@ -45,15 +45,15 @@ MOST_UNRECORDED = 2 * RECORD_ROWS
 POLL_SECONDS = 2.0
 """Longest delay until an event that another process added or freed is noticed."""
 
-LOOK_BACK = timedelta(seconds=0.5)
-"""The longest time that an event may be committed after it was due. The look at all lanes finds later ones."""
-LOOK_AT_NEW = 5000
-"""The number of new events read at a time, which takes some milliseconds; the next look continues from there. The look
-at all lanes finds a lane sooner if its only event is far behind."""
-LOOK_AT_LANES = 10_000
-LOOK_AT_LANES_SECONDS = POLL_SECONDS
-LOOK_AT_LANES_REST = 20
-"""`LOOK_AT_LANES` lanes are checked for any due event, then the next ones. The pause in between is this many times the
+LATE_COMMIT = timedelta(seconds=0.5)
+"""The longest time that an event may be committed after it was due. The read of all lanes finds later ones."""
+NEW_EVENTS_READ = 5000
+"""The number of new events read at a time, which takes some milliseconds; the next read continues there. The read
+of all lanes finds a lane sooner if its only event is far behind."""
+LANES_READ = 10_000
+LANES_PAUSE_SECONDS = POLL_SECONDS
+LANES_PAUSE_FACTOR = 20
+"""`LANES_READ` lanes are checked for any due event, then the next ones. The pause in between is this many times the
 time of the check: a check costs one step per waiting lane, and a merchant may have any number of lanes."""
 
 LEAST_SLEEP_SECONDS = 0.05
@@ -88,7 +88,7 @@ class Wake(Signal):
         """Like `set`, from the loop itself."""
         self._bell.set()
 
-    async def heard(self, timeout_seconds: float) -> None:
+    async def wait(self, timeout_seconds: float) -> None:
         """Waits for a signal, at most this long."""
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -156,9 +156,9 @@ class _Run:
         self._giving_back: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="delivery-db")
         self._worker = worker_name()
-        self._looked_at = parts.clock.now()
-        self._looked_to = claims.BEFORE_ALL
-        self._look_at_lanes_seconds = 0.0
+        self._read_until = parts.clock.now()
+        self._last_lane = claims.BEFORE_ALL
+        self._next_lanes_seconds = 0.0
 
     async def run(self) -> None:
         self._parts.wake.attach()
@@ -189,13 +189,13 @@ class _Run:
                 self._pulse.beat()
                 backoff.reset()
             if sleep_seconds:
-                await self._parts.wake.heard(sleep_seconds)
+                await self._parts.wake.wait(sleep_seconds)
 
     async def _claim(self) -> bool:
         """Finds lanes with due events, claims one batch and adds it to the lanes; whether another batch may follow."""
         if not self._lanes.room or self._ended.qsize() > MOST_UNRECORDED:
             return False
-        await self._look()
+        await self._note_due_lanes()
         rooms = self._lanes.rooms(CLAIM_ROWS)
         if not rooms.lanes:
             return False
@@ -206,32 +206,32 @@ class _Run:
             self._send_what_may_be_sent()
         return True
 
-    async def _look(self) -> None:
-        """Reads the events that became due since the look before (`LOOK_AT_NEW`), and now and then everything due in
-        some lanes (`LOOK_AT_LANES`).
+    async def _note_due_lanes(self) -> None:
+        """Notes the lanes of events that became due since the read before (`NEW_EVENTS_READ`), and now and then the
+        lanes among some (`LANES_READ`) that have anything due.
         """
         started = monotonic_seconds()
         now = self._parts.clock.now()
-        since = min(now, self._looked_at) - LOOK_BACK
-        at_lanes = started >= self._look_at_lanes_seconds
+        since = min(now, self._read_until) - LATE_COMMIT
+        at_lanes = started >= self._next_lanes_seconds
 
-        def look() -> tuple[list[LaneKey], datetime | None]:
+        def read_lanes() -> tuple[list[LaneKey], datetime | None]:
             with self._parts.db.autocommit() as connection:
-                new = claims.lanes_due_since(connection, since, most=LOOK_AT_NEW, now=now)
+                new = claims.lanes_due_since(connection, since, most=NEW_EVENTS_READ, now=now)
                 if not at_lanes:
                     return new.due, new.read_to
-                seen = claims.lanes_due_after(connection, self._looked_to, most=LOOK_AT_LANES, now=now)
-                self._looked_to = seen.on_from
+                seen = claims.lanes_due_after(connection, self._last_lane, most=LANES_READ, now=now)
+                self._last_lane = seen.last_lane
                 return new.due + seen.due, new.read_to
 
-        due, read_to = await self._in_thread(look)
+        due, read_to = await self._in_thread(read_lanes)
         self._lanes.note_due(due)
-        # The next look starts where this one ended. LOOK_BACK is added, or the next one would read the same again.
-        self._looked_at = now if read_to is None else read_to + LOOK_BACK
+        # The next read starts where this one ended. LATE_COMMIT is added, or the next one would read the same again.
+        self._read_until = now if read_to is None else read_to + LATE_COMMIT
         if at_lanes:
             ended = monotonic_seconds()
-            self._look_at_lanes_seconds = ended + max(
-                LOOK_AT_LANES_SECONDS, LOOK_AT_LANES_REST * (ended - started)
+            self._next_lanes_seconds = ended + max(
+                LANES_PAUSE_SECONDS, LANES_PAUSE_FACTOR * (ended - started)
             )
 
     def _claim_batch(self, rooms: Rooms) -> list[Claimed]:
@@ -255,11 +255,11 @@ class _Run:
     async def _seconds_until_due(self) -> float:
         now = self._parts.clock.now()
 
-        def ask() -> datetime | None:
+        def next_due_at() -> datetime | None:
             with self._parts.db.autocommit() as connection:
                 return claims.next_due_at(connection, now=now)
 
-        at = await self._in_thread(ask)
+        at = await self._in_thread(next_due_at)
         seconds = POLL_SECONDS if at is None else (at - now).total_seconds()
         return min(POLL_SECONDS, max(LEAST_SLEEP_SECONDS, seconds))
 

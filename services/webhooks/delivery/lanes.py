@@ -68,7 +68,7 @@ class Bound:
         """The number of events that may be claimed; 0 until half of the window is free, so that claims are batches."""
         return self.window - self.claimed if self.claimed * 2 <= self.window else 0
 
-    def learn(self, outcome: Outcome) -> None:
+    def adjust(self, outcome: Outcome) -> None:
         limits, held_ms = self._limits, outcome.held_ms
         if held_ms >= (QUICK_MS if outcome.answer is None else SLOW_MS):
             self.slots = max(limits.fewest, self.slots // 2)
@@ -172,9 +172,9 @@ class Lanes:
         of_merchant = Counter(each.terms.merchant_id for each in claimed)
         for id, lanes in rooms.by_merchant().items():
             due = self._due[id]
-            was_asked = len(claimed) < rooms.total and of_merchant[id] < rooms.merchants[id]
+            was_read = len(claimed) < rooms.total and of_merchant[id] < rooms.merchants[id]
             for key, room in lanes.items():
-                if was_asked and of_lane[key] < room:
+                if was_read and of_lane[key] < room:
                     due.pop(key, None)
                 elif of_lane[key]:
                     due.move_to_end(key)
@@ -246,8 +246,8 @@ class Lanes:
         self._count_claimed(lane, -1)
         given_back: list[Shipment] = []
         if outcome is not None:
-            lane.learn(outcome)
-            lane.merchant.learn(outcome)
+            lane.adjust(outcome)
+            lane.merchant.adjust(outcome)
             while lane.queue and lane.claimed > lane.window:
                 given_back.append(lane.queue.pop())
                 self._count_claimed(lane, -1)

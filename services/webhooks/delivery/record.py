@@ -67,7 +67,7 @@ class Recorder:
         with in_one_write():
             bound = log.bind()  # once for all lines: a new logger costs as much as a line
             for outcome, verdict in judged:
-                _tell(bound, outcome, verdict, fenced=outcome.claimed.claim not in recorded)
+                _log_attempt(bound, outcome, verdict, fenced=outcome.claimed.claim not in recorded)
         return list(recorded.values())
 
     @retry_conflicts
@@ -92,7 +92,7 @@ class Recorder:
         )
 
 
-def _tell(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
+def _log_attempt(log: FilteringBoundLogger, outcome: Outcome, verdict: Verdict, *, fenced: bool) -> None:
     """Logs one wide line per attempt, and counts it."""
     claimed = outcome.claimed
     verdict_name = LEASE_LOST if fenced else _VERDICT_NAMES[type(verdict)]

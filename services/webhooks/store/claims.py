@@ -1,4 +1,4 @@
-"""The engine's statements: look, claim, release, record. Each is one round trip and a transaction of its own."""
+"""The engine's statements: due lanes, claim, release, record. Each is one round trip and a transaction of its own."""
 
 import json
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ class Lease:
     until: datetime
 
 
-# Lanes in which something became due since an earlier look. It reads the index in order of time, so its cost is the
+# Lanes in which something became due since an earlier read. It reads the index in order of time, so its cost is the
 # number of new events, not of waiting ones. It reads about `most` events: after an outage everything of that time is
-# new. It also reads the events that are due at the same time as the last one, because the next look starts after that
+# new. It also reads the events that are due at the same time as the last one, because the next read starts after that
 # time, and events that are rescheduled together have one time. It reads and counts leased events too.
 _DUE_SINCE = text("""
 SELECT merchant_id, destination, bool_or(lease_until IS NULL OR lease_until <= :now) AS is_due,
@@ -92,7 +92,7 @@ BEFORE_ALL: Final = LaneKey(UUID(int=0), "")
 
 
 @dataclass(frozen=True, slots=True)
-class NewLook:
+class NewlyDueLanes:
     """The lanes with a new event that is due and not leased.
 
     read_to  the time of the last event that was read; None when all were read
@@ -103,26 +103,28 @@ class NewLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The lanes with an event that is due and not leased; `on_from` is where the next look continues."""
+class DueLanes:
+    """The lanes with an event that is due and not leased; `last_lane` is where the next read continues."""
 
     due: list[LaneKey]
-    on_from: LaneKey
+    last_lane: LaneKey
 
 
-def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewLook:
+def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewlyDueLanes:
     """Reads the first `most` events that became due after `since`, and those due at the same time as the last one."""
     seen = connection.execute(_DUE_SINCE, {"since": since, "most": most, "now": now}).all()
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
     read_all = sum(row.events for row in seen) < most
-    return NewLook(due, None if read_all else max(row.newest for row in seen))
+    return NewlyDueLanes(due, None if read_all else max(row.newest for row in seen))
 
 
-def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: datetime) -> Look:
+def lanes_due_after(connection: Connection, lane: LaneKey, *, most: int, now: datetime) -> DueLanes:
     """Reads the next `most` lanes with pending events, in their order; after the last, it starts with the first."""
     seen = connection.execute(_LANES, lane._asdict() | {"most": most, "now": now}).all()
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
-    return Look(due, LaneKey(seen[-1].merchant_id, seen[-1].destination) if len(seen) == most else BEFORE_ALL)
+    return DueLanes(
+        due, LaneKey(seen[-1].merchant_id, seen[-1].destination) if len(seen) == most else BEFORE_ALL
+    )
 
 
 # Each lane is read separately, from its oldest event, and only as far as there is room: other lanes' backlogs cost
