@@ -88,7 +88,7 @@ class Wake(Signal):
         """Like `set`, from the loop itself."""
         self._bell.set()
 
-    async def wait(self, timeout_seconds: float) -> None:
+    async def wait_on_loop(self, timeout_seconds: float) -> None:
         """Waits for a signal, at most this long."""
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -189,7 +189,7 @@ class _Run:
                 self._pulse.beat()
                 backoff.reset()
             if sleep_seconds:
-                await self._parts.wake.wait(sleep_seconds)
+                await self._parts.wake.wait_on_loop(sleep_seconds)
 
     async def _claim(self) -> bool:
         """Finds lanes with due events, claims one batch and adds it to the lanes; whether another batch may follow."""
