@@ -31,7 +31,7 @@ ARRIVAL_SECONDS = 30
 AMOUNT = "100.50"
 CURRENCY = "EUR"
 WITHDRAWAL = "25"
-Say = Callable[[str, str], None]
+Report = Callable[[str, str], None]
 
 
 class DemoFailed(Exception):
@@ -114,20 +114,20 @@ def demo_shop() -> Shop:
     )
 
 
-def run(shop: Shop, say: Say) -> None:
-    """Runs the purchase step by step and calls `say(step, detail)` after each. Raises DemoFailed."""
+def run(shop: Shop, report: Report) -> None:
+    """Runs the purchase step by step and calls `report(step, detail)` after each. Raises DemoFailed."""
     with Receiver() as receiver:
         before = _balance(shop)
-        invoice = _create(shop, receiver.url, say)
-        deal = _pay(shop, invoice, say)
-        _confirm(shop, invoice, deal, say)
-        _webhook(shop, invoice, receiver, say)
-        _history_and_resend(shop, invoice, receiver, say)
-        _credit(shop, invoice, before, say)
-        _withdraw(shop, say)
+        invoice = _create(shop, receiver.url, report)
+        deal = _pay(shop, invoice, report)
+        _confirm(shop, invoice, deal, report)
+        _webhook(shop, invoice, receiver, report)
+        _history_and_resend(shop, invoice, receiver, report)
+        _credit(shop, invoice, before, report)
+        _withdraw(shop, report)
 
 
-def _create(shop: Shop, callback_url: str, say: Say) -> dict[str, Any]:
+def _create(shop: Shop, callback_url: str, report: Report) -> dict[str, Any]:
     order = f"demo-{secrets.token_hex(6)}"
     body = {
         "amount": AMOUNT,
@@ -141,21 +141,21 @@ def _create(shop: Shop, callback_url: str, say: Say) -> dict[str, Any]:
     }
     invoice: dict[str, Any] = shop.call("POST", "/api/v1/create-invoice", body)
     _expect(invoice["status"] == "pending", f"a new invoice is {invoice['status']}")
-    say("Merchant creates an invoice", f"{AMOUNT} {CURRENCY}, order {order}\n{invoice['payment_link']}")
+    report("Merchant creates an invoice", f"{AMOUNT} {CURRENCY}, order {order}\n{invoice['payment_link']}")
     return invoice
 
 
-def _pay(shop: Shop, invoice: dict[str, Any], say: Say) -> dict[str, Any]:
+def _pay(shop: Shop, invoice: dict[str, Any], report: Report) -> dict[str, Any]:
     """Does the customer's part on the page, without a script, by its forms."""
     page = f"{shop.url}/pay/{invoice['invoice_id']}"
     shown = _page(requests.get(page, timeout=HTTP_SECONDS))
     methods = re.findall(r'name="method_code"[^>]*value="([^"]+)"', shown)
     _expect(bool(methods), "the page offers no payment method")
-    say("Customer opens the page", f"{len(methods)} methods: {', '.join(methods)}")
+    report("Customer opens the page", f"{len(methods)} methods: {', '.join(methods)}")
     _page(requests.post(f"{page}/methods", data={"method_code": methods[0]}, timeout=HTTP_SECONDS))
     deal = _read(shop, invoice)["deal"]
     _expect(deal is not None and deal["status"] == "pending", "choosing a method opened no deal")
-    say(
+    report(
         f"Customer chooses {deal['payment_method_name']}",
         f"to send {deal['amount_fiat']} {CURRENCY} at {deal['conversion_rate']} {CURRENCY} per USDT, "
         f"until {datetime.fromisoformat(deal['expires_at']):%H:%M} UTC",
@@ -163,21 +163,21 @@ def _pay(shop: Shop, invoice: dict[str, Any], say: Say) -> dict[str, Any]:
     _page(requests.post(f"{page}/paid", data={"deal_id": deal["deal_id"]}, timeout=HTTP_SECONDS))
     marked: dict[str, Any] = _read(shop, invoice)["deal"]
     _expect(marked["mark_paid_at"] is not None, "the deal is not marked paid")
-    say("Customer says: I have paid", f"deal {marked['deal_id']} waits for the operator")
+    report("Customer marks it paid", f"deal {marked['deal_id']} waits for the operator")
     return marked
 
 
-def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], say: Say) -> None:
+def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], report: Report) -> None:
     connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"], actor="demo"))
     read = _read(shop, invoice)
     _expect(read["status"] == "success", f"the confirmed invoice is {read['status']}")
-    say(
+    report(
         "Operator confirms the deal",
         f"invoice {read['status']}, {read['deal']['merchant_usdt']} USDT for the merchant",
     )
 
 
-def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) -> None:
+def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, report: Report) -> None:
     deliveries = receiver.wait(1)
     _expect(
         bool(deliveries),
@@ -186,8 +186,8 @@ def _webhook(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) 
     )
     payload = _verified(shop, deliveries[0])
     _expect(payload["order_id"] == invoice["invoice_id"], "the webhook is about another invoice")
-    _expect(payload["status"] == "success", f"the webhook says {payload['status']}")
-    say(
+    _expect(payload["status"] == "success", f"the webhook has status {payload['status']}")
+    report(
         "Merchant receives one signed webhook",
         f"signature valid, event {payload['event_id']}: {payload['status']}",
     )
@@ -207,7 +207,7 @@ def _verified(shop: Shop, delivery: Delivery) -> dict[str, Any]:
     return payload
 
 
-def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver, say: Say) -> None:
+def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver, report: Report) -> None:
     path = f"/api/v1/invoices/{invoice['invoice_id']}/webhooks"
     # The receiver has it a moment before the history does, and a resend before that would be a conflict.
     _wait(
@@ -220,21 +220,21 @@ def _history_and_resend(shop: Shop, invoice: dict[str, Any], receiver: Receiver,
     history = shop.call("GET", path)
     (event,) = history["events"]
     _expect(event["total_attempts"] == 2, f"the history shows {event['total_attempts']} attempts")
-    say(
-        "Merchant asks for a resend",
+    report(
+        "Merchant requests a resend",
         f"same bytes again; history: {event['status']} after 1 auto + 1 manual attempt",
     )
 
 
-def _credit(shop: Shop, invoice: dict[str, Any], before: Decimal, say: Say) -> None:
+def _credit(shop: Shop, invoice: dict[str, Any], before: Decimal, report: Report) -> None:
     due = Decimal(_read(shop, invoice)["deal"]["merchant_usdt"])
     # The credit travels as an event, like the webhook: usually it has arrived already.
     _wait(lambda: _balance(shop) - before == due, f"the balance to grow by {due} USDT")
     after = _balance(shop)
-    say("Merchant's balance", f"{before} + {due} = {after} USDT available")
+    report("Merchant's balance", f"{before} + {due} = {after} USDT available")
 
 
-def _withdraw(shop: Shop, say: Say) -> None:
+def _withdraw(shop: Shop, report: Report) -> None:
     desk = connection.withdrawals()
     created = desk.CreateWithdrawal(
         withdrawals_pb2.CreateWithdrawalRequest(
@@ -254,11 +254,11 @@ def _withdraw(shop: Shop, say: Say) -> None:
     read = shop.call("GET", f"/api/v1/withdrawals/{id}")["data"]
     _expect(read["status"] == "success", f"the withdrawal is {read['status']}")
     _expect(read["external_tx_id"] == transaction, "the API shows another transaction")
-    say(
+    report(
         "Withdrawal goes out",
         f"{read['amount']} - {read['network_fee']} fee = {read['amount_to_receive']} USDT",
     )
-    say("Merchant's balance", f"{_balance(shop)} USDT available")
+    report("Merchant's balance", f"{_balance(shop)} USDT available")
 
 
 def _tron_method() -> int:

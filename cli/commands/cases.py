@@ -14,6 +14,8 @@ app = typer.Typer(
     help="Late money: the invoice had ended, and the customer reports a payment.", no_args_is_help=True
 )
 Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The number that the customer has.", min=1)]
+EARLIER_NAMES = {"token_normalize_func": lambda name: {"save-proof": "save-picture"}.get(name, name)}
+"""For the commands with `--save-picture`, which was called `--save-proof` before."""
 COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outcome")
 
 
@@ -29,19 +31,23 @@ def list_all(
     output.records(answer.cases, COLUMNS, as_json=as_json, empty="No such cases")
 
 
-@app.command("show", epilog="Example: fiatgate cases show 1001 --save-proof receipt.jpg")
+@app.command(
+    "show",
+    epilog="Example: fiatgate cases show 1001 --save-picture receipt.jpg",
+    context_settings=EARLIER_NAMES,
+)
 def show(
     number: Number,
     *,
-    save_proof: Annotated[
+    save_picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the picture that the customer sent here.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Show a case with its invoice, the requisite that the customer saw, and whether it has a picture."""
     whole = output.plain(connection.desk().GetCase(pb.GetCaseRequest(number=number)))
-    if save_proof is not None:
-        save(save_proof, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)
+    if save_picture is not None:
+        save(save_picture, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)
     output.record(
         whole["case"] | {name: whole[name] for name in ("invoice", "requisite", "proof")}, as_json=as_json
     )

@@ -88,11 +88,15 @@ def _wanted(
     )
 
 
-@app.command("show", epilog="Example: fiatgate deals show 0197… --save-proof receipt.jpg")
+@app.command(
+    "show",
+    epilog="Example: fiatgate deals show 0197… --save-picture receipt.jpg",
+    context_settings=cases.EARLIER_NAMES,
+)
 def show(
     deal_id: Id,
     *,
-    save_proof: Annotated[
+    save_picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the picture of the customer's appeal here.")
     ] = None,
     as_json: Json = False,
@@ -100,8 +104,8 @@ def show(
     """Show a deal with its requisite, its history, and the customer's pictures."""
     answer = connection.desk().GetDeal(pb.GetDealRequest(deal_id=deal_id))
     whole = output.plain(answer)
-    if save_proof is not None:
-        cases.save(save_proof, deal_id, pb.PROOF_KIND_APPEAL)
+    if save_picture is not None:
+        cases.save(save_picture, deal_id, pb.PROOF_KIND_APPEAL)
     output.record(
         whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")}, as_json=as_json
     )

@@ -11,7 +11,7 @@ def demo(*, as_json: Json = False) -> None:
     """Run one whole purchase on the local stack (`make run`), from invoice to withdrawal, and print each step."""
     steps: list[dict[str, str]] = []
 
-    def say(step: str, detail: str) -> None:
+    def report(step: str, detail: str) -> None:
         steps.append({"step": step, "detail": detail})
         if not as_json:
             output.console.print(f"[green]✓[/green] [bold]{escape(step)}[/bold]")
@@ -19,7 +19,7 @@ def demo(*, as_json: Json = False) -> None:
                 output.console.print(f"  [dim]{escape(line)}[/dim]", soft_wrap=True)
 
     try:
-        demonstrating.run(demonstrating.demo_shop(), say)
+        demonstrating.run(demonstrating.demo_shop(), report)
     except demonstrating.DemoFailed as failed:
         output.refusal("DEMO_FAILED", str(failed), {})
         raise typer.Exit(1) from None

@@ -20,7 +20,7 @@ from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
 from kit.rpc.errors import Refused
 
-ASK_SECONDS = 3
+ANSWER_SECONDS = 3
 REFRESH_SECONDS = 1.0
 
 
@@ -30,7 +30,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Health of every service, its workers and its queues. Exit code 1 when something is not healthy."""
-    services = _ask_all()
+    services = _query_all()
     if as_json:
         output.print_json(services)
     elif watch:
@@ -38,23 +38,23 @@ def status(
             while True:
                 show(_table(services, caption=f"{SystemClock().now():%H:%M:%S} UTC, Ctrl-C ends"))
                 time.sleep(REFRESH_SECONDS)
-                services = _ask_all()
+                services = _query_all()
     else:
         output.console.print(_table(services))
     raise typer.Exit(0 if all(service["healthy"] for service in services) else 1)
 
 
-def _ask_all() -> list[dict[str, Any]]:
+def _query_all() -> list[dict[str, Any]]:
     """Queries all at the same time: several that do not answer cost no more time than one."""
-    questions: list[Callable[[], dict[str, Any]]] = [
-        _ask_gateway,
-        *(partial(_ask, name) for name in connection.SERVICES),
+    queries: list[Callable[[], dict[str, Any]]] = [
+        _query_gateway,
+        *(partial(_query, name) for name in connection.SERVICES),
     ]
-    with ThreadPoolExecutor(len(questions)) as threads:
-        return list(threads.map(lambda ask: ask(), questions))
+    with ThreadPoolExecutor(len(queries)) as threads:
+        return list(threads.map(lambda query: query(), queries))
 
 
-def _ask_gateway() -> dict[str, Any]:
+def _query_gateway() -> dict[str, Any]:
     """Returns the gateway's answer at /readyz: the services that serve, from its side."""
     row: dict[str, Any] = {"service": "gateway", "healthy": False}
     try:
@@ -62,15 +62,15 @@ def _ask_gateway() -> dict[str, Any]:
     except connection.NoAddress:  # the services can still be queried where only their addresses are known
         return row | {"error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
     try:
-        answer = requests.get(f"{url}/readyz", timeout=ASK_SECONDS)
+        answer = requests.get(f"{url}/readyz", timeout=ANSWER_SECONDS)
         return row | {"healthy": answer.status_code == 200, "services": answer.json()["services"]}
     except (requests.RequestException, KeyError):
         return row | {"error": "NO_ANSWER"}
 
 
-def _ask(name: str) -> dict[str, Any]:
+def _query(name: str) -> dict[str, Any]:
     try:
-        answer = connection.status(name).GetStatus(status_pb2.GetStatusRequest(), timeout=ASK_SECONDS)
+        answer = connection.status(name).GetStatus(status_pb2.GetStatusRequest(), timeout=ANSWER_SECONDS)
     except Refused as refused:
         return {"service": name, "healthy": False, "error": refused.reason}
     workers_well = all(worker.healthy for worker in answer.workers)

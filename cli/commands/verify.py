@@ -105,7 +105,7 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
             }
         )
         return
-    say = partial(output.console.print, soft_wrap=True)  # ids in sentences are never broken over two lines
+    show = partial(output.console.print, soft_wrap=True)  # ids in sentences are never broken over two lines
     counts = {name: f"{number:,}" for name, number in findings.checked.items()}
     output.record(counts, as_json=False, title="Checked")
     if findings.settling:
@@ -117,12 +117,12 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
             f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
         )
     for line in repairs.done:
-        say(f"[cyan]repaired[/cyan]  {escape(line)}")
+        show(f"[cyan]repaired[/cyan]  {escape(line)}")
     for invoice_id in repairs.refused:
-        say(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
+        show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
     for problem in findings.problems:
-        say(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
+        show(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
     if not findings.problems:
-        say("[bold green]Every cent is accounted for.[/bold green]")
+        show("[bold green]Every cent is accounted for.[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:
-        say("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")
+        show("Some of this can be rebuilt: [bold]fiatgate verify --repair[/bold]")

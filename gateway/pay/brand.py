@@ -11,7 +11,7 @@ from typing import Final
 
 LEAST_CONTRAST: Final = Decimal("4.5")
 STEPS: Final = 20
-REMEMBERED: Final = 1024  # of 200 bytes each
+CACHED_MAX: Final = 1024  # of 200 bytes each
 # The backgrounds of text and buttons in that colour: see pay.css, --ground and --paper of each theme.
 LIGHT_GROUNDS: Final = ("#f3f4f7", "#ffffff")
 DARK_GROUNDS: Final = ("#10141b", "#1a202a")
@@ -26,7 +26,7 @@ def stylesheet_name(colour: str) -> str:
     return f"{colour.removeprefix('#')}.css"
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_MAX)
 def stylesheet(name: str) -> bytes | None:
     """The stylesheet of that name; None for a name of another form."""
     found = _NAME(name)

@@ -142,9 +142,9 @@ def language(code: str) -> Language:
     return Language(code, gettext.GNUTranslations(compiled))
 
 
-def chosen(*, asked: str, remembered: str, accepted: str) -> Language:
+def chosen(*, requested: str, remembered: str, accepted: str) -> Language:
     """The customer's language: the requested one, else the one chosen before, else the best of Accept-Language."""
-    for code in (asked, remembered):
+    for code in (requested, remembered):
         if code in NAMES:
             return language(code)
     return language(best_of(accepted))

@@ -16,7 +16,7 @@ from gateway.walls.buckets import Buckets
 from gateway.wiring import Deps
 from kit.rpc.errors import not_found
 
-REMEMBERED: Final = 1024  # of a few KiB each, per worker
+CACHED_MAX: Final = 1024  # of a few KiB each, per worker
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}").fullmatch
 
@@ -30,7 +30,7 @@ class LogoResource:
     """
 
     def __init__(self, deps: Deps) -> None:
-        self._ask: dict[str, Callable[[str], Awaitable[Any]]] = {
+        self._get: dict[str, Callable[[str], Awaitable[Any]]] = {
             "merchants": lambda logo: deps.merchants.GetLogo(merchants_pb2.GetLogoRequest(logo=logo)),
             "methods": lambda logo: deps.catalog.GetLogo(catalog_pb2.GetLogoRequest(logo=logo)),
         }
@@ -38,7 +38,7 @@ class LogoResource:
         self._unknown = Buckets(deps.settings.page_requests_per_minute)
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, owner: str, logo: str) -> None:
-        if owner not in self._ask or not _DIGEST(logo):
+        if owner not in self._get or not _DIGEST(logo):
             raise not_found("NOT_FOUND", "No such file")
         resp.content_type, resp.data = await self._content(owner, logo, network=req.exchange.network)
         keep_for_ever(resp)
@@ -50,8 +50,8 @@ class LogoResource:
             if not self._unknown.take(network):
                 turned_away.count("logos")
                 raise self._unknown.refusal()
-            answer = await self._ask[owner](logo)
+            answer = await self._get[owner](logo)
             known = self._known[owner, logo] = answer.content_type, answer.content
-            if len(self._known) > REMEMBERED:
+            if len(self._known) > CACHED_MAX:
                 self._known.popitem(last=False)
         return known

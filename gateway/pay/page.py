@@ -57,32 +57,32 @@ class PageResource:
         if view.can_choose:
             self._show(req, resp, invoice_id, "choose", view)
         else:
-            self._lead(resp, invoice_id)
+            self._redirect(resp, invoice_id)
 
     async def on_get_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
         if view.can_cancel:
             self._show(req, resp, invoice_id, "cancel", view)
         else:
-            self._lead(resp, invoice_id)
+            self._redirect(resp, invoice_id)
 
     async def on_get_appeal(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
         if view.can_appeal:
             self._show(req, resp, invoice_id, "appeal", view)
         else:
-            self._lead(resp, invoice_id)
+            self._redirect(resp, invoice_id)
 
     async def on_get_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         view = await self._view(req, invoice_id)
-        if view.can_tell_of_late_money:
+        if view.can_report_late_money:
             self._show(req, resp, invoice_id, "late", view)
         else:
-            self._lead(resp, invoice_id)
+            self._redirect(resp, invoice_id)
 
     async def on_get_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """Redirects to the page: a browser may have this address after a failed POST."""
-        self._lead(resp, invoice_id)
+        self._redirect(resp, invoice_id)
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         """The requisite's QR code, as a picture."""
@@ -149,34 +149,34 @@ class PageResource:
             invoice_id=_known_form(invoice_id), note=note, picture=form.picture
         )
         call = partial(self._checkout.OpenCustomerAppeal, request)
-        await self._tell(req, resp, invoice_id, template="appeal", note=note, call=call)
+        await self._step_with_picture(req, resp, invoice_id, template="appeal", note=note, call=call)
 
     async def on_post_late(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        form = await self._form_with_picture(req, resp, invoice_id, lambda view: view.can_tell_of_late_money)
+        form = await self._form_with_picture(req, resp, invoice_id, lambda view: view.can_report_late_money)
         if form is None:
             return
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
         call = partial(self._checkout.OpenCase, request)
-        await self._tell(req, resp, invoice_id, template="late", note=note, call=call)
+        await self._step_with_picture(req, resp, invoice_id, template="late", note=note, call=call)
 
     # -- helpers
 
     async def _view(self, req: Request, invoice_id: str) -> View:
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
-        return await self._look(req, known_form)
+        return await self._checked_view(req, known_form)
 
-    async def _look(self, req: Request, known_form: str) -> View:
-        look = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
-        checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, look)
+    async def _checked_view(self, req: Request, known_form: str) -> View:
+        call = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
+        checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, call)
         return view_of(checkout, self._links)
 
     async def _require_known(self, req: Request, known_form: str) -> None:
         """Raises INVOICE_NOT_FOUND for a payment that does not exist. Waits for no service but invoices."""
         request = pb.GetCheckoutRequest(invoice_id=known_form, invoice_only=True)
-        ask = partial(self._checkout.GetCheckout, request)
-        await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, ask)
+        call = partial(self._checkout.GetCheckout, request)
+        await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, call)
 
     def _show(
         self,
@@ -226,11 +226,11 @@ class PageResource:
         large body is read only when it is used.
         """
         known_form = self._posted_by_us(req, invoice_id)
-        view = await self._look(req, known_form)
+        view = await self._checked_view(req, known_form)
         if fits(view):
             return await self._received(req, known_form)
         has_ended = view.screen in (Screen.REVIEW, Screen.OUTCOME)
-        self._lead(resp, invoice_id, "" if has_ended else "DEAL_STATE_CONFLICT")
+        self._redirect(resp, invoice_id, "" if has_ended else "DEAL_STATE_CONFLICT")
         return None
 
     def _posted_by_us(self, req: Request, invoice_id: str) -> str:
@@ -252,7 +252,7 @@ class PageResource:
             turned_away.count("page")
             raise self._pages.refusal(limit_of="page")
 
-    async def _tell(
+    async def _step_with_picture(
         self,
         req: Request,
         resp: falcon.asgi.Response,
@@ -286,11 +286,11 @@ class PageResource:
                 raise _PictureRefused from None
             if refused.reason not in NOTICES:
                 raise
-            self._lead(resp, invoice_id, refused.reason, method_code=method_code)
+            self._redirect(resp, invoice_id, refused.reason, method_code=method_code)
         else:
-            self._lead(resp, invoice_id)
+            self._redirect(resp, invoice_id)
 
-    def _lead(
+    def _redirect(
         self, resp: falcon.asgi.Response, invoice_id: str, reason: str = "", *, method_code: str = ""
     ) -> None:
         """Redirects with 303: the browser's next request, and a reload, is a GET."""

@@ -10,10 +10,10 @@ import segno
 DARK: Final = "#000"
 LIGHT: Final = "#fff"
 QUIET_MODULES: Final = 4
-REMEMBERED: Final = 1024  # of a few kilobytes each: drawing one takes as long as many pages
+CACHED_MAX: Final = 1024  # of a few kilobytes each: drawing one takes as long as many pages
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_MAX)
 def svg_of(text: str) -> bytes:
     """The QR code as an SVG of at most a few kilobytes."""
     out = BytesIO()

@@ -111,7 +111,7 @@ def render(template: str, language: Language, *, prefix: str, **values: Any) -> 
 def language_of(req: Request) -> Language:
     """The language of the address's parameter, else of the cookie, else of the browser."""
     return languages.chosen(
-        asked=req.get_param("lang") or "",
+        requested=req.get_param("lang") or "",
         remembered=req.cookies.get(LANGUAGE_COOKIE, ""),
         accepted=req.get_header("Accept-Language") or "",
     )

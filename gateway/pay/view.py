@@ -195,7 +195,7 @@ class View:
         return self.screen is Screen.WAITING
 
     @property
-    def can_tell_of_late_money(self) -> bool:
+    def can_report_late_money(self) -> bool:
         """It ended without success, and a requisite was shown to which money may have gone."""
         return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
 

@@ -28,9 +28,9 @@ CATALOG_RELOAD_SECONDS = 2.0
 # An older copy is not used: without the catalog service no invoice is created on old terms.
 CATALOG_MAX_AGE_SECONDS = 60.0
 
-LOOK_SECONDS = 1.0
+PAGE_SECONDS = 1.0
 """Longest time that a page waits for another service; then it shows an older answer, or the reason for the gap."""
-DEAL_SECONDS = 2.5
+CHOICE_SECONDS = 2.5
 """Longest time that a choice of a method, or the reload of the catalog, waits for another service."""
 
 FIRST_COPY_SECONDS = 1.0
@@ -93,8 +93,8 @@ class CatalogClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="catalog", identity=identity)
         self._stub = catalog_pb2_grpc.CatalogServiceStub(opened)
-        self._looks = Breaker("catalog", calls="pages", seconds=LOOK_SECONDS)
-        self._deals = Breaker("catalog", calls="deals", seconds=DEAL_SECONDS)
+        self._page_calls = Breaker("catalog", calls="pages", seconds=PAGE_SECONDS)
+        self._choice_calls = Breaker("catalog", calls="deals", seconds=CHOICE_SECONDS)
         self._loading = threading.Lock()
         self._catalog: Catalog | None = None
         self._loaded_at_seconds = 0.0
@@ -137,7 +137,7 @@ class CatalogClient:
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
         """Raises `Refused` with the reasons of CatalogService.GetQuote."""
         request = catalog_pb2.GetQuoteRequest(merchant=merchant, method_code=method_code)
-        answer = self._deals.call(self._stub.GetQuote, request)
+        answer = self._choice_calls.call(self._stub.GetQuote, request)
         method, currency = answer.offer.method, answer.offer.currency
         return Quote(
             method_code=method.method_code,
@@ -162,7 +162,7 @@ class CatalogClient:
         request = catalog_pb2.ListMethodOffersRequest(
             merchant=merchant, currency_code=currency_code, payable_now=True
         )
-        return self._looks.call(self._stub.ListMethodOffers, request).offers
+        return self._page_calls.call(self._stub.ListMethodOffers, request).offers
 
     def _reload(self) -> bool:
         try:
@@ -174,7 +174,7 @@ class CatalogClient:
         return False
 
     def _load(self) -> None:
-        answer = self._deals.call(self._stub.GetCatalog, catalog_pb2.GetCatalogRequest())
+        answer = self._choice_calls.call(self._stub.GetCatalog, catalog_pb2.GetCatalogRequest())
         self._catalog = catalog_from_message(answer)
         self._loaded_at_seconds = monotonic_seconds()
 
@@ -212,16 +212,16 @@ class MerchantsClient:
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name="merchants", identity=identity)
         self._stub = merchants_pb2_grpc.MerchantsServiceStub(opened)
-        self._looks = Breaker("merchants", calls="pages", seconds=LOOK_SECONDS)
-        self._deals = Breaker("merchants", calls="deals", seconds=DEAL_SECONDS)
+        self._page_calls = Breaker("merchants", calls="pages", seconds=PAGE_SECONDS)
+        self._choice_calls = Breaker("merchants", calls="deals", seconds=CHOICE_SECONDS)
 
     def merchant(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Returns the merchant's present state, for a deal. Raises `Refused` MERCHANT_NOT_FOUND."""
-        return self._merchant(self._deals, merchant_id)
+        return self._merchant(self._choice_calls, merchant_id)
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
         """Like `merchant`, for a page, which waits less. Raises `Refused` MERCHANT_NOT_FOUND."""
-        return self._merchant(self._looks, merchant_id)
+        return self._merchant(self._page_calls, merchant_id)
 
     def _merchant(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.Merchant:
         request = merchants_pb2.GetMerchantRequest(merchant_id=str(merchant_id))
@@ -233,7 +233,7 @@ class _Offers:
     """An answer of catalog, and the time of its request."""
 
     offers: Sequence[catalog_pb2.MethodOffer]
-    asked_seconds: float
+    requested_seconds: float
 
 
 class Storefront:
@@ -252,32 +252,31 @@ class Storefront:
     ) -> None:
         self.merchant = merchant
         self.opened_seconds = opened_seconds
-        self.asking = (
-            threading.Lock()
-        )  # held by the one thread that loads, while the others return older data
+        # Held by the one thread that loads, while the others return older data.
+        self.loading = threading.Lock()
         self._catalog = catalog
         self._offers: dict[str, _Offers] = {} if before is None else dict(before._offers)
 
     def offers(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
         """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not kept."""
         known = self._offers.get(currency_code)
-        if known is not None and known.asked_seconds >= self.opened_seconds:
+        if known is not None and known.requested_seconds >= self.opened_seconds:
             return known.offers
-        older = known if known is not None and _may_be_shown(known.asked_seconds) else None
+        older = known if known is not None and _may_be_shown(known.requested_seconds) else None
         if older is None:
-            return self._ask(currency_code)
-        if not self.asking.acquire(blocking=False):
+            return self._load(currency_code)
+        if not self.loading.acquire(blocking=False):
             return older.offers
         try:
-            return self._ask(currency_code)
+            return self._load(currency_code)
         except Refused as refused:
             if refused.reason != "DB_UNAVAILABLE":
                 raise
             return older.offers
         finally:
-            self.asking.release()
+            self.loading.release()
 
-    def _ask(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
+    def _load(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
         now_seconds = monotonic_seconds()
         offers = self._catalog.offers(self.merchant, currency_code)
         self._offers[currency_code] = _Offers(offers, now_seconds)
@@ -303,7 +302,7 @@ class Storefronts:
             return known
         if known is None or not _may_be_shown(known.opened_seconds):
             return self._opened(merchant_id, None)
-        if not known.asking.acquire(blocking=False):
+        if not known.loading.acquire(blocking=False):
             return known
         try:
             return self._opened(merchant_id, known)
@@ -312,7 +311,7 @@ class Storefronts:
                 raise
             return known
         finally:
-            known.asking.release()
+            known.loading.release()
 
     def _opened(self, merchant_id: UUID, before: Storefront | None) -> Storefront:
         now_seconds = monotonic_seconds()
@@ -334,5 +333,5 @@ class Storefronts:
         self._fresh_from_seconds = monotonic_seconds()
 
 
-def _may_be_shown(asked_seconds: float) -> bool:
-    return monotonic_seconds() - asked_seconds <= STOREFRONT_MAX_AGE_SECONDS
+def _may_be_shown(requested_seconds: float) -> bool:
+    return monotonic_seconds() - requested_seconds <= STOREFRONT_MAX_AGE_SECONDS

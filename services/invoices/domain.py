@@ -184,7 +184,7 @@ def confirmation_overdue(state: DealState, confirm_before: datetime | None, now:
 # -- late money, and pictures
 
 
-class ProofKind(StrEnum):
+class PictureKind(StrEnum):
     """The use of a picture: an open deal's appeal, or a finished invoice's case."""
 
     APPEAL = "appeal"

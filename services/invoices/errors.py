@@ -88,8 +88,8 @@ def merchant_blocked() -> Refused:
 def no_available_requisites(causes: Mapping[str, str] | None = None) -> Refused:
     """`causes`, by method, are for operators: the gateway does not pass them on."""
     message = "No account is free to take this payment now, retry later"
-    told = "; ".join(f"{method_code}: {cause}" for method_code, cause in (causes or {}).items())
-    return unavailable("NO_AVAILABLE_REQUISITES", message, **({"causes": told} if told else {}))
+    text = "; ".join(f"{method_code}: {cause}" for method_code, cause in (causes or {}).items())
+    return unavailable("NO_AVAILABLE_REQUISITES", message, **({"causes": text} if text else {}))
 
 
 def invoice_not_found() -> Refused:
@@ -120,7 +120,7 @@ def case_state_conflict() -> Refused:
     return precondition("CASE_STATE_CONFLICT", "The case is closed; its answer was given to the customer")
 
 
-def proof_not_found() -> Refused:
+def picture_not_found() -> Refused:
     return not_found("PROOF_NOT_FOUND", "The customer sent no picture with it")
 
 

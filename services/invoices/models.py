@@ -23,7 +23,7 @@ from services.invoices.domain import (
     PICTURE_MAX_BYTES,
     DealStatus,
     InvoiceStatus,
-    ProofKind,
+    PictureKind,
 )
 
 FIAT = Numeric(20, 2)
@@ -31,7 +31,7 @@ USDT = Numeric(38, 6)
 PERCENT = Numeric(5, 2)
 
 
-def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[ProofKind]) -> str:
+def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[PictureKind]) -> str:
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
@@ -224,12 +224,12 @@ class Case(Base):
     actor: Mapped[str | None]
 
 
-class Proof(Base):
+class CustomerPicture(Base):
     """A picture that a customer sent. In the database, not in a folder: it commits together with its step."""
 
     __tablename__ = "proofs"
     __table_args__ = (
-        CheckConstraint(_one_of("kind", ProofKind), name="kind"),
+        CheckConstraint(_one_of("kind", PictureKind), name="kind"),
         CheckConstraint(f"octet_length(content) BETWEEN 1 AND {PICTURE_MAX_BYTES}", name="content"),
     )
 

@@ -49,7 +49,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     now, share_percent = deps.clock.now(), deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
         waiting, oldest_seconds = store.outbox_lag(connection, now)
-        deals = store.open_deals(connection, now)
+        deals = store.open_deal_counts(connection, now)
         open_cases = store.open_case_count(connection)
         loads = store.method_loads(connection, METHODS_SHOWN)
     return [

@@ -15,7 +15,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from deploy.local.waiting import wait_until
-from gateway.pay.brand import REMEMBERED, stylesheet
+from gateway.pay.brand import CACHED_MAX, stylesheet
 from gateway.pay.qr import svg_of
 from kit.base.clock import monotonic_seconds
 from tests.gateway.process import SERVICES, gateway_process
@@ -37,9 +37,9 @@ def test_a_colour_costs_less_than_a_page() -> None:
 def test_colours_and_codes_are_remembered_within_bounds() -> None:
     assert stylesheet("1d5bb8.css") is stylesheet("1d5bb8.css")
     assert svg_of("an account") is svg_of("an account")
-    for number in range(REMEMBERED + 10):
+    for number in range(CACHED_MAX + 10):
         stylesheet(f"{number:06x}.css")
-    assert stylesheet.cache_info().currsize == REMEMBERED
+    assert stylesheet.cache_info().currsize == CACHED_MAX
     assert svg_of.cache_info().maxsize is not None
 
 

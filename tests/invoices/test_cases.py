@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from services.invoices.domain import PICTURE_MAX_BYTES, ProofKind
+from services.invoices.domain import PICTURE_MAX_BYTES, PictureKind
 from services.invoices.models import Deal
 from services.invoices.operations import cases, checkout, desk
 from tests.invoices.conftest import World
@@ -35,8 +35,8 @@ def test_a_case_leaves_its_invoice_as_it_is(world: World) -> None:
     assert (status_of(world, deal), world.announced(deal.invoice_id)) == (before, facts)
     story = cases.get_case(world.deps, number=number)
     assert (story.case.outcome, story.case.actor, story.case.note) == ("Sent back", "operator:eve", "at noon")
-    assert story.proof is not None
-    assert story.proof.size == len(PNG)
+    assert story.picture is not None
+    assert story.picture.size == len(PNG)
 
 
 def test_an_invoice_has_one_case_whoever_is_quicker(world: World) -> None:
@@ -91,9 +91,9 @@ def test_an_appeal_keeps_its_picture_and_a_second_one_changes_nothing(world: Wor
     mark(world, deal)
     for picture in (PNG, JPEG):
         checkout.open_appeal(world.deps, invoice_id=str(deal.invoice_id), note="", picture=picture)
-    kept = cases.get_proof(world.deps, deal_id=str(deal.id), kind=ProofKind.APPEAL)
+    kept = cases.get_picture(world.deps, deal_id=str(deal.id), kind=PictureKind.APPEAL)
     assert (kept.content, kept.content_type) == (PNG, "image/png")
-    missing = refusal(lambda: cases.get_proof(world.deps, deal_id=str(deal.id), kind=ProofKind.CASE))
+    missing = refusal(lambda: cases.get_picture(world.deps, deal_id=str(deal.id), kind=PictureKind.CASE))
     assert missing.reason == "PROOF_NOT_FOUND"
 
 
@@ -111,8 +111,8 @@ def test_with_what_is_no_picture_nothing_is_done(world: World, picture: bytes) -
 
 def test_where_and_with_what_a_picture_was_taken_is_not_kept(world: World) -> None:
     number = opened(world, ended(world), picture=photo())
-    proof = cases.get_case(world.deps, number=number).proof
-    assert proof is not None
-    kept = cases.get_proof(world.deps, deal_id=str(proof.deal_id), kind=ProofKind.CASE)
+    picture = cases.get_case(world.deps, number=number).picture
+    assert picture is not None
+    kept = cases.get_picture(world.deps, deal_id=str(picture.deal_id), kind=PictureKind.CASE)
     assert PLACE in photo()
     assert PLACE not in kept.content

@@ -193,7 +193,7 @@ def deals_of(world: World) -> list[tuple[str, str]]:
 def test_creating_and_marking_paid_go_on_while_catalog_hangs_and_pages_are_looked_at(
     world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "LOOK_SECONDS", FOR_LONG_SECONDS)
+    monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
     world = calling(world, catalog=catalog)
     invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
     deals = deals_of(world)
@@ -208,7 +208,7 @@ def test_creating_and_marking_paid_go_on_while_catalog_hangs_and_pages_are_looke
 def test_creating_and_marking_paid_go_on_while_merchants_hangs_and_pages_are_looked_at(
     world: World, merchants: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "LOOK_SECONDS", FOR_LONG_SECONDS)
+    monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
     world = calling(world, merchants=merchants)
     invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
     deals = deals_of(world)
@@ -224,7 +224,7 @@ def test_whether_a_payment_exists_is_answered_while_catalog_hangs_and_nothing_is
     world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gateway asks so before it takes the form of "I have paid"."""
-    monkeypatch.setattr(clients, "LOOK_SECONDS", FOR_LONG_SECONDS)
+    monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
     world = calling(world, catalog=catalog)
     invoice_id = str(world.create().id)
     with served(world.deps) as service, catalog.hanging():
@@ -280,7 +280,7 @@ def test_while_catalog_hangs_for_long_one_call_waits_for_it_and_the_others_are_r
     world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched, ThreadPoolExecutor(8) as threads:
-        patched.setattr(clients, "DEAL_SECONDS", FOR_LONG_SECONDS)
+        patched.setattr(clients, "CHOICE_SECONDS", FOR_LONG_SECONDS)
         world = calling(world, catalog=catalog)
         patched.setattr(clients, "CATALOG_MAX_AGE_SECONDS", 0.0)
         with catalog.hanging():

@@ -14,7 +14,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.rpc.errors import Refused
 from services.invoices import rpc
-from services.invoices.operations import proofs
+from services.invoices.operations import verification
 from tests.invoices.conftest import World
 from tests.support.serving import connected, serving
 
@@ -265,7 +265,7 @@ def test_announcing_again_says_the_same_to_the_byte_and_only_of_finished_invoice
     # A row of its own: under the first one's id JetStream and every inbox would drop it, and repair nothing.
     assert world.announced(finished.invoice_id) == before * 2
     _empty_outbox(world)
-    proofs.reannounce(world.deps, invoice_ids=[str(finished.invoice_id)])
+    verification.reannounce(world.deps, invoice_ids=[str(finished.invoice_id)])
     assert world.announced(finished.invoice_id) == before
 
 

@@ -19,7 +19,7 @@ from kit.events.proof import Unproven, Verifier
 from kit.events.relay import Relay
 from kit.events.signing import Signer, new_private_key
 from services.invoices.models import BusState, Deal, Outbox
-from services.invoices.operations import checkout, desk, proofs
+from services.invoices.operations import checkout, desk, verification
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
 from tests.support.signing import SIGNER, delivered, verifier
@@ -49,7 +49,7 @@ def test_a_finished_invoice_is_announced_with_a_signature_each_time(world: World
     new = world.create()
     before = outbox(world).keys()
     checkout.cancel(world.deps, invoice_id=str(new.id))
-    proofs.reannounce(world.deps, invoice_ids=[str(new.id)])
+    verification.reannounce(world.deps, invoice_ids=[str(new.id)])
     facts = [fact for event_id, fact in outbox(world).items() if event_id not in before]
     assert len(facts) == 2
     for fact in facts:
@@ -87,16 +87,16 @@ def completed_by_sql(world: World) -> Deal:
 
 
 def unproven(world: World) -> dict[UUID, str]:
-    finished = proofs.list_finished(world.deps, after_invoice_id="", limit=100)
+    finished = verification.list_finished(world.deps, after_invoice_id="", limit=100)
     return {each.invoice.id: each.unproven for each in finished}
 
 
 def test_a_deal_that_someone_completed_in_the_database_is_never_announced(world: World) -> None:
     forged = completed_by_sql(world)
-    done = proofs.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)])
+    done = verification.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)])
     assert (done.announced, done.refused) == ([], [forged.invoice_id])
     assert world.announced(forged.invoice_id) == []
-    assert unproven(world) == {forged.invoice_id: proofs.NO_FACT}
+    assert unproven(world) == {forged.invoice_id: verification.NO_FACT}
 
 
 def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(world: World) -> None:
@@ -106,12 +106,12 @@ def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(wo
         "INSERT INTO facts SELECT event_id, 'AAAA.BBBB', 'x' FROM invoices WHERE id = :invoice",
         invoice=forged.invoice_id,
     )
-    assert unproven(world) == {forged.invoice_id: proofs.NO_FACT}
+    assert unproven(world) == {forged.invoice_id: verification.NO_FACT}
 
 
 def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
     forged = completed_by_sql(world)
-    done = proofs.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann")
+    done = verification.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann")
     assert done.announced == [forged.invoice_id]
     (fact,) = world.announced(forged.invoice_id)
     assert fact.merchant_usdt == "100.000000"
@@ -125,8 +125,8 @@ def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says
     with psycopg2.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("UPDATE invoices SET amount = 3 WHERE id = %s", (str(new.id),))
     connection.close()
-    assert unproven(world) == {new.id: proofs.OTHER_FACT}
-    assert proofs.reannounce(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
+    assert unproven(world) == {new.id: verification.OTHER_FACT}
+    assert verification.reannounce(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
 
 
 def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World) -> None:
@@ -142,7 +142,7 @@ def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World
         )
         cursor.execute("UPDATE records SET at = now() - interval '1 day' WHERE subject = 'fact'")
     try:
-        assert unproven(world) == {deal.invoice_id: "", forged.invoice_id: proofs.NO_FACT}
+        assert unproven(world) == {deal.invoice_id: "", forged.invoice_id: verification.NO_FACT}
     finally:
         with connection, connection.cursor() as cursor:
             cursor.execute("UPDATE records SET at = '-infinity' WHERE subject = 'fact'")
@@ -162,14 +162,14 @@ def test_the_services_role_can_not_say_that_a_row_is_from_before(world: World) -
         f" '2020-01-01', gen_random_uuid(), NULL, {columns} FROM invoices WHERE id = :id",
         id=new.id,
     )
-    assert list(unproven(world).values()) == [proofs.NO_FACT]
+    assert list(unproven(world).values()) == [verification.NO_FACT]
 
 
 def test_a_fact_of_a_key_before_counts_as_long_as_its_public_key_is_listed(world: World) -> None:
     new = world.create()
     checkout.cancel(world.deps, invoice_id=str(new.id))
     newer = Signer(new_private_key()).public_key
-    for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), proofs.NO_FACT)):
+    for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), verification.NO_FACT)):
         rotated = replace(world.deps, verifier=Verifier(keys, unsigned_until=None, clock=world.clock))
-        (finished,) = proofs.list_finished(rotated, after_invoice_id="", limit=10)
+        (finished,) = verification.list_finished(rotated, after_invoice_id="", limit=10)
         assert finished.unproven == why

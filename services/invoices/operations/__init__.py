@@ -1,5 +1,5 @@
 """The operations of the service: one public function per RPC and per timer.
 
 `creating` and `reading` serve merchants, `checkout` the customer's page, `desk` and `cases` the operator, `timers` the
-clock, `proofs` the verification of the books. All use `lifecycle`, the only place where a deal or an invoice changes.
+clock, `verification` the audit of the books. All use `lifecycle`, the only place where a deal or an invoice changes.
 """

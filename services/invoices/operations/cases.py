@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.db.database import retry_conflicts, wake_after_commit
 from services.invoices import domain, errors, events, store
-from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, ProofKind
-from services.invoices.models import Case, Deal, Proof
+from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
+from services.invoices.models import Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
 from services.invoices.store import InvoiceView
 from services.invoices.wiring import Deps
 
 CaseRow = Row[Any]
-ProofRow = Row[Any]
+PictureRow = Row[Any]
 
 OUTCOME_MAX_CHARACTERS = 2000
 
@@ -30,7 +30,7 @@ class CaseStory:
     case: CaseRow
     invoice: InvoiceView
     requisite: Row[Any]
-    proof: ProofRow | None
+    picture: PictureRow | None
 
 
 # -- the customer
@@ -43,7 +43,7 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
     """
     now = deps.clock.now()
-    written, proof = fields.note(note), picture_from(picture)
+    written, content = fields.note(note), picture_from(picture)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, fields.invoice_id(invoice_id))
         lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
@@ -61,9 +61,9 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
         row = store.insert_case_if_first(tx, opened)
         if row is None:  # an existing case is not changed
             return _found(store.case_of_invoice(tx, invoice.id))
-        if proof is not None:
-            keep_picture(tx, deal, ProofKind.CASE, proof, now)
-        lifecycle.tell(tx, deps, invoice)
+        if content is not None:
+            keep_picture(tx, deal, PictureKind.CASE, content, now)
+        lifecycle.send_hint(tx, deps, invoice)
     return row
 
 
@@ -82,10 +82,10 @@ def picture_from(content: bytes | None) -> Picture | None:
         raise errors.field_invalid("picture", f"picture: {fault}") from None
 
 
-def keep_picture(tx: Session, deal: Deal, kind: ProofKind, picture: Picture, now: datetime) -> None:
+def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, now: datetime) -> None:
     """Stores the picture in the transaction of the step that it belongs to."""
     tx.add(
-        Proof(
+        CustomerPicture(
             deal_id=deal.id,
             kind=kind,
             content_type=picture.content_type,
@@ -111,9 +111,9 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
         requisite = store.requisite(connection, invoice.deal_requisite_id) if invoice else None
         if invoice is None or requisite is None:
             raise LookupError(f"case {number} has lost its invoice or requisite")  # foreign keys forbid it
-        proofs = store.proofs(connection, row.deal_id)
-    proof = next((each for each in proofs if each.kind == ProofKind.CASE), None)
-    return CaseStory(row, invoice, requisite, proof)
+        pictures = store.pictures(connection, row.deal_id)
+    picture = next((each for each in pictures if each.kind == PictureKind.CASE), None)
+    return CaseStory(row, invoice, requisite, picture)
 
 
 @retry_conflicts
@@ -131,13 +131,13 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRo
     return row
 
 
-def get_proof(deps: Deps, *, deal_id: str, kind: ProofKind) -> ProofRow:
+def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureRow:
     """Returns the picture with its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        row = store.proof(connection, id, kind)
+        row = store.picture(connection, id, kind)
     if row is None:
-        raise errors.proof_not_found()
+        raise errors.picture_not_found()
     return row
 
 

@@ -24,7 +24,7 @@ from services.invoices.domain import (
     DealStatus,
     InvoiceStatus,
     NewDeal,
-    ProofKind,
+    PictureKind,
     Trigger,
     Wanted,
 )
@@ -194,7 +194,7 @@ def _customer_step(
                     tx, deps, invoice, deal, trigger, now=now, actor=lifecycle.BY_CUSTOMER, note=note
                 )
                 if picture is not None:
-                    cases.keep_picture(tx, deal, ProofKind.APPEAL, picture, now)
+                    cases.keep_picture(tx, deal, PictureKind.APPEAL, picture, now)
         view = _flushed_view(tx, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
@@ -222,7 +222,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                 new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
                 if not store.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
                     raise errors.no_available_requisites()
-                lifecycle.tell(tx, deps, invoice)
+                lifecycle.send_hint(tx, deps, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
 
@@ -259,13 +259,13 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
 def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
     """The invoice at `now`: an overdue one is expired first, so a late expiry worker makes no difference."""
     view = _view(deps, invoice_id)
-    if view.status == InvoiceStatus.PENDING and _looks_overdue(view, now):
+    if view.status == InvoiceStatus.PENDING and _is_overdue(view, now):
         timers.expire_invoice(deps, invoice_id)
         return _view(deps, invoice_id)
     return view
 
 
-def _looks_overdue(view: InvoiceView, now: datetime) -> bool:
+def _is_overdue(view: InvoiceView, now: datetime) -> bool:
     if view.deal_id is None:
         return domain.invoice_overdue(has_deal=False, invoice_expires_at=view.expires_at, now=now)
     state = DealState(DealStatus(view.deal_status), view.deal_sub_status)

@@ -28,7 +28,7 @@ class DealStory:
     deal: DealRow
     requisite: RequisiteRow | None
     history: Sequence[Row[Any]]
-    proofs: Sequence[Row[Any]]
+    pictures: Sequence[Row[Any]]
 
 
 # -- deals
@@ -67,7 +67,7 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
             deal,
             store.requisite(connection, deal.requisite_id),
             store.deal_history(connection, id),
-            store.proofs(connection, id),
+            store.pictures(connection, id),
         )
 
 

@@ -112,13 +112,13 @@ def advance(
     if step.target.status not in domain.OPEN_DEAL_STATUSES:
         deal.finished_at = now
         store.release_requisite(tx, deal.requisite_id)
-    store.remember(tx, deal, now=now, actor=actor, note=note)
-    tell(tx, deps, invoice)
+    store.add_transition(tx, deal, now=now, actor=actor, note=note)
+    send_hint(tx, deps, invoice)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now)
 
 
-def tell(tx: Session, deps: Deps, invoice: Invoice) -> None:
+def send_hint(tx: Session, deps: Deps, invoice: Invoice) -> None:
     """Sends a hint to the customer's page, after the commit."""
     wake_after_commit(tx, events.Changed(deps.bus, invoice.id))
 
@@ -131,7 +131,7 @@ def finish(
     invoice.status = status
     invoice.finished_at = now
     invoice.event_id = new_id()
-    tell(tx, deps, invoice)
+    send_hint(tx, deps, invoice)
     tx.flush()
     announce(
         tx,

@@ -8,10 +8,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from services.invoices import errors
-from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, ProofKind
+from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, PictureKind
 from services.invoices.events import invoice_finished
 from services.invoices.models import Deal
-from services.invoices.operations.proofs import Finished
+from services.invoices.operations.verification import Finished
 from services.invoices.store import InvoiceView
 
 
@@ -129,10 +129,10 @@ def case_to_message(row: Row[Any]) -> pb.Case:
     )
 
 
-def proof_to_message(row: Row[Any]) -> pb.Proof:
+def picture_to_message(row: Row[Any]) -> pb.Proof:
     return pb.Proof(
         deal_id=str(row.deal_id),
-        kind=_PROOF_KINDS[row.kind],
+        kind=_PICTURE_KINDS[row.kind],
         content_type=row.content_type,
         size=row.size,
         at=timestamp_from(row.at),
@@ -143,7 +143,7 @@ _INVOICE_STATUSES = {
     status.value: pb.InvoiceStatus.Value(f"INVOICE_STATUS_{status.name}") for status in InvoiceStatus
 }
 _DEAL_STATUSES = {status.value: pb.DealStatus.Value(f"DEAL_STATUS_{status.name}") for status in DealStatus}
-_PROOF_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for kind in ProofKind}
+_PICTURE_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for kind in PictureKind}
 
 
 def invoice_status_from_message(value: int) -> InvoiceStatus | None:
@@ -166,9 +166,9 @@ def deal_status_from_message(value: int) -> DealStatus | None:
     raise errors.field_invalid("status", "unknown status")
 
 
-def proof_kind_from_message(value: int) -> ProofKind:
+def picture_kind_from_message(value: int) -> PictureKind:
     """Raises VALIDATION_ERROR for UNSPECIFIED and for a value from a newer proto."""
-    for kind, number in _PROOF_KINDS.items():
+    for kind, number in _PICTURE_KINDS.items():
         if number == value:
-            return ProofKind(kind)
+            return PictureKind(kind)
     raise errors.field_invalid("kind", "Expected the appeal's picture or the case's")

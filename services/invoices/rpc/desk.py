@@ -12,8 +12,8 @@ from services.invoices.rpc.converters import (
     deal_status_from_message,
     deal_to_message,
     invoice_to_message,
-    proof_kind_from_message,
-    proof_to_message,
+    picture_kind_from_message,
+    picture_to_message,
     requisite_to_message,
     transition_to_message,
 )
@@ -47,7 +47,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             deal=deal_to_message(story.deal),
             requisite=requisite_to_message(story.requisite) if story.requisite else None,
             history=[transition_to_message(row) for row in story.history],
-            proofs=[proof_to_message(row) for row in story.proofs],
+            proofs=[picture_to_message(row) for row in story.pictures],
         )
 
     def ConfirmDeal(self, request: pb.ConfirmDealRequest, context: Context) -> pb.ConfirmDealResponse:
@@ -86,8 +86,10 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         return pb.ResolveAppealResponse(deal=deal_to_message(row))
 
     def GetProof(self, request: pb.GetProofRequest, context: Context) -> pb.GetProofResponse:
-        row = cases.get_proof(self._deps, deal_id=request.deal_id, kind=proof_kind_from_message(request.kind))
-        return pb.GetProofResponse(proof=proof_to_message(row), content=row.content)
+        row = cases.get_picture(
+            self._deps, deal_id=request.deal_id, kind=picture_kind_from_message(request.kind)
+        )
+        return pb.GetProofResponse(proof=picture_to_message(row), content=row.content)
 
     def ListCases(self, request: pb.ListCasesRequest, context: Context) -> pb.ListCasesResponse:
         rows = cases.list_cases(self._deps, open_only=request.open_only, limit=request.limit)
@@ -99,7 +101,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             case=case_to_message(story.case),
             invoice=invoice_to_message(story.invoice),
             requisite=requisite_to_message(story.requisite),
-            proof=proof_to_message(story.proof) if story.proof else None,
+            proof=picture_to_message(story.picture) if story.picture else None,
         )
 
     def ResolveCase(self, request: pb.ResolveCaseRequest, context: Context) -> pb.ResolveCaseResponse:

@@ -5,7 +5,7 @@ import grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional
-from services.invoices.operations import creating, desk, proofs, reading
+from services.invoices.operations import creating, desk, reading, verification
 from services.invoices.rpc.converters import (
     finished_to_message,
     invoice_status_from_message,
@@ -65,7 +65,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ListFinishedInvoices(
         self, request: pb.ListFinishedInvoicesRequest, context: Context
     ) -> pb.ListFinishedInvoicesResponse:
-        finished = proofs.list_finished(
+        finished = verification.list_finished(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
         return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(each) for each in finished])
@@ -73,7 +73,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ReannounceInvoices(
         self, request: pb.ReannounceInvoicesRequest, context: Context
     ) -> pb.ReannounceInvoicesResponse:
-        done = proofs.reannounce(
+        done = verification.reannounce(
             self._deps, invoice_ids=request.invoice_ids, accept=request.accept, actor=request.actor
         )
         return pb.ReannounceInvoicesResponse(

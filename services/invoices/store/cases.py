@@ -9,13 +9,13 @@ from sqlalchemy import Connection, Row, Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from services.invoices.domain import ProofKind
-from services.invoices.models import Case, Proof
+from services.invoices.domain import PictureKind
+from services.invoices.models import Case, CustomerPicture
 
 _CASES: Select[Any] = select(*Case.__table__.columns)
-_PROOFS: Select[Any] = select(
-    *(column for column in Proof.__table__.columns if column.name != "content"),
-    func.octet_length(Proof.content).label("size"),
+_PICTURES: Select[Any] = select(
+    *(column for column in CustomerPicture.__table__.columns if column.name != "content"),
+    func.octet_length(CustomerPicture.content).label("size"),
 )
 
 
@@ -54,12 +54,16 @@ def open_case_count(connection: Connection) -> int:
     return connection.execute(query).scalar_one()
 
 
-def proofs(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
+def pictures(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
     """Pictures without their content, and with their `size` in bytes."""
-    return connection.execute(_PROOFS.where(Proof.deal_id == deal_id).order_by(Proof.at)).all()
+    return connection.execute(
+        _PICTURES.where(CustomerPicture.deal_id == deal_id).order_by(CustomerPicture.at)
+    ).all()
 
 
-def proof(connection: Connection, deal_id: UUID, kind: ProofKind) -> Row[Any] | None:
+def picture(connection: Connection, deal_id: UUID, kind: PictureKind) -> Row[Any] | None:
     """The picture with its content."""
-    query = _PROOFS.add_columns(Proof.content).where(Proof.deal_id == deal_id, Proof.kind == kind)
+    query = _PICTURES.add_columns(CustomerPicture.content).where(
+        CustomerPicture.deal_id == deal_id, CustomerPicture.kind == kind
+    )
     return connection.execute(query).one_or_none()

@@ -65,13 +65,13 @@ def deals(
     return connection.execute(query.order_by(*order).limit(limit)).all()
 
 
-_REMEMBER = insert(table_of(DealTransition))
+_ADD_TRANSITION = insert(table_of(DealTransition))
 
 
-def remember(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
+def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
     """Writes the deal's present state into its history."""
     row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
-    tx.execute(_REMEMBER, row | {"actor": actor, "note": note})
+    tx.execute(_ADD_TRANSITION, row | {"actor": actor, "note": note})
 
 
 def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
@@ -80,7 +80,7 @@ def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
 
 
 @dataclass(frozen=True)
-class OpenDeals:
+class OpenDealCounts:
     """The numbers of open deals, and the time since the oldest that waits for the operator was marked paid."""
 
     pending: int
@@ -90,7 +90,7 @@ class OpenDeals:
     oldest_appeal: timedelta
 
 
-def open_deals(connection: Connection, now: datetime) -> OpenDeals:
+def open_deal_counts(connection: Connection, now: datetime) -> OpenDealCounts:
     in_appeal = Deal.status == DealStatus.APPEAL
     marked = (Deal.status == DealStatus.PENDING) & Deal.mark_paid_at.is_not(None)
     query = select(
@@ -100,7 +100,7 @@ def open_deals(connection: Connection, now: datetime) -> OpenDeals:
         _age(func.min(Deal.mark_paid_at).filter(marked), now).label("oldest_confirmation"),
         _age(func.min(Deal.mark_paid_at).filter(in_appeal), now).label("oldest_appeal"),
     ).where(Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL]))
-    return OpenDeals(**connection.execute(query).one()._asdict())
+    return OpenDealCounts(**connection.execute(query).one()._asdict())
 
 
 def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[timedelta]:
@@ -198,7 +198,7 @@ WITH accounts AS (
     RETURNING id, invoice_id, status, sub_status
 ), placed AS (
     UPDATE invoices SET deal_id = opened.id FROM opened WHERE invoices.id = opened.invoice_id
-), remembered AS (
+), first_transition AS (
     INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
     SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
 )

@@ -59,8 +59,8 @@ def test_the_operator_saves_the_picture(
 ) -> None:
     page, deal_id = marked(desk, shop, method)
     send(f"{page}/appeal", "", PNG)
-    file = tmp_path / "proof.png"
-    stack.cli("deals", "show", deal_id, "--save-proof", str(file))
+    file = tmp_path / "picture.png"
+    stack.cli("deals", "show", deal_id, "--save-picture", str(file))
     assert file.read_bytes() == PNG
 
 

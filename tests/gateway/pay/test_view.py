@@ -179,7 +179,7 @@ def test_who_may_have_paid_in_vain_is_asked_before_the_shop_has_them_back(
     status: pb.InvoiceStatus.ValueType, deal: pb.Deal | None, stays: bool
 ) -> None:
     view = view_of(a_checkout(status=status, deal=deal), LINKS)
-    assert view.can_tell_of_late_money is stays
+    assert view.can_report_late_money is stays
     assert (view.refresh is None) is stays
 
 
