@@ -24,7 +24,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-STREAM: Final = "FIATGATE"
+from fiatgate.catalog.v1.catalog_pb2 import CatalogChanged
+from fiatgate.invoices.v1.invoices_pb2 import InvoiceChanged, InvoiceFinished
+from kit.events.bus.messages import STREAM
+from kit.events.subjects import durable_of, subject_of
+
 ANSWERS_SECONDS: Final = 2
 """How long an answer can reach another account: a second longer than a request for messages stays open. Short: until
 then, and up to twice as long, the server remembers where each answer goes, and a user may ask without end.
@@ -61,12 +65,14 @@ def _consumes(user: str, durable: str) -> Rights:
 
 
 OPERATOR: Final = "operator"
-DURABLES: Final = {each: f"{each}-invoices-finished" for each in ("withdrawals", "webhooks")}
+DURABLES: Final = {each: durable_of(InvoiceFinished, each) for each in ("withdrawals", "webhooks")}
+_INVOICES: Final = f"{subject_of(InvoiceChanged)}.*"
+_CATALOG: Final = subject_of(CatalogChanged)
 RIGHTS: Final[Mapping[str, Rights]] = {
     "invoices": Rights(
         publish=(
             "fiatgate.invoices.>",
-            "fiatgate-hint.invoice.*",
+            _INVOICES,
             *(f"$JS.API.STREAM.{call}.{STREAM}" for call in ("INFO", "CREATE", "UPDATE")),
             *(
                 f"$JS.API.CONSUMER.{call}.{STREAM}.{durable}"
@@ -74,13 +80,13 @@ RIGHTS: Final[Mapping[str, Rights]] = {
                 for call in ("INFO", "DURABLE.CREATE")
             ),
         ),
-        subscribe=("fiatgate-hint.catalog", "_INBOX.invoices.>"),
+        subscribe=(_CATALOG, "_INBOX.invoices.>"),
     ),
     **{user: _consumes(user, durable) for user, durable in DURABLES.items()},
-    "catalog": Rights(publish=("fiatgate-hint.catalog",)),
+    "catalog": Rights(publish=(_CATALOG,)),
     "gateway": Rights(
         publish=("fiatgate-hint.requests-counted",),
-        subscribe=("fiatgate-hint.invoice.*", "fiatgate-hint.requests-counted"),
+        subscribe=(_INVOICES, "fiatgate-hint.requests-counted"),
     ),
     OPERATOR: Rights(publish=(">",), subscribe=(">",)),
 }

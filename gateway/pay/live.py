@@ -11,10 +11,12 @@ from typing import Final
 
 from falcon.asgi import SSEvent
 
+from fiatgate.invoices.v1 import invoices_pb2
 from gateway.access.hints import Hints
 from gateway.walls import turned_away
+from kit.events.subjects import subject_of
 
-HINT: Final = "fiatgate-hint.invoice"
+HINT: Final = subject_of(invoices_pb2.InvoiceChanged)
 STREAMS_MAX: Final = 2000
 STREAMS_PER_PAYMENT: Final = 8
 # Per client's network. Pages beyond it check by themselves, so customers who share a network lose nothing.

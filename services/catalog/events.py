@@ -2,4 +2,7 @@
 
 from typing import Final
 
-CATALOG_CHANGED: Final = "fiatgate-hint.catalog"
+from fiatgate.catalog.v1 import catalog_pb2
+from kit.events.subjects import subject_of
+
+CATALOG_CHANGED: Final = subject_of(catalog_pb2.CatalogChanged)

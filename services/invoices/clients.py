@@ -18,12 +18,13 @@ from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.clock import monotonic_seconds
 from kit.base.tls import Identity
+from kit.events.subjects import subject_of
 from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused, database_unavailable
 from kit.work.worker import Loop, Outage, Signal
 
-CATALOG_HINT = "fiatgate-hint.catalog"
+CATALOG_CHANGED = subject_of(catalog_pb2.CatalogChanged)
 CATALOG_RELOAD_SECONDS = 2.0
 # An older copy is not used: without the catalog service no invoice is created on old terms.
 CATALOG_MAX_AGE_SECONDS = 60.0

@@ -7,6 +7,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.money import fiat_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.events.bus.connection import Bus
+from kit.events.subjects import durable_of, subject_of
 from services.invoices.domain import (
     ADJUSTED_EVENT_TYPE,
     EVENT_TYPES,
@@ -15,12 +16,14 @@ from services.invoices.domain import (
 )
 from services.invoices.models import Deal, Invoice
 
-FINISHED = "fiatgate.invoices.finished"
-CONSUMERS = dict.fromkeys(("withdrawals-invoices-finished", "webhooks-invoices-finished"), FINISHED)
+FINISHED = subject_of(invoices_pb2.InvoiceFinished)
+CONSUMERS = {
+    durable_of(invoices_pb2.InvoiceFinished, consumer): FINISHED for consumer in ("withdrawals", "webhooks")
+}
 """The durable consumers of the fact. Invoices makes them together with the stream: a process with the right to make a
 consumer could have the fact delivered to any subject.
 """
-CHANGED_HINT = "fiatgate-hint.invoice"
+CHANGED_HINT = subject_of(invoices_pb2.InvoiceChanged)
 """Followed by a point and the invoice's id. A hint may be lost: the page then updates by itself, only later."""
 
 

@@ -11,7 +11,7 @@ from kit.events.outbox import Announced
 from kit.events.proof import Verifier
 from kit.events.signing import Signer
 from kit.work.set_aside import SetAside
-from services.invoices.clients import CATALOG_HINT, CatalogClient, MerchantsClient, Storefronts
+from services.invoices.clients import CATALOG_CHANGED, CatalogClient, MerchantsClient, Storefronts
 from services.invoices.config import InvoicesSettings
 from services.invoices.events import CONSUMERS
 
@@ -53,7 +53,7 @@ def wire(settings: InvoicesSettings, *, clock: Clock | None = None) -> Deps:
         catalog.changed.set()
         storefronts.close_all()
 
-    bus.on_hint(CATALOG_HINT, catalog_changed, every_seconds=HINT_SECONDS)
+    bus.on_hint(CATALOG_CHANGED, catalog_changed, every_seconds=HINT_SECONDS)
     clock, signer = clock or SystemClock(), Signer(settings.fact_signing_key)
     return Deps(
         settings=settings,

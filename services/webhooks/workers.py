@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.events.bus.messages import Incoming
 from kit.events.consumer import Consumer
+from kit.events.subjects import durable_of
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.webhooks import operations
@@ -16,7 +17,7 @@ from services.webhooks.events import finished_invoice_from_message, ids_in
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.wiring import Deps
 
-CONSUMER = "webhooks-invoices-finished"
+CONSUMER = durable_of(invoices_pb2.InvoiceFinished, "webhooks")
 """The durable consumer's name on the stream: it must not change."""
 
 RETENTION_SECONDS = 1.0

@@ -9,6 +9,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.db.database import DatabaseBusy
 from kit.events.bus.messages import Incoming
 from kit.events.consumer import Consumer
+from kit.events.subjects import durable_of
 from kit.observe import metrics
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
@@ -26,7 +27,7 @@ LEDGER_CHECKED_AT = metrics.gauge(
     "ledger_checked_timestamp_seconds", "Time at which this process last verified the ledger"
 )
 
-CONSUMER = "withdrawals-invoices-finished"
+CONSUMER = durable_of(invoices_pb2.InvoiceFinished, "withdrawals")
 """The durable consumer's name on the stream: it must not change."""
 
 

@@ -15,13 +15,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from deploy.nats_rights import DURABLES, STREAM, USERS
+from deploy.nats_rights import DURABLES, USERS
 from gateway.access import limits
 from gateway.access.hints import Hints
 from gateway.pay import live
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
-from kit.events.bus.messages import REFUSED, BusUnavailable, Outgoing
+from kit.events.bus.messages import REFUSED, STREAM, BusUnavailable, Outgoing
 from kit.events.bus.stream import OwnStream
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices.events import CONSUMERS

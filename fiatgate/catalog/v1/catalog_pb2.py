@@ -22,77 +22,82 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from fiatgate.events.v1 import events_pb2 as fiatgate_dot_events_dot_v1_dot_events__pb2
 from fiatgate.merchants.v1 import merchants_pb2 as fiatgate_dot_merchants_dot_v1_dot_merchants__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!fiatgate/catalog/v1/catalog.proto\x12\x13\x66iatgate.catalog.v1\x1a%fiatgate/merchants/v1/merchants.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\x01\n\x08\x43urrency\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x64\x65\x63imals\x18\x04 \x01(\x05\x12\x12\n\nmin_amount\x18\x05 \x01(\t\x12\x12\n\nmax_amount\x18\x06 \x01(\t\x12\x0e\n\x06markup\x18\x07 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x08 \x01(\x08\"\xe8\x01\n\rPaymentMethod\x12\x13\n\x0bmethod_code\x18\x01 \x01(\t\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07min_sum\x18\x04 \x01(\t\x12\x0f\n\x07max_sum\x18\x05 \x01(\t\x12\x17\n\x0fpayment_minutes\x18\x06 \x01(\x05\x12\x12\n\ncommission\x18\x07 \x01(\t\x12\x15\n\x08logo_url\x18\x08 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61\x63tive\x18\t \x01(\x08\x12\x11\n\x04logo\x18\n \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_logo_urlB\x07\n\x05_logo\"\xbb\x01\n\x0bMethodOffer\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\x12/\n\x08\x63urrency\x18\x02 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x15\n\rtotal_percent\x18\x03 \x01(\t\x12\x16\n\x0e\x63lient_percent\x18\x04 \x01(\t\x12\x18\n\x10merchant_percent\x18\x05 \x01(\t\"N\n\rCurrencyOffer\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x0c\n\x04rate\x18\x02 \x01(\t\"\x92\x02\n\x04Rate\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x13\n\x0bsource_rate\x18\x02 \x01(\t\x12\x0c\n\x04rate\x18\x03 \x01(\t\x12/\n\x06origin\x18\x04 \x01(\x0e\x32\x1f.fiatgate.catalog.v1.RateOrigin\x12,\n\x08taken_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x66resh\x18\x06 \x01(\x08\x12\x31\n\x07sources\x18\x07 \x03(\x0b\x32 .fiatgate.catalog.v1.SourceQuote\x12/\n\x0b\x66resh_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x0bSourceQuote\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x11\n\x04rate\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05\x65rror\x18\x03 \x01(\tB\x07\n\x05_rate\"\x98\x01\n\tRateState\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x30\n\x08in_force\x18\x02 \x01(\x0b\x32\x19.fiatgate.catalog.v1.RateH\x00\x88\x01\x01\x12,\n\x04held\x18\x03 \x01(\x0b\x32\x19.fiatgate.catalog.v1.RateH\x01\x88\x01\x01\x42\x0b\n\t_in_forceB\x07\n\x05_held\"R\n\x1dListMerchantCurrenciesRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\"X\n\x1eListMerchantCurrenciesResponse\x12\x36\n\ncurrencies\x18\x01 \x03(\x0b\x32\".fiatgate.catalog.v1.CurrencyOffer\"\x8f\x01\n\x17ListMethodOffersRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\x12\x1a\n\rcurrency_code\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x0bpayable_now\x18\x03 \x01(\x08\x42\x10\n\x0e_currency_code\"L\n\x18ListMethodOffersResponse\x12\x30\n\x06offers\x18\x01 \x03(\x0b\x32 .fiatgate.catalog.v1.MethodOffer\"Y\n\x0fGetQuoteRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\x12\x13\n\x0bmethod_code\x18\x02 \x01(\t\"Q\n\x10GetQuoteResponse\x12/\n\x05offer\x18\x01 \x01(\x0b\x32 .fiatgate.catalog.v1.MethodOffer\x12\x0c\n\x04rate\x18\x02 \x01(\t\"\x13\n\x11GetCatalogRequest\"|\n\x12GetCatalogResponse\x12\x31\n\ncurrencies\x18\x01 \x03(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x33\n\x07methods\x18\x02 \x03(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\"E\n\x12SetCurrencyRequest\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\"F\n\x13SetCurrencyResponse\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\"i\n\x17SetPaymentMethodRequest\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\x12\x11\n\x04logo\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x07\n\x05_logo\"N\n\x18SetPaymentMethodResponse\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\"\x1e\n\x0eGetLogoRequest\x12\x0c\n\x04logo\x18\x01 \x01(\t\"8\n\x0fGetLogoResponse\x12\x14\n\x0c\x63ontent_type\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"E\n\x0eSetRateRequest\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x0c\n\x04rate\x18\x02 \x01(\t\x12\x0e\n\x06\x61nyway\x18\x03 \x01(\x08\":\n\x0fSetRateResponse\x12\'\n\x04rate\x18\x01 \x01(\x0b\x32\x19.fiatgate.catalog.v1.Rate\"\x12\n\x10ListRatesRequest\"B\n\x11ListRatesResponse\x12-\n\x05rates\x18\x01 \x03(\x0b\x32\x1e.fiatgate.catalog.v1.RateState\"\x12\n\x10PullRatesRequest\"B\n\x11PullRatesResponse\x12-\n\x05rates\x18\x01 \x03(\x0b\x32\x1e.fiatgate.catalog.v1.RateState\"*\n\x11\x41\x63\x63\x65ptRateRequest\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\"=\n\x12\x41\x63\x63\x65ptRateResponse\x12\'\n\x04rate\x18\x01 \x01(\x0b\x32\x19.fiatgate.catalog.v1.Rate*v\n\nRateOrigin\x12\x1b\n\x17RATE_ORIGIN_UNSPECIFIED\x10\x00\x12\x18\n\x14RATE_ORIGIN_OPERATOR\x10\x01\x12\x17\n\x13RATE_ORIGIN_SOURCES\x10\x02\x12\x18\n\x14RATE_ORIGIN_ACCEPTED\x10\x03\x32\xd3\x08\n\x0e\x43\x61talogService\x12\x81\x01\n\x16ListMerchantCurrencies\x12\x32.fiatgate.catalog.v1.ListMerchantCurrenciesRequest\x1a\x33.fiatgate.catalog.v1.ListMerchantCurrenciesResponse\x12o\n\x10ListMethodOffers\x12,.fiatgate.catalog.v1.ListMethodOffersRequest\x1a-.fiatgate.catalog.v1.ListMethodOffersResponse\x12W\n\x08GetQuote\x12$.fiatgate.catalog.v1.GetQuoteRequest\x1a%.fiatgate.catalog.v1.GetQuoteResponse\x12]\n\nGetCatalog\x12&.fiatgate.catalog.v1.GetCatalogRequest\x1a\'.fiatgate.catalog.v1.GetCatalogResponse\x12`\n\x0bSetCurrency\x12\'.fiatgate.catalog.v1.SetCurrencyRequest\x1a(.fiatgate.catalog.v1.SetCurrencyResponse\x12o\n\x10SetPaymentMethod\x12,.fiatgate.catalog.v1.SetPaymentMethodRequest\x1a-.fiatgate.catalog.v1.SetPaymentMethodResponse\x12T\n\x07GetLogo\x12#.fiatgate.catalog.v1.GetLogoRequest\x1a$.fiatgate.catalog.v1.GetLogoResponse\x12T\n\x07SetRate\x12#.fiatgate.catalog.v1.SetRateRequest\x1a$.fiatgate.catalog.v1.SetRateResponse\x12Z\n\tListRates\x12%.fiatgate.catalog.v1.ListRatesRequest\x1a&.fiatgate.catalog.v1.ListRatesResponse\x12Z\n\tPullRates\x12%.fiatgate.catalog.v1.PullRatesRequest\x1a&.fiatgate.catalog.v1.PullRatesResponse\x12]\n\nAcceptRate\x12&.fiatgate.catalog.v1.AcceptRateRequest\x1a\'.fiatgate.catalog.v1.AcceptRateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!fiatgate/catalog/v1/catalog.proto\x12\x13\x66iatgate.catalog.v1\x1a\x1f\x66iatgate/events/v1/events.proto\x1a%fiatgate/merchants/v1/merchants.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\x01\n\x08\x43urrency\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x64\x65\x63imals\x18\x04 \x01(\x05\x12\x12\n\nmin_amount\x18\x05 \x01(\t\x12\x12\n\nmax_amount\x18\x06 \x01(\t\x12\x0e\n\x06markup\x18\x07 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x08 \x01(\x08\"\xe8\x01\n\rPaymentMethod\x12\x13\n\x0bmethod_code\x18\x01 \x01(\t\x12\x15\n\rcurrency_code\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07min_sum\x18\x04 \x01(\t\x12\x0f\n\x07max_sum\x18\x05 \x01(\t\x12\x17\n\x0fpayment_minutes\x18\x06 \x01(\x05\x12\x12\n\ncommission\x18\x07 \x01(\t\x12\x15\n\x08logo_url\x18\x08 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x61\x63tive\x18\t \x01(\x08\x12\x11\n\x04logo\x18\n \x01(\tH\x01\x88\x01\x01\x42\x0b\n\t_logo_urlB\x07\n\x05_logo\"\xbb\x01\n\x0bMethodOffer\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\x12/\n\x08\x63urrency\x18\x02 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x15\n\rtotal_percent\x18\x03 \x01(\t\x12\x16\n\x0e\x63lient_percent\x18\x04 \x01(\t\x12\x18\n\x10merchant_percent\x18\x05 \x01(\t\"N\n\rCurrencyOffer\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x0c\n\x04rate\x18\x02 \x01(\t\"\x92\x02\n\x04Rate\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x13\n\x0bsource_rate\x18\x02 \x01(\t\x12\x0c\n\x04rate\x18\x03 \x01(\t\x12/\n\x06origin\x18\x04 \x01(\x0e\x32\x1f.fiatgate.catalog.v1.RateOrigin\x12,\n\x08taken_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x66resh\x18\x06 \x01(\x08\x12\x31\n\x07sources\x18\x07 \x03(\x0b\x32 .fiatgate.catalog.v1.SourceQuote\x12/\n\x0b\x66resh_until\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x0bSourceQuote\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x11\n\x04rate\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05\x65rror\x18\x03 \x01(\tB\x07\n\x05_rate\"\x98\x01\n\tRateState\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x30\n\x08in_force\x18\x02 \x01(\x0b\x32\x19.fiatgate.catalog.v1.RateH\x00\x88\x01\x01\x12,\n\x04held\x18\x03 \x01(\x0b\x32\x19.fiatgate.catalog.v1.RateH\x01\x88\x01\x01\x42\x0b\n\t_in_forceB\x07\n\x05_held\"R\n\x1dListMerchantCurrenciesRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\"X\n\x1eListMerchantCurrenciesResponse\x12\x36\n\ncurrencies\x18\x01 \x03(\x0b\x32\".fiatgate.catalog.v1.CurrencyOffer\"\x8f\x01\n\x17ListMethodOffersRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\x12\x1a\n\rcurrency_code\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x0bpayable_now\x18\x03 \x01(\x08\x42\x10\n\x0e_currency_code\"L\n\x18ListMethodOffersResponse\x12\x30\n\x06offers\x18\x01 \x03(\x0b\x32 .fiatgate.catalog.v1.MethodOffer\"Y\n\x0fGetQuoteRequest\x12\x31\n\x08merchant\x18\x01 \x01(\x0b\x32\x1f.fiatgate.merchants.v1.Merchant\x12\x13\n\x0bmethod_code\x18\x02 \x01(\t\"Q\n\x10GetQuoteResponse\x12/\n\x05offer\x18\x01 \x01(\x0b\x32 .fiatgate.catalog.v1.MethodOffer\x12\x0c\n\x04rate\x18\x02 \x01(\t\"\x13\n\x11GetCatalogRequest\"|\n\x12GetCatalogResponse\x12\x31\n\ncurrencies\x18\x01 \x03(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\x12\x33\n\x07methods\x18\x02 \x03(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\"E\n\x12SetCurrencyRequest\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\"F\n\x13SetCurrencyResponse\x12/\n\x08\x63urrency\x18\x01 \x01(\x0b\x32\x1d.fiatgate.catalog.v1.Currency\"i\n\x17SetPaymentMethodRequest\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\x12\x11\n\x04logo\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x07\n\x05_logo\"N\n\x18SetPaymentMethodResponse\x12\x32\n\x06method\x18\x01 \x01(\x0b\x32\".fiatgate.catalog.v1.PaymentMethod\"\x1e\n\x0eGetLogoRequest\x12\x0c\n\x04logo\x18\x01 \x01(\t\"8\n\x0fGetLogoResponse\x12\x14\n\x0c\x63ontent_type\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"E\n\x0eSetRateRequest\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\x12\x0c\n\x04rate\x18\x02 \x01(\t\x12\x0e\n\x06\x61nyway\x18\x03 \x01(\x08\":\n\x0fSetRateResponse\x12\'\n\x04rate\x18\x01 \x01(\x0b\x32\x19.fiatgate.catalog.v1.Rate\"\x12\n\x10ListRatesRequest\"B\n\x11ListRatesResponse\x12-\n\x05rates\x18\x01 \x03(\x0b\x32\x1e.fiatgate.catalog.v1.RateState\"\x12\n\x10PullRatesRequest\"B\n\x11PullRatesResponse\x12-\n\x05rates\x18\x01 \x03(\x0b\x32\x1e.fiatgate.catalog.v1.RateState\"*\n\x11\x41\x63\x63\x65ptRateRequest\x12\x15\n\rcurrency_code\x18\x01 \x01(\t\"=\n\x12\x41\x63\x63\x65ptRateResponse\x12\'\n\x04rate\x18\x01 \x01(\x0b\x32\x19.fiatgate.catalog.v1.Rate\"+\n\x0e\x43\x61talogChanged:\x19\x8a\xb5\x18\x15\x66iatgate-hint.catalog*v\n\nRateOrigin\x12\x1b\n\x17RATE_ORIGIN_UNSPECIFIED\x10\x00\x12\x18\n\x14RATE_ORIGIN_OPERATOR\x10\x01\x12\x17\n\x13RATE_ORIGIN_SOURCES\x10\x02\x12\x18\n\x14RATE_ORIGIN_ACCEPTED\x10\x03\x32\xd3\x08\n\x0e\x43\x61talogService\x12\x81\x01\n\x16ListMerchantCurrencies\x12\x32.fiatgate.catalog.v1.ListMerchantCurrenciesRequest\x1a\x33.fiatgate.catalog.v1.ListMerchantCurrenciesResponse\x12o\n\x10ListMethodOffers\x12,.fiatgate.catalog.v1.ListMethodOffersRequest\x1a-.fiatgate.catalog.v1.ListMethodOffersResponse\x12W\n\x08GetQuote\x12$.fiatgate.catalog.v1.GetQuoteRequest\x1a%.fiatgate.catalog.v1.GetQuoteResponse\x12]\n\nGetCatalog\x12&.fiatgate.catalog.v1.GetCatalogRequest\x1a\'.fiatgate.catalog.v1.GetCatalogResponse\x12`\n\x0bSetCurrency\x12\'.fiatgate.catalog.v1.SetCurrencyRequest\x1a(.fiatgate.catalog.v1.SetCurrencyResponse\x12o\n\x10SetPaymentMethod\x12,.fiatgate.catalog.v1.SetPaymentMethodRequest\x1a-.fiatgate.catalog.v1.SetPaymentMethodResponse\x12T\n\x07GetLogo\x12#.fiatgate.catalog.v1.GetLogoRequest\x1a$.fiatgate.catalog.v1.GetLogoResponse\x12T\n\x07SetRate\x12#.fiatgate.catalog.v1.SetRateRequest\x1a$.fiatgate.catalog.v1.SetRateResponse\x12Z\n\tListRates\x12%.fiatgate.catalog.v1.ListRatesRequest\x1a&.fiatgate.catalog.v1.ListRatesResponse\x12Z\n\tPullRates\x12%.fiatgate.catalog.v1.PullRatesRequest\x1a&.fiatgate.catalog.v1.PullRatesResponse\x12]\n\nAcceptRate\x12&.fiatgate.catalog.v1.AcceptRateRequest\x1a\'.fiatgate.catalog.v1.AcceptRateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fiatgate.catalog.v1.catalog_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RATEORIGIN']._serialized_start=2842
-  _globals['_RATEORIGIN']._serialized_end=2960
-  _globals['_CURRENCY']._serialized_start=131
-  _globals['_CURRENCY']._serialized_end=276
-  _globals['_PAYMENTMETHOD']._serialized_start=279
-  _globals['_PAYMENTMETHOD']._serialized_end=511
-  _globals['_METHODOFFER']._serialized_start=514
-  _globals['_METHODOFFER']._serialized_end=701
-  _globals['_CURRENCYOFFER']._serialized_start=703
-  _globals['_CURRENCYOFFER']._serialized_end=781
-  _globals['_RATE']._serialized_start=784
-  _globals['_RATE']._serialized_end=1058
-  _globals['_SOURCEQUOTE']._serialized_start=1060
-  _globals['_SOURCEQUOTE']._serialized_end=1132
-  _globals['_RATESTATE']._serialized_start=1135
-  _globals['_RATESTATE']._serialized_end=1287
-  _globals['_LISTMERCHANTCURRENCIESREQUEST']._serialized_start=1289
-  _globals['_LISTMERCHANTCURRENCIESREQUEST']._serialized_end=1371
-  _globals['_LISTMERCHANTCURRENCIESRESPONSE']._serialized_start=1373
-  _globals['_LISTMERCHANTCURRENCIESRESPONSE']._serialized_end=1461
-  _globals['_LISTMETHODOFFERSREQUEST']._serialized_start=1464
-  _globals['_LISTMETHODOFFERSREQUEST']._serialized_end=1607
-  _globals['_LISTMETHODOFFERSRESPONSE']._serialized_start=1609
-  _globals['_LISTMETHODOFFERSRESPONSE']._serialized_end=1685
-  _globals['_GETQUOTEREQUEST']._serialized_start=1687
-  _globals['_GETQUOTEREQUEST']._serialized_end=1776
-  _globals['_GETQUOTERESPONSE']._serialized_start=1778
-  _globals['_GETQUOTERESPONSE']._serialized_end=1859
-  _globals['_GETCATALOGREQUEST']._serialized_start=1861
-  _globals['_GETCATALOGREQUEST']._serialized_end=1880
-  _globals['_GETCATALOGRESPONSE']._serialized_start=1882
-  _globals['_GETCATALOGRESPONSE']._serialized_end=2006
-  _globals['_SETCURRENCYREQUEST']._serialized_start=2008
-  _globals['_SETCURRENCYREQUEST']._serialized_end=2077
-  _globals['_SETCURRENCYRESPONSE']._serialized_start=2079
-  _globals['_SETCURRENCYRESPONSE']._serialized_end=2149
-  _globals['_SETPAYMENTMETHODREQUEST']._serialized_start=2151
-  _globals['_SETPAYMENTMETHODREQUEST']._serialized_end=2256
-  _globals['_SETPAYMENTMETHODRESPONSE']._serialized_start=2258
-  _globals['_SETPAYMENTMETHODRESPONSE']._serialized_end=2336
-  _globals['_GETLOGOREQUEST']._serialized_start=2338
-  _globals['_GETLOGOREQUEST']._serialized_end=2368
-  _globals['_GETLOGORESPONSE']._serialized_start=2370
-  _globals['_GETLOGORESPONSE']._serialized_end=2426
-  _globals['_SETRATEREQUEST']._serialized_start=2428
-  _globals['_SETRATEREQUEST']._serialized_end=2497
-  _globals['_SETRATERESPONSE']._serialized_start=2499
-  _globals['_SETRATERESPONSE']._serialized_end=2557
-  _globals['_LISTRATESREQUEST']._serialized_start=2559
-  _globals['_LISTRATESREQUEST']._serialized_end=2577
-  _globals['_LISTRATESRESPONSE']._serialized_start=2579
-  _globals['_LISTRATESRESPONSE']._serialized_end=2645
-  _globals['_PULLRATESREQUEST']._serialized_start=2647
-  _globals['_PULLRATESREQUEST']._serialized_end=2665
-  _globals['_PULLRATESRESPONSE']._serialized_start=2667
-  _globals['_PULLRATESRESPONSE']._serialized_end=2733
-  _globals['_ACCEPTRATEREQUEST']._serialized_start=2735
-  _globals['_ACCEPTRATEREQUEST']._serialized_end=2777
-  _globals['_ACCEPTRATERESPONSE']._serialized_start=2779
-  _globals['_ACCEPTRATERESPONSE']._serialized_end=2840
-  _globals['_CATALOGSERVICE']._serialized_start=2963
-  _globals['_CATALOGSERVICE']._serialized_end=4070
+  _globals['_CATALOGCHANGED']._loaded_options = None
+  _globals['_CATALOGCHANGED']._serialized_options = b'\212\265\030\025fiatgate-hint.catalog'
+  _globals['_RATEORIGIN']._serialized_start=2920
+  _globals['_RATEORIGIN']._serialized_end=3038
+  _globals['_CURRENCY']._serialized_start=164
+  _globals['_CURRENCY']._serialized_end=309
+  _globals['_PAYMENTMETHOD']._serialized_start=312
+  _globals['_PAYMENTMETHOD']._serialized_end=544
+  _globals['_METHODOFFER']._serialized_start=547
+  _globals['_METHODOFFER']._serialized_end=734
+  _globals['_CURRENCYOFFER']._serialized_start=736
+  _globals['_CURRENCYOFFER']._serialized_end=814
+  _globals['_RATE']._serialized_start=817
+  _globals['_RATE']._serialized_end=1091
+  _globals['_SOURCEQUOTE']._serialized_start=1093
+  _globals['_SOURCEQUOTE']._serialized_end=1165
+  _globals['_RATESTATE']._serialized_start=1168
+  _globals['_RATESTATE']._serialized_end=1320
+  _globals['_LISTMERCHANTCURRENCIESREQUEST']._serialized_start=1322
+  _globals['_LISTMERCHANTCURRENCIESREQUEST']._serialized_end=1404
+  _globals['_LISTMERCHANTCURRENCIESRESPONSE']._serialized_start=1406
+  _globals['_LISTMERCHANTCURRENCIESRESPONSE']._serialized_end=1494
+  _globals['_LISTMETHODOFFERSREQUEST']._serialized_start=1497
+  _globals['_LISTMETHODOFFERSREQUEST']._serialized_end=1640
+  _globals['_LISTMETHODOFFERSRESPONSE']._serialized_start=1642
+  _globals['_LISTMETHODOFFERSRESPONSE']._serialized_end=1718
+  _globals['_GETQUOTEREQUEST']._serialized_start=1720
+  _globals['_GETQUOTEREQUEST']._serialized_end=1809
+  _globals['_GETQUOTERESPONSE']._serialized_start=1811
+  _globals['_GETQUOTERESPONSE']._serialized_end=1892
+  _globals['_GETCATALOGREQUEST']._serialized_start=1894
+  _globals['_GETCATALOGREQUEST']._serialized_end=1913
+  _globals['_GETCATALOGRESPONSE']._serialized_start=1915
+  _globals['_GETCATALOGRESPONSE']._serialized_end=2039
+  _globals['_SETCURRENCYREQUEST']._serialized_start=2041
+  _globals['_SETCURRENCYREQUEST']._serialized_end=2110
+  _globals['_SETCURRENCYRESPONSE']._serialized_start=2112
+  _globals['_SETCURRENCYRESPONSE']._serialized_end=2182
+  _globals['_SETPAYMENTMETHODREQUEST']._serialized_start=2184
+  _globals['_SETPAYMENTMETHODREQUEST']._serialized_end=2289
+  _globals['_SETPAYMENTMETHODRESPONSE']._serialized_start=2291
+  _globals['_SETPAYMENTMETHODRESPONSE']._serialized_end=2369
+  _globals['_GETLOGOREQUEST']._serialized_start=2371
+  _globals['_GETLOGOREQUEST']._serialized_end=2401
+  _globals['_GETLOGORESPONSE']._serialized_start=2403
+  _globals['_GETLOGORESPONSE']._serialized_end=2459
+  _globals['_SETRATEREQUEST']._serialized_start=2461
+  _globals['_SETRATEREQUEST']._serialized_end=2530
+  _globals['_SETRATERESPONSE']._serialized_start=2532
+  _globals['_SETRATERESPONSE']._serialized_end=2590
+  _globals['_LISTRATESREQUEST']._serialized_start=2592
+  _globals['_LISTRATESREQUEST']._serialized_end=2610
+  _globals['_LISTRATESRESPONSE']._serialized_start=2612
+  _globals['_LISTRATESRESPONSE']._serialized_end=2678
+  _globals['_PULLRATESREQUEST']._serialized_start=2680
+  _globals['_PULLRATESREQUEST']._serialized_end=2698
+  _globals['_PULLRATESRESPONSE']._serialized_start=2700
+  _globals['_PULLRATESRESPONSE']._serialized_end=2766
+  _globals['_ACCEPTRATEREQUEST']._serialized_start=2768
+  _globals['_ACCEPTRATEREQUEST']._serialized_end=2810
+  _globals['_ACCEPTRATERESPONSE']._serialized_start=2812
+  _globals['_ACCEPTRATERESPONSE']._serialized_end=2873
+  _globals['_CATALOGCHANGED']._serialized_start=2875
+  _globals['_CATALOGCHANGED']._serialized_end=2918
+  _globals['_CATALOGSERVICE']._serialized_start=3041
+  _globals['_CATALOGSERVICE']._serialized_end=4148
 # @@protoc_insertion_point(module_scope)

@@ -788,3 +788,20 @@ class AcceptRateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AcceptRateResponse: _TypeAlias = AcceptRateResponse  # noqa: Y015
+
+@_typing.final
+class CatalogChanged(_message.Message):
+    """A hint without content: a currency, a method or a rate has changed. Services that keep the catalog load it again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CatalogChanged: _TypeAlias = CatalogChanged  # noqa: Y015

@@ -129,8 +129,8 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetCatalog(self, request, context):
-        """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
-        "fiatgate-hint.catalog" follows every change.
+        """All currencies and methods, enabled or not, for services that keep them in memory. The hint CatalogChanged follows
+        every change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

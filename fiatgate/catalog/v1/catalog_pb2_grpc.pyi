@@ -52,8 +52,8 @@ class CatalogServiceStub:
     reasons and the rate reasons above.
     """
     GetCatalog: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetCatalogRequest, _catalog_pb2.GetCatalogResponse]
-    """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
-    "fiatgate-hint.catalog" follows every change.
+    """All currencies and methods, enabled or not, for services that keep them in memory. The hint CatalogChanged follows
+    every change.
     """
     SetCurrency: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]
     """Creates the currency or replaces its options."""
@@ -96,8 +96,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     reasons and the rate reasons above.
     """
     GetCatalog: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetCatalogRequest, _catalog_pb2.GetCatalogResponse]  # type: ignore[assignment]
-    """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
-    "fiatgate-hint.catalog" follows every change.
+    """All currencies and methods, enabled or not, for services that keep them in memory. The hint CatalogChanged follows
+    every change.
     """
     SetCurrency: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]  # type: ignore[assignment]
     """Creates the currency or replaces its options."""
@@ -161,8 +161,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.GetCatalogRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.GetCatalogResponse, _abc.Awaitable[_catalog_pb2.GetCatalogResponse]]:
-        """All currencies and methods, enabled or not, for services that keep them in memory. A hint on the core NATS subject
-        "fiatgate-hint.catalog" follows every change.
+        """All currencies and methods, enabled or not, for services that keep them in memory. The hint CatalogChanged follows
+        every change.
         """
 
     @_abc_1.abstractmethod

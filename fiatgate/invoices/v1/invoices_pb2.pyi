@@ -508,9 +508,26 @@ class Case(_message.Message):
 Global___Case: _TypeAlias = Case  # noqa: Y015
 
 @_typing.final
+class InvoiceChanged(_message.Message):
+    """A hint without content: an invoice has changed. The invoice's id is the last token of the subject."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvoiceChanged: _TypeAlias = InvoiceChanged  # noqa: Y015
+
+@_typing.final
 class InvoiceFinished(_message.Message):
-    """A fact, on the subject "fiatgate.invoices.finished": an invoice reached a terminal status. It has all data of the
-    webhook and of the credit; announced again it has the same bytes.
+    """A fact: an invoice reached a terminal status. It has all data of the webhook and of the credit; announced again it
+    has the same bytes.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
