@@ -62,7 +62,7 @@ async def stalled(gateway: Watched, count: int, request: bytes, sent: int) -> tu
     ("method", "path", "status"),
     [
         ("POST", "/pay/x/late", 404),
-        ("POST", f"/pay/{new_id()}/late", 404),
+        ("POST", "/pay/{new_id}/late", 404),
         ("POST", "/pay/x/nowhere", 404),
         ("DELETE", "/pay/x/late", 405),
         ("GET", "/pay/x/late", 404),
@@ -71,7 +71,7 @@ async def stalled(gateway: Watched, count: int, request: bytes, sent: int) -> tu
 def test_a_stalled_upload_that_nothing_takes_is_answered_and_costs_no_memory(
     gateway: Watched, method: str, path: str, status: int
 ) -> None:
-    request = upload(path).replace(b"POST", method.encode(), 1)
+    request = upload(path.format(new_id=new_id())).replace(b"POST", method.encode(), 1)
     if path.endswith("nowhere"):  # elsewhere the announced length alone is too much
         request = request.replace(str(PICTURE_BYTES).encode(), b"8000")
     statuses, grown = asyncio.run(stalled(gateway, 200, request, sent=MIB if method != "GET" else 60_000))

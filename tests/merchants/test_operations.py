@@ -20,6 +20,8 @@ from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
 from tests.support.clock import ManualClock
 
+UNKNOWN_ID = "01890000-0000-7000-8000-000000000000"
+
 
 def reason_of(call: Callable[[], object]) -> str:
     with pytest.raises(Refused) as refused:
@@ -313,7 +315,7 @@ def test_merchants_are_listed_newest_first_page_by_page(deps: Deps, new_email: s
     assert listed[:5] == made[::-1]
 
 
-@pytest.mark.parametrize("merchant_id", [str(new_id()), "", "42", "\0", "{" + str(new_id()) + "}"])
+@pytest.mark.parametrize("merchant_id", [UNKNOWN_ID, "", "42", "\0", "{" + UNKNOWN_ID + "}"])
 def test_no_operation_knows_a_merchant_that_nobody_made(deps: Deps, merchant_id: str) -> None:
     for operation in (
         operations.get_merchant,
@@ -363,7 +365,7 @@ def test_keys_are_listed_newest_first_with_the_deactivated_ones(
     assert keys[0].hint == second.api_key[:7]
 
 
-@pytest.mark.parametrize("key_id", [str(new_id()), "", "fg_abc", "\0"])
+@pytest.mark.parametrize("key_id", [UNKNOWN_ID, "", "fg_abc", "\0"])
 def test_a_key_that_nobody_made_is_not_deactivated(deps: Deps, key_id: str) -> None:
     assert reason_of(lambda: operations.deactivate_api_key(deps, key_id=key_id)) == "API_KEY_NOT_FOUND"
 
