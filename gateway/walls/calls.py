@@ -101,7 +101,9 @@ KINDS: Final = (
     Kind("choices", frozenset({"CheckoutService/SelectPaymentMethod"}), running=16, waiting=100),
     Kind(
         "steps",
-        frozenset({"CheckoutService/MarkPaid", "CheckoutService/CancelCheckout"}),
+        frozenset(
+            {"CheckoutService/CancelCheckout", "CheckoutService/CheckInvoice", "CheckoutService/MarkPaid"}
+        ),
         running=32,
         waiting=200,
     ),

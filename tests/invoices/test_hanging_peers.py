@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import grpc
 import pytest
+import requests
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
@@ -27,10 +29,12 @@ from services.invoices.clients import CatalogClient, MerchantsClient, Storefront
 from services.invoices.domain import NewInvoice
 from services.invoices.operations import checkout
 from services.invoices.wiring import Deps
+from tests.gateway.process import gateway_process
 from tests.invoices.conftest import World
 from tests.support.serving import TEST_MASTER_KEY, connected
 
 START_SECONDS = 60
+HTTP_SECONDS = 15
 SHOPS = 8
 PAGES_AT_A_TIME = 3
 PURCHASES = 5  # fewer than one merchant's share of the accounts
@@ -125,8 +129,9 @@ def shops(world: World) -> list[merchants_pb2.Merchant]:
 class Service:
     """Invoices as a server, and stubs that call it."""
 
-    def __init__(self, server: RpcServer, channel: grpc.Channel) -> None:
+    def __init__(self, server: RpcServer, address: str, channel: grpc.Channel) -> None:
         self._server = server
+        self.address = address
         self.invoices = pb_grpc.InvoicesServiceStub(channel)
         self.checkout = pb_grpc.CheckoutServiceStub(channel)
 
@@ -140,11 +145,11 @@ class Service:
 def served(deps: Deps) -> Iterator[Service]:
     server = RpcServer(Options(slots=rpc.SLOTS))
     rpc.add_to(server, deps)
-    port = server.add_insecure_port("127.0.0.1:0")
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:
-        with connected(f"127.0.0.1:{port}") as channel:
-            yield Service(server, channel)
+        with connected(address) as channel:
+            yield Service(server, address, channel)
     finally:
         server.stop(1).wait(5)
 
@@ -220,22 +225,33 @@ def test_creating_and_marking_paid_go_on_while_merchants_hangs_and_pages_are_loo
             until_bought.close()
 
 
-def test_whether_a_payment_exists_is_answered_while_catalog_hangs_and_nothing_is_known_of_its_merchant(
-    world: World, catalog: Peer, monkeypatch: pytest.MonkeyPatch
+def test_i_have_paid_reaches_invoices_while_catalog_hangs_and_pages_are_looked_at(
+    world: World, catalog: Peer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A gateway asks so before it takes the form of "I have paid"."""
+    """Through a gateway that has not met the payments before, so it checks first that they exist."""
     monkeypatch.setattr(clients, "PAGE_SECONDS", FOR_LONG_SECONDS)
     world = calling(world, catalog=catalog)
-    invoice_id = str(world.create().id)
-    with served(world.deps) as service, catalog.hanging():
-        asked = pb.GetCheckoutRequest(invoice_id=invoice_id, invoice_only=True)
-        answer = service.checkout.GetCheckout(asked)
-        assert answer.invoice.invoice_id == invoice_id
-        assert not answer.HasField("methods_refused"), "it waited for catalog in vain"
-        assert not answer.merchant_name
-        asked.invoice_id = str(new_id())
-        with pytest.raises(Refused, match="INVOICE_NOT_FOUND"):
-            service.checkout.GetCheckout(asked)
+    invoice_ids = [str(world.create(merchant=shop).id) for shop in shops(world)]
+    deals = deals_of(world)
+    with (
+        served(world.deps) as service,
+        gateway_process({"invoices": service.address}, tmp_path / "gateway.log") as url,
+        ExitStack() as until_paid,
+    ):
+        until_paid.enter_context(catalog.hanging())
+        with pages_wait(service, invoice_ids) as looks:
+            statuses = [say_paid(url, *each) for each in [*deals, (str(new_id()), str(new_id()))]]
+            assert statuses == [303] * len(deals) + [404]
+            assert not any(each.done() for each in looks), "the pages no longer waited"
+            until_paid.close()
+
+
+def say_paid(url: str, invoice_id: str, deal_id: str) -> int:
+    """Returns the status of "I have paid"."""
+    form = {"deal_id": deal_id}
+    return requests.post(
+        f"{url}/pay/{invoice_id}/paid", data=form, allow_redirects=False, timeout=HTTP_SECONDS
+    ).status_code
 
 
 def test_a_page_shows_what_was_last_known_while_catalog_hangs(world: World, catalog: Peer) -> None:

@@ -1045,19 +1045,15 @@ class GetCheckoutRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
-    INVOICE_ONLY_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
-    invoice_only: _builtins.bool
-    """The answer has `invoice` and `now` only, and waits for no other service. For checking whether the invoice exists."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
-        invoice_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "invoice_only", b"invoice_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1152,6 +1148,40 @@ class CheckoutMethod(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CheckoutMethod: _TypeAlias = CheckoutMethod  # noqa: Y015
+
+@_typing.final
+class CheckInvoiceRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckInvoiceRequest: _TypeAlias = CheckInvoiceRequest  # noqa: Y015
+
+@_typing.final
+class CheckInvoiceResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckInvoiceResponse: _TypeAlias = CheckInvoiceResponse  # noqa: Y015
 
 @_typing.final
 class SelectPaymentMethodRequest(_message.Message):

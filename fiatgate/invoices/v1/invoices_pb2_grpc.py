@@ -348,6 +348,11 @@ class CheckoutServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutResponse.FromString,
                 _registered_method=True)
+        self.CheckInvoice = channel.unary_unary(
+                '/fiatgate.invoices.v1.CheckoutService/CheckInvoice',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.FromString,
+                _registered_method=True)
         self.SelectPaymentMethod = channel.unary_unary(
                 '/fiatgate.invoices.v1.CheckoutService/SelectPaymentMethod',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.SelectPaymentMethodRequest.SerializeToString,
@@ -381,6 +386,13 @@ class CheckoutServiceServicer:
 
     def GetCheckout(self, request, context):
         """The content of the page. Reason: INVOICE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckInvoice(self, request, context):
+        """Whether the invoice exists; waits for no other service. Reason: INVOICE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -439,6 +451,11 @@ def add_CheckoutServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutResponse.SerializeToString,
             ),
+            'CheckInvoice': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckInvoice,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.SerializeToString,
+            ),
             'SelectPaymentMethod': grpc.unary_unary_rpc_method_handler(
                     servicer.SelectPaymentMethod,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.SelectPaymentMethodRequest.FromString,
@@ -493,6 +510,33 @@ class CheckoutService:
             '/fiatgate.invoices.v1.CheckoutService/GetCheckout',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetCheckoutResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckInvoice(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.CheckoutService/CheckInvoice',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckInvoiceResponse.FromString,
             options,
             channel_credentials,
             insecure,

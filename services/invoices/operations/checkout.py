@@ -75,10 +75,9 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
-def get_invoice(deps: Deps, *, invoice_id: str) -> tuple[InvoiceView, datetime]:
-    """The invoice of the page, and the service's present time. Raises INVOICE_NOT_FOUND."""
-    now = deps.clock.now()
-    return _fresh_view(deps, fields.invoice_id(invoice_id), now), now
+def check_invoice(deps: Deps, *, invoice_id: str) -> None:
+    """Raises INVOICE_NOT_FOUND for an invoice that does not exist. Waits for no other service."""
+    _view(deps, fields.invoice_id(invoice_id))
 
 
 def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:

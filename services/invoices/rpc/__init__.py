@@ -28,6 +28,7 @@ CALLERS: Final[Callers] = {
             "InvoicesService/GetInvoice",
             "InvoicesService/ListInvoices",
             "CheckoutService/CancelCheckout",
+            "CheckoutService/CheckInvoice",
             "CheckoutService/GetCheckout",
             "CheckoutService/MarkPaid",
             "CheckoutService/OpenCase",
@@ -44,7 +45,9 @@ SLOTS: Final = (
     Slots(name="reads", methods=frozenset({"InvoicesService/GetInvoice"}), threads=2, waiting=128),
     Slots(
         name="customers",
-        methods=frozenset({"CheckoutService/CancelCheckout", "CheckoutService/MarkPaid"}),
+        methods=frozenset(
+            {"CheckoutService/CancelCheckout", "CheckoutService/CheckInvoice", "CheckoutService/MarkPaid"}
+        ),
         threads=2,
         waiting=128,
     ),

@@ -20,9 +20,6 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
         self._deps = deps
 
     def GetCheckout(self, request: pb.GetCheckoutRequest, context: Context) -> pb.GetCheckoutResponse:
-        if request.invoice_only:
-            view, now = checkout.get_invoice(self._deps, invoice_id=request.invoice_id)
-            return pb.GetCheckoutResponse(invoice=invoice_to_message(view), now=timestamp_from(now))
         page = checkout.get_checkout(self._deps, invoice_id=request.invoice_id)
         return pb.GetCheckoutResponse(
             invoice=invoice_to_message(page.invoice),
@@ -37,6 +34,10 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
             methods_refused=page.offers_refused,
             case=case_to_message(page.case) if page.case else None,
         )
+
+    def CheckInvoice(self, request: pb.CheckInvoiceRequest, context: Context) -> pb.CheckInvoiceResponse:
+        checkout.check_invoice(self._deps, invoice_id=request.invoice_id)
+        return pb.CheckInvoiceResponse()
 
     def SelectPaymentMethod(
         self, request: pb.SelectPaymentMethodRequest, context: Context
