@@ -1,6 +1,6 @@
 """One service's database.
 
-`database` has sessions and transactions, `prepared` the statements that every request waits for, `migrate` and `schema`
-the versions of the tables, `rights` and `migrations` the rights and guards in the database, `books` the proof of its
-rows, `alone` work that one process at a time may do.
+`database` has sessions and transactions, `prepared` the statements that every request waits for, `rows` rows as
+dataclasses, `migrate` and `schema` the versions of the tables, `rights` and `migrations` the rights and guards in the
+database, `books` the audit of its rows, `alone` work that one process at a time may do.
 """

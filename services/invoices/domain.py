@@ -238,7 +238,7 @@ class NewInvoice:
     expires_at: datetime
     status: InvoiceStatus = InvoiceStatus.PENDING
     finished_at: None = None
-    deal_id: None = None
+    deal: None = None
 
 
 @dataclass(frozen=True, slots=True)

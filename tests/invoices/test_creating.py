@@ -46,7 +46,7 @@ def test_a_new_invoice_is_pending_and_can_be_read_back(world: World) -> None:
     assert view.id == new.id
     assert (str(view.amount), view.status, view.purpose) == ("100.50", "pending", "Two books")
     assert view.expires_at - view.created_at == timedelta(seconds=1800)
-    assert view.deal_id is None
+    assert view.deal is None
 
 
 def test_urls_fall_back_to_the_merchants_defaults_one_by_one(world: World) -> None:

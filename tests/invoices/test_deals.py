@@ -95,8 +95,8 @@ def test_choosing_the_same_method_again_changes_nothing(world: World) -> None:
     view, requisite = checkout.select_payment_method(
         world.deps, invoice_id=str(deal.invoice_id), method_code="card_eur"
     )
-    assert view.deal_id == deal.id
-    assert view.deal_expires_at == deal.expires_at
+    assert view.deal is not None
+    assert (view.deal.id, view.deal.expires_at) == (deal.id, deal.expires_at)
     assert requisite.id == deal.requisite_id
     assert open_deals(world) == 1
 
@@ -108,7 +108,8 @@ def test_choosing_another_method_replaces_the_deal_and_frees_its_requisite(world
     )
     old = desk.get_deal(world.deps, deal_id=str(deal.id)).deal
     assert (old.status, old.sub_status) == ("canceled", "replaced")
-    assert (view.status, view.deal_status, view.deal_method_code) == ("pending", "pending", "sepa_eur")
+    assert view.deal is not None
+    assert (view.status, view.deal.status, view.deal.method_code) == ("pending", "pending", "sepa_eur")
     assert open_deals(world) == 1
     assert world.announced(deal.invoice_id) == []
 

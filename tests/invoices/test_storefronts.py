@@ -44,7 +44,8 @@ def test_a_change_is_shown_soon_and_holds_at_once(world: World) -> None:
     change = pb.ConfigureMerchantRequest(merchant_id=shop.merchant_id, name="New name", client_share="0")
     world.merchants.ConfigureMerchant(change)
     checkout.select_payment_method(world.deps, invoice_id=invoice_id, method_code="card_eur")
-    assert page().invoice.deal_amount_fiat == Decimal("100.00")
+    deal = page().invoice.deal
+    assert deal is not None and deal.amount_fiat == Decimal("100.00")
     wait_until(lambda: page().merchant.name == "New name", "the name", timeout_seconds=STOREFRONT_SECONDS + 3)
     assert {offer.amount_fiat for offer in page().offers} == {Decimal("100.00")}
 

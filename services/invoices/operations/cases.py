@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import NoPicture, Picture, cleaned
@@ -14,11 +12,14 @@ from services.invoices import domain, errors, events, store
 from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
 from services.invoices.models import Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
-from services.invoices.store import InvoiceView
+from services.invoices.store.views import (
+    CaseView,
+    InvoiceView,
+    PictureView,
+    PictureWithContent,
+    RequisiteView,
+)
 from services.invoices.wiring import Deps
-
-CaseRow = Row[Any]
-PictureRow = Row[Any]
 
 OUTCOME_MAX_CHARACTERS = 2000
 
@@ -27,17 +28,17 @@ OUTCOME_MAX_CHARACTERS = 2000
 class CaseStory:
     """A case with everything that an operator needs to find the money."""
 
-    case: CaseRow
+    case: CaseView
     invoice: InvoiceView
-    requisite: Row[Any]
-    picture: PictureRow | None
+    requisite: RequisiteView
+    picture: PictureView | None
 
 
 # -- the customer
 
 
 @retry_conflicts
-def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseRow:
+def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) -> CaseView:
     """Records late money; returns the invoice's case, or the earlier one when it already had one.
 
     Raises INVOICE_NOT_FOUND, INVOICE_FINISHED, DEAL_STATE_CONFLICT, VALIDATION_ERROR.
@@ -98,7 +99,7 @@ def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, n
 # -- the operator
 
 
-def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseRow]:
+def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseView]:
     with deps.db.autocommit() as connection:
         return store.newest_cases(connection, fields.limit(limit), open_only=open_only)
 
@@ -108,7 +109,9 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
     with deps.db.autocommit() as connection:
         row = _found(store.case(connection, number))
         invoice = store.invoice_view(connection, row.invoice_id)
-        requisite = store.requisite(connection, invoice.deal_requisite_id) if invoice else None
+        requisite = (
+            store.requisite(connection, invoice.deal.requisite_id) if invoice and invoice.deal else None
+        )
         if invoice is None or requisite is None:
             raise LookupError(f"case {number} has lost its invoice or requisite")  # foreign keys forbid it
         pictures = store.pictures(connection, row.deal_id)
@@ -117,7 +120,7 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
 
 
 @retry_conflicts
-def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRow:
+def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseView:
     """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
@@ -131,7 +134,7 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseRo
     return row
 
 
-def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureRow:
+def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureWithContent:
     """Returns the picture with its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
@@ -141,7 +144,7 @@ def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureRow:
     return row
 
 
-def _found(row: CaseRow | None) -> CaseRow:
+def _found(row: CaseView | None) -> CaseView:
     if row is None:
         raise errors.case_not_found()
     return row

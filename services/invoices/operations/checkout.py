@@ -4,10 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from fiatgate.catalog.v1 import catalog_pb2
@@ -20,7 +18,6 @@ from services.invoices import domain, errors, store
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import (
     AWAITING_PAYMENT,
-    DealState,
     DealStatus,
     InvoiceStatus,
     NewDeal,
@@ -30,7 +27,7 @@ from services.invoices.domain import (
 )
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
-from services.invoices.store import InvoiceView
+from services.invoices.store.views import CaseView, InvoiceView, RequisiteView
 from services.invoices.wiring import Deps
 
 
@@ -50,8 +47,8 @@ class Checkout:
     merchant: merchants_pb2.Merchant
     offers: Sequence[Offer]
     offers_refused: str | None
-    requisite: Row[Any] | None
-    case: Row[Any] | None
+    requisite: RequisiteView | None
+    case: CaseView | None
     now: datetime
 
 
@@ -70,8 +67,8 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
         except Refused as refusal:  # the page shows the reason, and everything else as usual
             refused = refusal.reason
     requisite = None
-    if view.deal_status in domain.OPEN_DEAL_STATUSES:
-        requisite = store.requisite_to_show(deps.db, view.deal_requisite_id)
+    if view.deal is not None and view.deal.status in domain.OPEN_DEAL_STATUSES:
+        requisite = store.requisite_to_show(deps.db, view.deal.requisite_id)
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
@@ -80,7 +77,9 @@ def check_invoice(deps: Deps, *, invoice_id: str) -> None:
     _view(deps, fields.invoice_id(invoice_id))
 
 
-def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> tuple[InvoiceView, Row[Any]]:
+def select_payment_method(
+    deps: Deps, *, invoice_id: str, method_code: str
+) -> tuple[InvoiceView, RequisiteView]:
     """Opens a deal with this method, in place of an unpaid one; returns the invoice and the requisite.
 
     Raises the reasons of CheckoutService.SelectPaymentMethod.
@@ -90,7 +89,7 @@ def select_payment_method(deps: Deps, *, invoice_id: str, method_code: str) -> t
     view = _fresh_view(deps, id, now)
     if view.status != InvoiceStatus.PENDING:
         raise errors.invoice_finished(view.status)
-    if view.deal_id is not None and view.deal_method_code == method_code:
+    if view.deal is not None and view.deal.method_code == method_code:
         return _with_requisite(deps, id)
     if "\0" in method_code or len(method_code) > 64:
         raise errors.method_not_for_invoice(method_code[:64].replace("\0", ""))
@@ -265,10 +264,9 @@ def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
 
 
 def _is_overdue(view: InvoiceView, now: datetime) -> bool:
-    if view.deal_id is None:
+    if view.deal is None:
         return domain.invoice_overdue(has_deal=False, invoice_expires_at=view.expires_at, now=now)
-    state = DealState(DealStatus(view.deal_status), view.deal_sub_status)
-    return domain.deal_overdue(state, view.deal_expires_at, now)
+    return domain.deal_overdue(view.deal.state, view.deal.expires_at, now)
 
 
 def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
@@ -286,25 +284,25 @@ def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
     return view
 
 
-def _case(deps: Deps, view: InvoiceView) -> Row[Any] | None:
+def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
     """Reads the case only where there may be one."""
-    if not domain.late_money_possible(InvoiceStatus(view.status), has_deal=view.deal_id is not None):
+    if not domain.late_money_possible(view.status, has_deal=view.deal is not None):
         return None
     with deps.db.autocommit() as connection:
         return store.case_of_invoice(connection, view.id)
 
 
-def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, Row[Any]]:
+def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView]:
     view = _view(deps, invoice_id)
-    requisite = store.requisite_to_show(deps.db, view.deal_requisite_id)
+    requisite = None if view.deal is None else store.requisite_to_show(deps.db, view.deal.requisite_id)
     if requisite is None:
         raise errors.requisite_not_found()
     return view, requisite
 
 
 def _may_choose(view: InvoiceView, now: datetime) -> bool:
-    unpaid = view.deal_id is None or view.deal_sub_status == AWAITING_PAYMENT.sub_status
-    return bool(view.status == InvoiceStatus.PENDING and unpaid and now < view.expires_at)
+    unpaid = view.deal is None or view.deal.state == AWAITING_PAYMENT
+    return view.status == InvoiceStatus.PENDING and unpaid and now < view.expires_at
 
 
 def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:

@@ -4,31 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
-
-from sqlalchemy import Row
 
 from kit.base.ids import new_id
 from kit.db.database import retry_conflicts
 from services.invoices import domain, errors, store
 from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
-from services.invoices.models import Deal, Requisite
+from services.invoices.models import Requisite
 from services.invoices.operations import checkout, fields, lifecycle
-from services.invoices.store import InvoiceView
+from services.invoices.store.views import DealView, InvoiceView, PictureView, RequisiteView, TransitionView
 from services.invoices.wiring import Deps
-
-DealRow = Row[Any] | Deal
-RequisiteRow = Row[Any]
 
 
 @dataclass(frozen=True)
 class DealStory:
     """A deal with its requisite and its history, oldest first."""
 
-    deal: DealRow
-    requisite: RequisiteRow | None
-    history: Sequence[Row[Any]]
-    pictures: Sequence[Row[Any]]
+    deal: DealView
+    requisite: RequisiteView | None
+    history: Sequence[TransitionView]
+    pictures: Sequence[PictureView]
 
 
 # -- deals
@@ -44,7 +38,7 @@ def list_deals(
     method_code: str = "",
     created_before: datetime | None = None,
     oldest_first: bool = False,
-) -> Sequence[DealRow]:
+) -> Sequence[DealView]:
     """Newest first unless `oldest_first`; an empty filter matches all."""
     wanted = store.DealFilter(
         status=status,
@@ -60,9 +54,7 @@ def list_deals(
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        deal = store.deal_row(connection, id)
-        if deal is None:
-            raise errors.deal_not_found()
+        deal = _found_deal(store.deal_view(connection, id))
         return DealStory(
             deal,
             store.requisite(connection, deal.requisite_id),
@@ -71,32 +63,32 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
         )
 
 
-def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealRow:
+def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealView:
     """The money came: completes the deal, and the invoice is a success. The customer need not have marked it paid."""
     return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
 
 
-def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
     """The money did not come: fails the deal and its invoice. `expected` is the sub_status that the operator saw."""
     return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note, expected=expected)
 
 
-def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealRow:
+def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealView:
     """Sets the deal aside for a closer check; it stays open and no longer ends by time."""
     return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
 
 
-def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
     return _step(deps, deal_id, Trigger.RESOLVE_PAID, actor=actor, note=note, expected=expected)
 
 
-def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealRow:
+def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
     return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, actor=actor, note=note, expected=expected)
 
 
 def resolve_adjusted(
     deps: Deps, *, deal_id: str, amount: str, actor: str, note: str, expected: str = ""
-) -> DealRow:
+) -> DealView:
     """The customer paid less: the invoice succeeds with `amount` (fiat, below the requested one). Once per deal."""
     adjusted = fields.amount(amount, "adjusted_amount")
     return _step(
@@ -120,7 +112,7 @@ def _step(
     note: str = "",
     expected: str = "",
     adjusted_amount: Decimal | None = None,
-) -> DealRow:
+) -> DealView:
     id = fields.deal_id(deal_id)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked_by_deal(tx, id)
@@ -140,6 +132,13 @@ def _step(
             note=fields.note(note),
             adjusted_amount=adjusted_amount,
         )
+        tx.flush()
+        return _found_deal(store.deal_view(tx, id))
+
+
+def _found_deal(deal: DealView | None) -> DealView:
+    if deal is None:
+        raise errors.deal_not_found()
     return deal
 
 
@@ -163,7 +162,7 @@ def cancel_invoice(deps: Deps, *, invoice_id: str, actor: str) -> InvoiceView:
 
 def add_requisite(
     deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
-) -> RequisiteRow:
+) -> RequisiteView:
     """Raises VALIDATION_ERROR; the method must exist in the catalog."""
     if not deps.catalog.knows_method(method_code):
         raise errors.field_invalid(
@@ -189,18 +188,18 @@ def add_requisite(
     return _found(stored)
 
 
-def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteRow]:
+def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
     with deps.db.autocommit() as connection:
         return store.requisites(connection, method_code.replace("\0", "") or None)
 
 
-def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteRow:
+def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteView:
     """A disabled requisite gets no new deals; its open ones go on."""
     with deps.db.transaction() as tx:
         return _found(store.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
 
 
-def _found(row: RequisiteRow | None) -> RequisiteRow:
+def _found(row: RequisiteView | None) -> RequisiteView:
     if row is None:
         raise errors.requisite_not_found()
     return row

@@ -7,7 +7,7 @@ from kit.base.ids import parse_id
 from services.invoices import errors, store
 from services.invoices.domain import InvoiceStatus
 from services.invoices.operations import fields
-from services.invoices.store import InvoiceView
+from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
 
 MAX_PER_PAGE = 500

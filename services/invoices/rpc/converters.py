@@ -1,8 +1,4 @@
-"""Rows and values as messages, and back."""
-
-from typing import Any
-
-from sqlalchemy import Row
+"""Values as messages, and back."""
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
@@ -10,9 +6,15 @@ from kit.base.proto import timestamp_from
 from services.invoices import errors
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, PictureKind
 from services.invoices.events import invoice_finished
-from services.invoices.models import Deal
 from services.invoices.operations.verification import Finished
-from services.invoices.store import InvoiceView
+from services.invoices.store.views import (
+    CaseView,
+    DealView,
+    InvoiceView,
+    PictureView,
+    RequisiteView,
+    TransitionView,
+)
 
 
 def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
@@ -31,26 +33,12 @@ def invoice_to_message(view: InvoiceView | NewInvoice) -> pb.Invoice:
         created_at=timestamp_from(view.created_at),
         expires_at=timestamp_from(view.expires_at),
         finished_at=timestamp_from(view.finished_at),
-        deal=None if isinstance(view, NewInvoice) or view.deal_id is None else _deal_of_view(view),
+        deal=None if view.deal is None else deal_to_message(view.deal),
         key_id=str(view.key_id),
     )
 
 
-def _deal_of_view(view: InvoiceView) -> pb.Deal:
-    return deal_to_message(_DealOfView(view))
-
-
-class _DealOfView:
-    """The deal in an invoice's view, where its columns have the prefix `deal_`."""
-
-    def __init__(self, view: InvoiceView) -> None:
-        self._view = view
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._view, f"deal_{name}")
-
-
-def deal_to_message(deal: Row[Any] | Deal | _DealOfView) -> pb.Deal:
+def deal_to_message(deal: DealView) -> pb.Deal:
     return pb.Deal(
         deal_id=str(deal.id),
         invoice_id=str(deal.invoice_id),
@@ -91,51 +79,51 @@ def finished_to_message(finished: Finished) -> pb.FinishedInvoice:
     )
 
 
-def requisite_to_message(row: Row[Any]) -> pb.Requisite:
+def requisite_to_message(requisite: RequisiteView) -> pb.Requisite:
     return pb.Requisite(
-        requisite_id=str(row.id),
-        method_code=row.method_code,
-        holder=row.holder,
-        account=row.account,
-        bank=row.bank,
-        max_deals=row.max_deals,
-        open_deals=row.open_deals,
-        enabled=row.enabled,
-        created_at=timestamp_from(row.created_at),
+        requisite_id=str(requisite.id),
+        method_code=requisite.method_code,
+        holder=requisite.holder,
+        account=requisite.account,
+        bank=requisite.bank,
+        max_deals=requisite.max_deals,
+        open_deals=requisite.open_deals,
+        enabled=requisite.enabled,
+        created_at=timestamp_from(requisite.created_at),
     )
 
 
-def transition_to_message(row: Row[Any]) -> pb.DealTransition:
+def transition_to_message(step: TransitionView) -> pb.DealTransition:
     return pb.DealTransition(
-        at=timestamp_from(row.at),
-        status=_DEAL_STATUSES[row.status],
-        sub_status=row.sub_status,
-        actor=row.actor,
-        note=row.note,
+        at=timestamp_from(step.at),
+        status=_DEAL_STATUSES[step.status],
+        sub_status=step.sub_status,
+        actor=step.actor,
+        note=step.note,
     )
 
 
-def case_to_message(row: Row[Any]) -> pb.Case:
+def case_to_message(case: CaseView) -> pb.Case:
     return pb.Case(
-        number=row.number,
-        invoice_id=str(row.invoice_id),
-        merchant_id=str(row.merchant_id),
-        deal_id=str(row.deal_id),
-        opened_at=timestamp_from(row.opened_at),
-        note=row.note,
-        resolved_at=timestamp_from(row.resolved_at),
-        outcome=row.outcome,
-        actor=row.actor,
+        number=case.number,
+        invoice_id=str(case.invoice_id),
+        merchant_id=str(case.merchant_id),
+        deal_id=str(case.deal_id),
+        opened_at=timestamp_from(case.opened_at),
+        note=case.note,
+        resolved_at=timestamp_from(case.resolved_at),
+        outcome=case.outcome,
+        actor=case.actor,
     )
 
 
-def picture_to_message(row: Row[Any]) -> pb.Proof:
+def picture_to_message(picture: PictureView) -> pb.Proof:
     return pb.Proof(
-        deal_id=str(row.deal_id),
-        kind=_PICTURE_KINDS[row.kind],
-        content_type=row.content_type,
-        size=row.size,
-        at=timestamp_from(row.at),
+        deal_id=str(picture.deal_id),
+        kind=_PICTURE_KINDS[picture.kind],
+        content_type=picture.content_type,
+        size=picture.size,
+        at=timestamp_from(picture.at),
     )
 
 

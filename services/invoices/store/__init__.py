@@ -5,6 +5,7 @@
 - `shares`: the part of a payment method that one merchant may hold
 - `cases`: late money and pictures
 - `facts`: the signed facts of finished invoices
+- `views`: the results of queries
 """
 
 from services.invoices.store.cases import (
@@ -23,7 +24,7 @@ from services.invoices.store.deals import (
     add_transition,
     deal,
     deal_history,
-    deal_row,
+    deal_view,
     deals,
     deals_enabled,
     method_loads,
@@ -38,7 +39,6 @@ from services.invoices.store.deals import (
     set_requisite_enabled,
 )
 from services.invoices.store.invoices import (
-    InvoiceView,
     create_if_allowed,
     finished_invoices,
     finished_invoices_after,
@@ -58,7 +58,6 @@ from services.invoices.store.shares import rooms
 
 __all__ = [
     "DealFilter",
-    "InvoiceView",
     "MethodLoad",
     "add_transition",
     "case",
@@ -66,7 +65,7 @@ __all__ = [
     "create_if_allowed",
     "deal",
     "deal_history",
-    "deal_row",
+    "deal_view",
     "deals",
     "deals_enabled",
     "finished_invoices",

@@ -1,22 +1,22 @@
 """Deals with their history, requisites, and the switch."""
 
-from collections import namedtuple
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, literal, select, text, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, literal, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import Session
 
 from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
+from kit.db.rows import Rows
 from services.invoices.domain import DealStatus, NewDeal, may_hold_one_more
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
+from services.invoices.store.views import DealView, RequisiteView, TransitionView
 
 # The statements of a purchase are built once: building one costs as much as running it.
 
@@ -28,11 +28,11 @@ def deal(tx: Session, deal_id: UUID) -> Deal | None:
     return tx.execute(_DEAL, {"id": deal_id}).scalar_one_or_none()
 
 
-_DEALS = select(*Deal.__table__.columns)
+DEALS = Rows(DealView, table_of(Deal))
 
 
-def deal_row(connection: Connection | Session, deal_id: UUID) -> Row[Any] | None:
-    return connection.execute(_DEALS.where(Deal.id == deal_id)).one_or_none()
+def deal_view(connection: Connection | Session, deal_id: UUID) -> DealView | None:
+    return DEALS.one_or_none(connection.execute(select(*DEALS.columns).where(Deal.id == deal_id)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class DealFilter:
 
 def deals(
     connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
-) -> Sequence[Row[Any]]:
+) -> Sequence[DealView]:
     """Newest first unless `oldest_first`."""
-    query = _DEALS
+    query = select(*DEALS.columns)
     for column, value in (
         (Deal.status, wanted.status),
         (Deal.sub_status, wanted.sub_status),
@@ -62,7 +62,7 @@ def deals(
     if wanted.created_before is not None:
         query = query.where(Deal.created_at < wanted.created_before)
     order = (Deal.created_at, Deal.id) if oldest_first else (Deal.created_at.desc(), Deal.id.desc())
-    return connection.execute(query.order_by(*order).limit(limit)).all()
+    return DEALS.all(connection.execute(query.order_by(*order).limit(limit)))
 
 
 _ADD_TRANSITION = insert(table_of(DealTransition))
@@ -74,9 +74,12 @@ def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: 
     tx.execute(_ADD_TRANSITION, row | {"actor": actor, "note": note})
 
 
-def deal_history(connection: Connection, deal_id: UUID) -> Sequence[Row[Any]]:
-    query = select(*DealTransition.__table__.columns).where(DealTransition.deal_id == deal_id)
-    return connection.execute(query.order_by(DealTransition.id)).all()
+_TRANSITIONS = Rows(TransitionView, table_of(DealTransition))
+
+
+def deal_history(connection: Connection, deal_id: UUID) -> Sequence[TransitionView]:
+    query = select(*_TRANSITIONS.columns).where(DealTransition.deal_id == deal_id)
+    return _TRANSITIONS.all(connection.execute(query.order_by(DealTransition.id)))
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def open_deal_counts(connection: Connection, now: datetime) -> OpenDealCounts:
         _age(func.min(Deal.mark_paid_at).filter(marked), now).label("oldest_confirmation"),
         _age(func.min(Deal.mark_paid_at).filter(in_appeal), now).label("oldest_appeal"),
     ).where(Deal.status.in_([DealStatus.PENDING, DealStatus.APPEAL]))
-    return OpenDealCounts(**connection.execute(query).one()._asdict())
+    return OpenDealCounts(*connection.execute(query).one())
 
 
 def _age(since: ColumnElement[datetime | None], now: datetime) -> ColumnElement[timedelta]:
@@ -230,31 +233,33 @@ def release_requisite(tx: Session, requisite_id: UUID) -> None:
     tx.execute(_RELEASE, {"requisite_id": requisite_id})
 
 
-def requisite(connection: Connection | Session, requisite_id: UUID) -> Row[Any] | None:
-    query = select(*Requisite.__table__.columns).where(Requisite.id == requisite_id)
-    return connection.execute(query).one_or_none()
+_REQUISITES = Rows(RequisiteView, table_of(Requisite))
+_ALL_REQUISITES = select(*_REQUISITES.columns)
 
 
-_TO_SHOW = select(*Requisite.__table__.columns)
-_RequisiteTuple = namedtuple("_RequisiteTuple", list(_TO_SHOW.selected_columns.keys()))  # type: ignore[misc]  # of the table
-_TO_SHOW_SQL = str(_TO_SHOW.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
-_REQUISITE_TO_SHOW: Prepared[Any] = Prepared(
-    "requisite_to_show", f"{_TO_SHOW_SQL} WHERE requisites.id = :id", {"id": "uuid"}, _RequisiteTuple
+def requisite(connection: Connection | Session, requisite_id: UUID) -> RequisiteView | None:
+    return _REQUISITES.one_or_none(connection.execute(_ALL_REQUISITES.where(Requisite.id == requisite_id)))
+
+
+_REQUISITE_TO_SHOW = Prepared(
+    "requisite_to_show",
+    f"{_ALL_REQUISITES.compile(dialect=postgresql.dialect())} WHERE requisites.id = :id",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+    {"id": "uuid"},
+    _REQUISITES.make,
 )
 
 
-def requisite_to_show(db: Database, requisite_id: UUID) -> Any:
+def requisite_to_show(db: Database, requisite_id: UUID) -> RequisiteView | None:
     """Like `requisite`, for the page: outside of any transaction."""
     return db.one_or_none(_REQUISITE_TO_SHOW, {"id": requisite_id})
 
 
-def requisites(connection: Connection, method_code: str | None) -> Sequence[Row[Any]]:
-    query = select(*Requisite.__table__.columns).order_by(
-        Requisite.method_code, Requisite.created_at, Requisite.id
-    )
-    return connection.execute(
-        query if method_code is None else query.where(Requisite.method_code == method_code)
-    ).all()
+def requisites(connection: Connection, method_code: str | None) -> Sequence[RequisiteView]:
+    """Returns the method's requisites, or all of them, by method and age."""
+    query = _ALL_REQUISITES.order_by(Requisite.method_code, Requisite.created_at, Requisite.id)
+    if method_code is not None:
+        query = query.where(Requisite.method_code == method_code)
+    return _REQUISITES.all(connection.execute(query))
 
 
 _QUEUE_FOR_ONE = text("""
@@ -262,11 +267,11 @@ SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) 
 """)
 
 
-def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> Row[Any] | None:
+def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> RequisiteView | None:
     """Changes the requisite in its method's queue: else a deal that opens at this moment would find no requisite."""
     tx.execute(_QUEUE_FOR_ONE, {"id": requisite_id})
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
-    return tx.execute(query.returning(*Requisite.__table__.columns)).one_or_none()
+    return _REQUISITES.one_or_none(tx.execute(query.returning(*_REQUISITES.columns)))
 
 
 # -- the switch

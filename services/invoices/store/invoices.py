@@ -1,34 +1,32 @@
 """Invoices with their newest deal, and the outbox."""
 
-from collections import namedtuple
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Select, Uuid, all_, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from kit.db.database import Database
+from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
+from kit.db.rows import Rows
 from services.invoices.domain import CreationFacts, InvoiceStatus, NewInvoice, Wanted
 from services.invoices.models import Deal, Invoice, Outbox
+from services.invoices.store.deals import DEALS
 from services.invoices.store.shares import accounts_of, may_have_place
+from services.invoices.store.views import InvoiceView
 
-InvoiceView = Row[Any]
-"""An invoice with its newest deal: the columns of `invoices`, and those of `deals` with the prefix `deal_`
-(a Row, or a named tuple alike).
+_INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
+_VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
+_DEAL_BEGINS = len(_INVOICES.columns)
 
-`deal_id` is null when there is no deal, and so is everything else with that prefix.
-"""
 
-_DEAL_COLUMNS = [
-    column.label(f"deal_{column.name}") for column in Deal.__table__.columns if column.name not in {"id"}
-]
-_VIEW = select(*Invoice.__table__.columns, *_DEAL_COLUMNS).select_from(
-    Invoice.__table__.outerjoin(Deal.__table__, Deal.id == Invoice.deal_id)
-)
+def _view(*columns: Any) -> InvoiceView:
+    """The first column of the deal is its id, which is null when there is none."""
+    deal = None if columns[_DEAL_BEGINS] is None else DEALS.make(*columns[_DEAL_BEGINS:])
+    return _INVOICES.make(*columns[:_DEAL_BEGINS], deal)
 
 
 # -- creating
@@ -153,20 +151,13 @@ def create_if_allowed(
 
 
 def invoice_view(connection: Connection | Session, invoice_id: UUID) -> InvoiceView | None:
-    return connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
+    row = connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
+    return None if row is None else _view(*row)
 
 
-_ViewTuple = namedtuple("_ViewTuple", list(_VIEW.selected_columns.keys()))  # type: ignore[misc]  # of the tables
 _VIEW_SQL = str(_VIEW.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
 
-
-def _view_from_columns(*columns: Any) -> Any:
-    return _ViewTuple(*columns)
-
-
-_VIEW_BY_ID = Prepared(
-    "invoice_by_id", f"{_VIEW_SQL} WHERE invoices.id = :id", {"id": "uuid"}, _view_from_columns
-)
+_VIEW_BY_ID = Prepared("invoice_by_id", f"{_VIEW_SQL} WHERE invoices.id = :id", {"id": "uuid"}, _view)
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
@@ -176,7 +167,7 @@ def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
 
 def _view_of_merchant(name: str, condition: str, parameter: str, type_name: str) -> Prepared[InvoiceView]:
     sql = f"{_VIEW_SQL} WHERE invoices.merchant_id = :merchant_id AND {condition}"
-    return Prepared(name, sql, {"merchant_id": "uuid", parameter: type_name}, _view_from_columns)
+    return Prepared(name, sql, {"merchant_id": "uuid", parameter: type_name}, _view)
 
 
 _MERCHANTS_VIEW_BY_ID = _view_of_merchant("merchants_invoice_by_id", "invoices.id = :id", "id", "uuid")
@@ -217,7 +208,7 @@ def invoice_page(
     # The index alone finds the page: else rows and deals of the pages before would be read and sorted, too.
     ids = _filtered(select(Invoice.id), merchant_id, status, currency_code).order_by(*order)
     page = _VIEW.where(Invoice.id.in_(ids.offset(offset).limit(limit))).order_by(*order)
-    return connection.execute(page).all()
+    return [_view(*row) for row in connection.execute(page)]
 
 
 def _filtered(

@@ -1,0 +1,113 @@
+"""Rows as operations and messages see them: values, which change nothing in the database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from services.invoices.domain import DealState, DealStatus, InvoiceStatus, PictureKind
+
+
+@dataclass(frozen=True, slots=True)
+class DealView:
+    """A deal. Amounts are fiat, `merchant_usdt` is USDT, rates are fiat per USDT, percents are 0..100."""
+
+    id: UUID
+    invoice_id: UUID
+    merchant_id: UUID
+    status: DealStatus
+    sub_status: str
+    method_code: str
+    method_name: str
+    currency_code: str
+    invoice_amount: Decimal
+    amount_fiat: Decimal
+    conversion_rate: Decimal
+    client_percent: Decimal
+    merchant_percent: Decimal
+    merchant_usdt: Decimal | None
+    adjusted_amount: Decimal | None
+    requisite_id: UUID
+    created_at: datetime
+    expires_at: datetime
+    mark_paid_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def state(self) -> DealState:
+        return DealState(self.status, self.sub_status)
+
+
+@dataclass(frozen=True, slots=True)
+class InvoiceView:
+    """An invoice with its newest deal; `deal` is None until a method is chosen."""
+
+    id: UUID
+    merchant_id: UUID
+    key_id: UUID
+    external_id: str
+    amount: Decimal
+    currency_code: str
+    status: InvoiceStatus
+    customer_id: str
+    purpose: str | None
+    callback_url: str | None
+    success_url: str | None
+    fail_url: str | None
+    created_at: datetime
+    expires_at: datetime
+    finished_at: datetime | None
+    deal: DealView | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionView:
+    """One step of a deal's history."""
+
+    at: datetime
+    status: DealStatus
+    sub_status: str
+    actor: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequisiteView:
+    id: UUID
+    method_code: str
+    holder: str
+    account: str
+    bank: str | None
+    max_deals: int
+    open_deals: int
+    enabled: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    number: int
+    invoice_id: UUID
+    merchant_id: UUID
+    deal_id: UUID
+    opened_at: datetime
+    note: str
+    resolved_at: datetime | None
+    outcome: str | None
+    actor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PictureView:
+    """A customer's picture without its content. `size` is in bytes."""
+
+    deal_id: UUID
+    kind: PictureKind
+    content_type: str
+    size: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PictureWithContent(PictureView):
+    content: bytes
