@@ -84,10 +84,7 @@ RIGHTS: Final[Mapping[str, Rights]] = {
     ),
     **{user: _consumes(user, durable) for user, durable in DURABLES.items()},
     "catalog": Rights(publish=(_CATALOG,)),
-    "gateway": Rights(
-        publish=("fiatgate-hint.requests-counted",),
-        subscribe=(_INVOICES, "fiatgate-hint.requests-counted"),
-    ),
+    "gateway": Rights(subscribe=(_INVOICES,)),
     OPERATOR: Rights(publish=(">",), subscribe=(">",)),
 }
 USERS: Final = tuple(RIGHTS)

@@ -88,7 +88,7 @@ class GatewaySettings(Settings):
         default=6000,
         ge=0,
         le=100_000_000,
-        description="requests one API key may make in a minute, over all replicas; 0: no limit, no headers",
+        description="requests one API key may make in a minute to each process of the gateway; 0: no limit, no headers",
     )
     page_requests_per_minute: int = Field(
         default=240,

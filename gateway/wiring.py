@@ -14,10 +14,10 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, Invoices
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from gateway.access.hints import Hints
-from gateway.access.limits import RateLimit, shared
+from gateway.access.limits import RateLimit
 from gateway.config import GatewaySettings
 from gateway.links import Links
+from gateway.pay.hints import Hints
 from gateway.walls.calls import bounded, calls_by_method
 from gateway.walls.strangers import Strangers
 from kit.base.clock import SystemClock
@@ -36,7 +36,7 @@ class Deps:
     """The collaborators of the resources.
 
     health      one stub of the standard health service per service
-    hints       messages from and to other processes that may be lost
+    hints       messages of other processes, which may be lost
     rate_limit  of requests per key; None when there is no limit
     strangers   bounds questions about keys and payments that do not exist
     """
@@ -84,7 +84,6 @@ async def wired(settings: GatewaySettings) -> AsyncIterator[Deps]:
         rate_limit = None
         if settings.rate_limit_per_minute:
             rate_limit = RateLimit(settings.rate_limit_per_minute, clock=SystemClock())
-            await opened.enter_async_context(shared(rate_limit, hints))
         yield Deps(
             settings=settings,
             links=Links(settings.public_url),

@@ -263,7 +263,7 @@ def payload() -> str:
 
 # The name of each bound, the settings class, its fields, and the value in words.
 OF_SETTINGS: Final[tuple[tuple[str, type[Settings], tuple[str, ...], str], ...]] = (
-    ("requests of one key", GatewaySettings, ("rate_limit_per_minute",), "{} a minute"),
+    ("requests of one key", GatewaySettings, ("rate_limit_per_minute",), "{} a minute and process"),
     (
         "unknown keys tried from one network",
         GatewaySettings,

@@ -12,7 +12,7 @@ from typing import Final
 from falcon.asgi import SSEvent
 
 from fiatgate.invoices.v1 import invoices_pb2
-from gateway.access.hints import Hints
+from gateway.pay.hints import Hints
 from gateway.walls import turned_away
 from kit.events.subjects import subject_of
 

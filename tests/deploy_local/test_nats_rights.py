@@ -25,7 +25,6 @@ from deploy.nats_rights import (
     USERS,
     accounts,
 )
-from gateway.access import limits
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import STREAM, Outgoing
@@ -67,7 +66,6 @@ OWNED: Final = {
     f"$JS.API.STREAM.INFO.{STREAM}": "invoices",
     "fiatgate-hint.invoice.0198": "invoices",
     CATALOG_CHANGED: "catalog",
-    limits.SUBJECT: "gateway",
     **{
         f"$JS.API.CONSUMER.{call}.{STREAM}.{durable}": "invoices"
         for durable in DURABLES.values()
@@ -87,6 +85,7 @@ OWNED: Final = {
 FOR_NOBODY: Final = (
     "fiatgate.withdrawals.paid",  # of the stream, but nobody's fact
     "fiatgate-hint.other",
+    "fiatgate-hint.requests-counted",  # gateways of 0.1.0 and before published it
     f"$JS.API.CONSUMER.CREATE.{STREAM}",
     f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.another",
     f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.another",
@@ -99,7 +98,6 @@ FOR_NOBODY: Final = (
 HEARD: Final = {
     CATALOG_CHANGED: {"invoices"},
     "fiatgate-hint.invoice.*": {"gateway"},
-    limits.SUBJECT: {"gateway"},
     FACT: set[str](),  # facts come through the consumers
     "fiatgate.>": set[str](),
     ">": set[str](),

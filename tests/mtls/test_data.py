@@ -20,7 +20,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from gateway.access.hints import Hints
+from gateway.pay.hints import Hints
 from kit.base import config
 from kit.base.ids import new_id
 from kit.base.tls import Files

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.access.hints import Hints
+from gateway.pay.hints import Hints
 from gateway.pay.live import STREAMS_PER_NETWORK, STREAMS_PER_PAYMENT, Live
 from gateway.walls.buckets import Buckets
 from kit.base.clock import monotonic_seconds

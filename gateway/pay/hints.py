@@ -1,8 +1,7 @@
-"""Hints over core NATS: messages that may be lost, late or repeated (docs/glossary.md#hint).
+"""Receives hints over core NATS: messages that may be lost, late or repeated (docs/glossary.md#hint).
 
 Each worker process has one connection, on the worker's own loop (kit.events.bus, which services use, is for threads).
-NATS may be away at any time: then no hints are sent or received, everything else goes on, and hints resume once it is
-back. Never send a fact this way: facts go through the outbox.
+NATS may be away at any time: then no hints are received, everything else goes on, and hints resume once it is back.
 """
 
 from __future__ import annotations
@@ -13,41 +12,27 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from kit.events.bus.client import Client
-from kit.events.bus.messages import NATS_ERRORS, count_refusal, error_text, is_too_large
+from kit.events.bus.listening import Listener, callback_of
+from kit.events.bus.messages import NATS_ERRORS, count_refusal, error_text
 from kit.observe.log import get_logger
 from kit.work.tasks import supervised
 
 RECONNECT_SECONDS: Final = 1
 CLOSE_SECONDS: Final = 2.0
 
-Listener = Callable[[str, bytes], None]
-
 _log = get_logger()
 
 
 @dataclass(eq=False)
-class _Heard:
+class _Listening:
     """A listener and its subject; `subscription` is None until NATS was first reached."""
 
     subject: str
     listener: Listener
     subscription: Subscription | None = None
-
-    async def hear(self, message: Msg) -> None:
-        """Calls the listener, and logs its errors: nats-py would treat them as errors of the connection.
-
-        Drops a hint that is too large before it is parsed.
-        """
-        if is_too_large(message.data):
-            return
-        try:
-            self.listener(message.subject, message.data)
-        except Exception:  # noqa: BLE001  the next hint must be received
-            _log.exception("hint_failed", subject=self.subject)
 
 
 class Hints:
@@ -58,7 +43,7 @@ class Hints:
         self._ca = ca
         self._name = name
         self._client = Client(ca=self._ca)
-        self._heard: list[_Heard] = []
+        self._listening: list[_Listening] = []
         self._stays: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -75,14 +60,8 @@ class Hints:
 
     @property
     def connected(self) -> bool:
-        """Whether hints are sent and received at this moment."""
+        """Whether hints are received at this moment."""
         return bool(self._client.is_connected)
-
-    async def hint(self, subject: str, data: bytes = b"") -> None:
-        """Sends a hint to the present listeners. It is lost when there is none or NATS is away; raises nothing."""
-        if self.connected:
-            with suppress(*NATS_ERRORS):
-                await self._client.publish(subject, data)
 
     def on_hint(self, subject: str, listener: Listener) -> Callable[[], None]:
         """Calls `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
@@ -90,15 +69,15 @@ class Hints:
         The listener should only set a signal. Returns a function that ends the subscription, which a listener for one
         request must call.
         """
-        heard = _Heard(subject, listener)
-        self._heard.append(heard)
+        listening = _Listening(subject, listener)
+        self._listening.append(listening)
         if self.connected:
-            self._start(self._subscribe(heard))
+            self._start(self._subscribe(listening))
 
         def stop() -> None:
-            if heard in self._heard:
-                self._heard.remove(heard)
-                self._start(self._unsubscribe(heard))
+            if listening in self._listening:
+                self._listening.remove(listening)
+                self._start(self._unsubscribe(listening))
 
         return stop
 
@@ -112,16 +91,18 @@ class Hints:
         if not task.cancelled() and task.exception() is not None:
             _log.error("hint_step_failed", exc_info=task.exception())
 
-    async def _subscribe(self, heard: _Heard) -> None:
+    async def _subscribe(self, listening: _Listening) -> None:
         with suppress(*NATS_ERRORS):
-            heard.subscription = await self._client.subscribe(heard.subject, cb=heard.hear)
-            if heard not in self._heard:  # it was stopped meanwhile
-                await heard.subscription.unsubscribe()
+            listening.subscription = await self._client.subscribe(
+                listening.subject, cb=callback_of(listening.listener)
+            )
+            if listening not in self._listening:  # it was stopped meanwhile
+                await listening.subscription.unsubscribe()
 
-    async def _unsubscribe(self, heard: _Heard) -> None:
-        if heard.subscription is not None:
+    async def _unsubscribe(self, listening: _Listening) -> None:
+        if listening.subscription is not None:
             with suppress(*NATS_ERRORS):
-                await heard.subscription.unsubscribe()
+                await listening.subscription.unsubscribe()
 
     async def _stay_connected(self) -> None:
         """Connects again whenever nats-py gives up; until then nats-py itself reconnects and keeps subscriptions."""
@@ -130,8 +111,8 @@ class Hints:
             try:
                 await self._connect(over)
                 _log.info("hints_connected")
-                for heard in list(self._heard):
-                    await self._subscribe(heard)
+                for listening in list(self._listening):
+                    await self._subscribe(listening)
                 await over.wait()
             except NATS_ERRORS as error:
                 _log.warning("hints_lost", error=error_text(error))
