@@ -156,6 +156,7 @@ def measure(per_round: int, rounds: int) -> list[Row]:
     """Rows: the rates, their ratios, the latencies of create."""
     settings = {
         "FIATGATE_GATEWAY_WORKERS": str(GATEWAY_WORKERS),
+        "FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "0",
         "FIATGATE_PAGE_REQUESTS_PER_MINUTE": "0",  # all of them are for one payment
         "FIATGATE_RATE_LIMIT_PER_MINUTE": "0",
     }

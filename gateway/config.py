@@ -97,6 +97,13 @@ class GatewaySettings(Settings):
         description="requests to the pages of one payment, and of a client's network for logos that are not cached, "
         "per minute and process; 0: no limit",
     )
+    network_page_requests_per_minute: int = Field(
+        default=3000,
+        ge=0,
+        le=10_000_000,
+        description="requests to the pages of payments from one client's network, per minute and process; further ones "
+        "wait for their turn; 0: no limit",
+    )
     trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),
         description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the client; empty: "

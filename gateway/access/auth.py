@@ -1,12 +1,14 @@
 """Falcon's middleware: raises the refusal of `edge`, and finds the merchant of the key (docs/api.md#authentication)."""
 
+from functools import partial
 from typing import Final
 
 import falcon
 import falcon.asgi
 
-from gateway.access.keys import Keys
+from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
 from gateway.http.exchange import Request
+from gateway.walls.shared_calls import SharedCalls
 from gateway.walls.strangers import KEYS
 from gateway.wiring import Deps
 from kit.rpc.errors import unauthenticated
@@ -23,7 +25,8 @@ class Authentication:
     """
 
     def __init__(self, deps: Deps) -> None:
-        self._keys = Keys(deps.merchants)
+        self._merchants = deps.merchants
+        self._shared = SharedCalls[str, AuthenticateResponse]()
         self._rate_limit = deps.rate_limit
         self._strangers = deps.strangers
 
@@ -46,9 +49,7 @@ class Authentication:
         key = req.get_header("X-Api-Key")
         if not key:
             raise unauthenticated("API_KEY_MISSING", "The X-Api-Key header is missing or empty")
-        answer = await self._strangers.ask(
-            KEYS, req.exchange.network, key, lambda: self._keys.authenticate(key)
-        )
+        answer = await self._strangers.ask(KEYS, req.exchange.network, key, partial(self._authenticated, key))
         req.exchange.merchant = answer.merchant
         req.exchange.key_id = answer.key_id
         if self._rate_limit is not None:
@@ -56,3 +57,7 @@ class Authentication:
             resp.set_headers(allowance.headers())
             if not allowance.granted:
                 raise allowance.refusal()
+
+    async def _authenticated(self, key: str) -> AuthenticateResponse:
+        request = AuthenticateRequest(api_key=key)
+        return await self._shared.answer(key, partial(self._merchants.Authenticate, request))

@@ -1,6 +1,7 @@
 """List currencies with their rates, and list payment methods (docs/api.md#list-currencies)."""
 
 import re
+from functools import partial
 from typing import Any, Final
 
 import falcon
@@ -9,8 +10,9 @@ import falcon.asgi
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from gateway.http.exchange import Request
 from gateway.json.query import Query
-from gateway.json.replies import reply
+from gateway.json.replies import encoded, reply, reply_encoded
 from gateway.links import Links
+from gateway.walls.shared_calls import SharedCalls
 from gateway.wiring import Deps
 from kit.base.proto import optional
 from kit.rpc.errors import not_found
@@ -34,7 +36,7 @@ class CurrencyResource:
 
 
 class PaymentMethodResource:
-    """GET /api/v1/payment-methods.
+    """GET /api/v1/payment-methods. It is the largest of the quick answers: equal requests that wait share one.
 
     A `currency` without the form of a code gives CURRENCY_NOT_FOUND, like an unknown one: the endpoint documents no
     other answer. Only an empty or repeated `currency` is a bad query.
@@ -43,6 +45,7 @@ class PaymentMethodResource:
     def __init__(self, deps: Deps) -> None:
         self._catalog = deps.catalog
         self._links = deps.links
+        self._shared = SharedCalls[bytes, bytes]()
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         query = Query(req.query_string)
@@ -51,11 +54,14 @@ class PaymentMethodResource:
         if currency_code is not None and not _CODE(currency_code):
             asked = currency_code.upper()[:_SHOWN_CHARACTERS]
             raise not_found("CURRENCY_NOT_FOUND", "The currency is unknown", currency=asked)
-        answer = await self._catalog.ListMethodOffers(
-            pb.ListMethodOffersRequest(merchant=req.exchange.caller, currency_code=currency_code)
-        )
+        request = pb.ListMethodOffersRequest(merchant=req.exchange.caller, currency_code=currency_code)
+        same = request.SerializeToString(deterministic=True)
+        reply_encoded(resp, await self._shared.answer(same, partial(self._offers, request)))
+
+    async def _offers(self, request: pb.ListMethodOffersRequest) -> bytes:
+        answer = await self._catalog.ListMethodOffers(request)
         data = [method_offer_to_json(offer, self._links) for offer in answer.offers]
-        reply(resp, {"successful": True, "data": data})
+        return encoded({"successful": True, "data": data})
 
 
 def currency_offer_to_json(offer: pb.CurrencyOffer) -> dict[str, Any]:

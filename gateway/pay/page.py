@@ -22,6 +22,7 @@ from gateway.pay.rendering import answer_page, language_of, theirs
 from gateway.pay.view import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED, Screen, View, view_of
 from gateway.walls import turned_away
 from gateway.walls.buckets import Buckets
+from gateway.walls.pace import Pace
 from gateway.walls.strangers import PAYMENTS
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
@@ -43,6 +44,7 @@ class PageResource:
         self._live = Live(deps.hints)
         self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
+        self._pace = Pace(deps.settings.network_page_requests_per_minute)
 
     # -- showing
 
@@ -168,9 +170,20 @@ class PageResource:
         return await self._checked_view(req, known_form)
 
     async def _checked_view(self, req: Request, known_form: str) -> View:
+        await self._admit(req, known_form)
         call = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
         checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, call)
         return view_of(checkout, self._links)
+
+    async def _admit(self, req: Request, known_form: str) -> None:
+        """Waits for the turn of the client's network. Raises INVOICE_NOT_FOUND, and RATE_LIMITED when too many wait.
+
+        A payment that is new to this process is checked first, by a call that waits for no other service: a guess costs
+        little.
+        """
+        if not self._strangers.knows(PAYMENTS, known_form):
+            await self._require_known(req, known_form)
+        await self._pace.turn(req.exchange.network)
 
     async def _require_known(self, req: Request, known_form: str) -> None:
         """Raises INVOICE_NOT_FOUND for a payment that does not exist."""
@@ -178,7 +191,7 @@ class PageResource:
         try:
             await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, check)
         except Refused as refused:
-            # During an upgrade, an older invoices does not have this method yet. Then the step itself finds out.
+            # During an upgrade, an older invoices does not have this method yet. Then the next call finds out.
             if refused.reason != "INTERNAL_ERROR":
                 raise
 
@@ -219,8 +232,7 @@ class PageResource:
     async def _form(self, req: Request, invoice_id: str) -> Form:
         """Reads the posted form of a payment that is known to exist, after every check that needs no body."""
         known_form = self._posted_by_us(req, invoice_id)
-        if not self._strangers.knows(PAYMENTS, known_form):
-            await self._require_known(req, known_form)
+        await self._admit(req, known_form)
         return await self._received(req, known_form)
 
     async def _form_with_picture(

@@ -1,4 +1,4 @@
-"""Token buckets: a number of requests at once, and the same number again within a minute.
+"""Token buckets: a number of requests within a minute, and at once as many or fewer.
 
 Each worker counts for itself. The bounds protect the services behind the gateway, and a few times the limit protects
 them as well as the limit.
@@ -27,10 +27,17 @@ class _Bucket:
 
 
 class Buckets:
-    """One bucket of `limit` tokens for each name; 0 means no limit."""
+    """One bucket for each name.
 
-    def __init__(self, limit: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
+    limit    tokens that come back within a minute; 0: no limit
+    at_once  tokens in a full bucket; None: `limit`
+    """
+
+    def __init__(
+        self, limit: int, *, at_once: int | None = None, now_seconds: Callable[[], float] = monotonic_seconds
+    ) -> None:
         self._limit = limit
+        self._at_once = limit if at_once is None else at_once
         self._now_seconds = now_seconds
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
@@ -48,7 +55,7 @@ class Buckets:
         """Returns one token that was taken."""
         if self._limit:
             bucket = self._filled(whose)
-            bucket.left = min(bucket.left + 1, self._limit)
+            bucket.left = min(bucket.left + 1, self._at_once)
 
     def refusal(self, message: str = "This was asked for too often", **metadata: str) -> Refused:
         """RATE_LIMITED, for a request without a token."""
@@ -57,9 +64,9 @@ class Buckets:
 
     def _filled(self, whose: str) -> _Bucket:
         now_seconds = self._now_seconds()
-        bucket = self._buckets.pop(whose, None) or _Bucket(self._limit, now_seconds)
+        bucket = self._buckets.pop(whose, None) or _Bucket(self._at_once, now_seconds)
         refilled = (now_seconds - bucket.at_seconds) * self._limit / WINDOW_SECONDS
-        bucket.left = min(bucket.left + refilled, self._limit)
+        bucket.left = min(bucket.left + refilled, self._at_once)
         bucket.at_seconds = now_seconds
         self._buckets[whose] = bucket
         if len(self._buckets) > REMEMBERED_MAX:

@@ -79,6 +79,7 @@ VALUES = (
 def gateway(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """One that counts nobody."""
     settings = {
+        "FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "0",
         "FIATGATE_PAGE_REQUESTS_PER_MINUTE": "0",
         "FIATGATE_STRANGERS_PER_MINUTE": "0",
         "FIATGATE_TRUSTED_PROXIES": "127.0.0.0/8",

@@ -15,6 +15,7 @@ import requests
 
 from gateway.walls import strangers
 from gateway.walls.clients import Clients
+from gateway.walls.pace import AT_ONCE_SECONDS, Pace
 from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
@@ -85,6 +86,42 @@ def test_the_refusal_is_the_documented_one(stack: Stack, tmp_path: Path) -> None
     assert answer.json()["error"]["details"] == {"retry_after_seconds": 60}
     assert page.status_code == 429
     assert "Too many requests came from your network." in page.text
+
+
+def test_pages_of_one_network_wait_for_their_turn_and_those_of_another_do_not(
+    shop: Shop, stack: Stack, tmp_path: Path
+) -> None:
+    page = head("GET", f"/pay/{shop.create()['invoice_id']}")
+
+    async def story(gateway: Watched) -> None:
+        flooded, other = await asyncio.gather(
+            statuses(gateway, ATTACKER, [page] * 5), statuses(gateway, OTHER, [page])
+        )
+        assert flooded == {200: 1, 429: 4}
+        assert other == {200: 1}
+        refused = await asyncio.to_thread(
+            gateway.counted, "fiatgate_turned_away_total", wall="page", kind="network"
+        )
+        assert refused == 4
+
+    two_a_minute = {"FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "2"}
+    with watched_gateway(stack, tmp_path, **two_a_minute) as gateway:
+        asyncio.run(story(gateway))
+
+
+def test_a_request_above_the_pace_of_its_network_waits_and_is_served() -> None:
+    now = [1000.0]  # seconds
+
+    async def story() -> None:
+        pace = Pace(6000, now_seconds=lambda: now[0])
+        async with asyncio.timeout(HTTP_SECONDS):
+            await asyncio.gather(*(pace.turn("a") for _ in range(100 * AT_ONCE_SECONDS)))
+            late = [asyncio.create_task(pace.turn("a")) for _ in range(10)]
+            await pace.turn("b")
+            assert not any(each.done() for each in late)
+            await asyncio.gather(*late)
+
+    asyncio.run(story())
 
 
 def test_the_clients_of_a_trusted_proxy_are_told_apart(stack: Stack, tmp_path: Path) -> None:

@@ -1,0 +1,57 @@
+"""The pace of one network's requests for payments that exist: requests above it wait for their turn.
+
+A network may have a telephone company's customers behind it, so a request above the pace is not refused at once. It is
+refused when many of its network already wait.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from gateway.walls import turned_away
+from gateway.walls.buckets import WINDOW_SECONDS, Buckets
+from gateway.walls.places import Bound, NoPlace, Places
+from kit.base.clock import monotonic_seconds
+from kit.rpc.errors import exhausted
+
+AT_ONCE_SECONDS: Final = 3
+"""A network that was quiet may send the requests of so many seconds at once."""
+
+WAIT_SECONDS: Final = 3.0
+WAITING_OF_ONE: Final = 100
+WAITING_MAX: Final = 1000
+RETRY_SECONDS: Final = 5
+
+
+class Pace:
+    """One per worker.
+
+    per_minute  requests of one network; 0: no limit
+    """
+
+    def __init__(self, per_minute: int, *, now_seconds: Callable[[], float] = monotonic_seconds) -> None:
+        at_once = max(1, per_minute * AT_ONCE_SECONDS // WINDOW_SECONDS)
+        self._tokens = Buckets(per_minute, at_once=at_once, now_seconds=now_seconds)
+        self._interval_seconds = WINDOW_SECONDS / max(1, per_minute)
+        one = Bound(running=1, waiting=WAITING_OF_ONE)
+        self._places = Places(
+            Bound(running=WAITING_MAX, waiting=WAITING_MAX), of_one=one, seconds=WAIT_SECONDS
+        )
+
+    async def turn(self, network: str) -> None:
+        """Returns at the turn of a request of this network. Raises RATE_LIMITED when too many wait."""
+        try:
+            async with asyncio.timeout(WAIT_SECONDS), self._places.place(network):
+                if not self._tokens.take(network):
+                    await asyncio.sleep(self._interval_seconds)
+                    self._tokens.take(network)  # the one that came back meanwhile
+        except (NoPlace, TimeoutError):
+            turned_away.count("page", "network")
+            raise exhausted(
+                "RATE_LIMITED",
+                "Too many requests for payments came from your network",
+                retry_after_seconds=str(RETRY_SECONDS),
+            ) from None
+
+
+turned_away.begin("page", "network")

@@ -1,0 +1,68 @@
+"""One call for all requests that wait for the same answer.
+
+Nothing is cached: a request is only answered by a call that began after the request came. While one call for a key is
+under way, the requests that come meanwhile wait together for the next call. So a busy merchant costs a few calls, not
+one per request; a quiet one never waits.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+@dataclass
+class _Waiting(Generic[T]):
+    """One call with its waiting requests, and the context (deadline, request id) of the first one, in which it is
+    made.
+    """
+
+    answer: asyncio.Future[T]
+    context: Context
+    call: Callable[[], Awaitable[T]]
+
+
+class SharedCalls(Generic[K, T]):
+    """One per worker and kind of answer. `_next` has the keys with a call under way, each with the call that follows
+    it, or None.
+    """
+
+    def __init__(self) -> None:
+        self._next: dict[K, _Waiting[T] | None] = {}
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def answer(self, key: K, call: Callable[[], Awaitable[T]]) -> T:
+        """Returns the result of a `call` for this key, of this request or of another. Raises what the call raised."""
+        waiting = self._next.get(key)
+        if waiting is None:
+            waiting = _Waiting(asyncio.get_running_loop().create_future(), copy_context(), call)
+            if key in self._next:
+                self._next[key] = waiting
+            else:
+                self._start(key, waiting)
+        # Shielded: a client that hangs up must not cancel the call for the others.
+        return await asyncio.shield(waiting.answer)
+
+    def _start(self, key: K, waiting: _Waiting[T]) -> None:
+        self._next[key] = None
+        task = asyncio.get_running_loop().create_task(self._make(key, waiting), context=waiting.context)
+        self._calls.add(task)  # the loop itself holds tasks weakly
+        task.add_done_callback(self._calls.discard)
+
+    async def _make(self, key: K, waiting: _Waiting[T]) -> None:
+        answer = waiting.answer
+        try:
+            answer.set_result(await waiting.call())
+        except BaseException as error:
+            answer.set_exception(error)
+            answer.exception()  # marks it as retrieved: all waiting clients may have hung up
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            following = self._next.pop(key)
+            if following is not None:
+                self._start(key, following)
