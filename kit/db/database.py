@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast
 
 import psycopg2
 from sqlalchemy import (
@@ -47,6 +47,7 @@ from kit.work.worker import Outage
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Arguments = TypeVarTuple("Arguments")
 
 POOL_TIMEOUTS = metrics.counter(
     "db_pool_timeouts", "Times that no connection of the pool became free in time"
@@ -55,6 +56,8 @@ POOL_TIMEOUTS = metrics.counter(
 CONNECT_TIMEOUT_SECONDS = 3
 IDLE_IN_TRANSACTION_SECONDS = 15
 CONFLICT_ATTEMPTS = 3
+AFTER_COMMIT = "after_commit"
+"""Where a session keeps the calls that are made after its commit."""
 # By default PostgreSQL plans a statement with an array anew at each call, because it expects an unknown array to have
 # ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
 PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
@@ -197,7 +200,7 @@ class Database:
     def transaction(self) -> Iterator[Session]:
         """A session that commits when the block ends cleanly and rolls back otherwise.
 
-        Signals given to `wake_after_commit` are set after the commit. Loaded objects stay readable afterwards.
+        The calls given to `after_commit` are made after the commit. Loaded objects stay readable afterwards.
         Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
         """
         with (
@@ -207,8 +210,8 @@ class Database:
         ):
             yield session
             session.commit()
-        for signal in session.info.get("signals", ()):
-            signal.set()
+        for callback, *arguments in session.info.get(AFTER_COMMIT, ()):
+            callback(*arguments)
 
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
@@ -258,17 +261,13 @@ class Database:
         self._prepared.close()
 
 
-class Bell(Protocol):
-    """An object with `set()`: `kit.work.worker.Signal`, or a class of a service. Equal ones are set once per commit."""
-
-    def set(self) -> None: ...
-
-
-def wake_after_commit(tx: Session, signal: Bell) -> None:
-    """Sets `signal` once the transaction is committed; never if it rolls back."""
-    signals: list[Bell] = tx.info.setdefault("signals", [])
-    if signal not in signals:
-        signals.append(signal)
+def after_commit(tx: Session, callback: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
+    """Calls `callback(*arguments)` once the transaction is committed; never if it rolls back. Equal calls are made
+    once. The callback must be quick and must not raise: the transaction's caller waits for it.
+    """
+    calls: list[tuple[Any, ...]] = tx.info.setdefault(AFTER_COMMIT, [])
+    if (callback, *arguments) not in calls:
+        calls.append((callback, *arguments))
 
 
 def retry_conflicts(operation: Callable[P, R]) -> Callable[P, R]:

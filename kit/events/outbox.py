@@ -6,7 +6,6 @@ Base)`. `kit.events.relay` carries the rows to JetStream.
 
 import uuid
 from collections import deque
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from kit.base import request_id
 from kit.base.ids import new_id
-from kit.db.database import insert_known, wake_after_commit
+from kit.db.database import after_commit, insert_known
 from kit.events.bus.messages import Outgoing
 from kit.events.signing import Signer
 from kit.observe import tracing
@@ -65,31 +64,20 @@ class BusStateColumns:
     stream_created_at: Mapped[datetime]
 
 
-class Announced(Signal):
-    """The facts that this process has committed, and the signal that wakes its relay."""
+class Announced:
+    """The facts that this process has committed; `wake` is the signal of its relay."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.wake = Signal()
         self._fresh: deque[Outgoing] = deque(maxlen=MOST_FRESH)
 
     def add(self, fact: Outgoing) -> None:
         self._fresh.append(fact)
-        self.set()
+        self.wake.set()
 
     def take(self, limit: int) -> list[Outgoing]:
         """Removes and returns the oldest of them, at most `limit`; for one caller."""
         return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
-
-
-@dataclass(frozen=True)
-class _Committed:
-    """Passes the fact on after the commit."""
-
-    fact: Outgoing
-    announced: Announced
-
-    def set(self) -> None:
-        self.announced.add(self.fact)
 
 
 def announce(
@@ -131,5 +119,5 @@ def announce(
         "created_at": at,
     }
     tx.execute(insert_known(outbox.__tablename__, row))
-    wake_after_commit(tx, _Committed(fact, announced))
+    after_commit(tx, announced.add, fact)
     return fact.event_id

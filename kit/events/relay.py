@@ -246,4 +246,4 @@ def relay(
 ) -> Worker:
     """Returns the worker that publishes `outbox`; pass `announced` to `kit.events.outbox.announce` too."""
     turn = Relay(db, bus, outbox, bus_state, clock, announced).turn
-    return Loop("relay", turn, every_seconds=POLL_SECONDS, signal=announced)
+    return Loop("relay", turn, every_seconds=POLL_SECONDS, signal=announced.wake)

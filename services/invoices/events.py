@@ -1,12 +1,10 @@
 """The one fact of invoices, a finished invoice, and its hint that an invoice has changed, for open pages."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.money import fiat_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
-from kit.events.bus.connection import Bus
 from kit.events.subjects import durable_of, subject_of
 from services.invoices.domain import (
     ADJUSTED_EVENT_TYPE,
@@ -27,15 +25,9 @@ CHANGED_HINT = subject_of(invoices_pb2.InvoiceChanged)
 """Followed by a point and the invoice's id. A hint may be lost: the page then updates by itself, only later."""
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A hint for the pages that show the invoice; `set` sends it, and is called after the commit."""
-
-    bus: Bus
-    invoice_id: UUID
-
-    def set(self) -> None:
-        self.bus.hint(f"{CHANGED_HINT}.{self.invoice_id}")
+def changed_subject(invoice_id: UUID) -> str:
+    """Returns the subject of the hint for the pages that show the invoice."""
+    return f"{CHANGED_HINT}.{invoice_id}"
 
 
 def invoice_finished(invoice: Invoice, deal: Deal | None) -> invoices_pb2.InvoiceFinished:

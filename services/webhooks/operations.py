@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from kit.base import request_id
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id, parse_id
-from kit.db.database import retry_conflicts, wake_after_commit
+from kit.db.database import after_commit, retry_conflicts
 from kit.observe import tracing
 from kit.rpc import deadline
 from kit.work.worker import Outage
@@ -83,7 +83,7 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
     if event_id is None:
         _make_true(deps, tx, terms, seal)
         return
-    wake_after_commit(tx, deps.wake)
+    after_commit(tx, deps.wake.set)
     log.info(
         "webhook_queued",
         event_id=event_id,
@@ -107,10 +107,10 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
         events.unseal_event(tx, found.event_id)  # the database keeps the destination unless the seal changes
     if replace(found.terms, destination=terms.destination) == terms:
         if events.seal_event(tx, found.event_id, seal, terms.destination, now=deps.clock.now()):
-            wake_after_commit(tx, deps.wake)
+            after_commit(tx, deps.wake.set)
         return
     events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
-    wake_after_commit(tx, deps.wake)
+    after_commit(tx, deps.wake.set)
     REPLACED.inc()
     log.error(
         "webhook_event_replaced",
@@ -282,7 +282,7 @@ def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
     """Makes each of them due now; returns their number."""
     overdue_since = _before_now(deps, overdue_seconds)
     with deps.db.transaction() as tx:
-        wake_after_commit(tx, deps.wake)
+        after_commit(tx, deps.wake.set)
         return events.reschedule_stuck_events(tx, overdue_since=overdue_since, now=deps.clock.now())
 
 

@@ -19,9 +19,9 @@ from kit.db.database import (
     DatabaseBusy,
     DatabaseUnavailable,
     TransactionConflict,
+    after_commit,
     refusing,
     retry_conflicts,
-    wake_after_commit,
 )
 from kit.work.worker import Signal
 from tests.kit.tables import Note
@@ -38,7 +38,7 @@ def test_a_block_that_ends_cleanly_is_committed_and_wakes_its_signal_then(db: Da
     with db.transaction() as tx:
         note = Note(id=new_id(), text="kept")
         tx.add(note)
-        wake_after_commit(tx, signal)
+        after_commit(tx, signal.set)
         tx.flush()
         assert not signal.wait(0)
     assert signal.wait(0)
@@ -50,11 +50,20 @@ def test_a_block_that_raises_is_rolled_back_and_wakes_nobody(db: Database) -> No
     signal = Signal()
     with pytest.raises(ZeroDivisionError), db.transaction() as tx:
         tx.add(Note(id=new_id(), text="lost"))
-        wake_after_commit(tx, signal)
+        after_commit(tx, signal.set)
         tx.flush()
         raise ZeroDivisionError
     assert not signal.wait(0)
     assert _notes(db) == []
+
+
+def test_equal_calls_are_made_once_after_the_commit_in_their_order(db: Database) -> None:
+    made: list[str] = []
+    with db.transaction() as tx:
+        for name in ("first", "second", "first"):
+            after_commit(tx, made.append, name)
+        assert not made
+    assert made == ["first", "second"]
 
 
 def test_each_statement_of_an_autocommit_connection_stands_on_its_own(db: Database) -> None:

@@ -122,7 +122,7 @@ def test_what_is_rolled_back_is_never_announced(
     with pytest.raises(ZeroDivisionError), db.transaction() as tx:
         _announce_in(tx, clock, subject, announced=announced)
         raise ZeroDivisionError
-    assert not announced.wait(0)
+    assert not announced.wake.wait(0)
     assert not step.step()
     assert _stored(bus, subject) == 0
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import NoPicture, Picture, cleaned
-from kit.db.database import retry_conflicts, wake_after_commit
-from services.invoices import domain, errors, events, store
+from kit.db.database import retry_conflicts
+from services.invoices import domain, errors, store
 from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
 from services.invoices.models import Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
@@ -64,7 +64,7 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
             return _found(store.case_of_invoice(tx, invoice.id))
         if content is not None:
             keep_picture(tx, deal, PictureKind.CASE, content, now)
-        lifecycle.send_hint(tx, deps, invoice)
+        lifecycle.send_hint(tx, deps, invoice.id)
     return row
 
 
@@ -130,7 +130,7 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseVi
         )
         if row is None:
             raise errors.case_state_conflict()
-        wake_after_commit(tx, events.Changed(deps.bus, known.invoice_id))
+        lifecycle.send_hint(tx, deps, known.invoice_id)
     return row
 
 

@@ -220,7 +220,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                 new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
                 if not store.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
                     raise errors.no_available_requisites()
-                lifecycle.send_hint(tx, deps, invoice)
+                lifecycle.send_hint(tx, deps, invoice.id)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
-from kit.db.database import wake_after_commit
+from kit.db.database import after_commit
 from kit.events.outbox import announce
 from services.invoices import domain, errors, events, store
 from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
@@ -113,14 +113,14 @@ def advance(
         deal.finished_at = now
         store.release_requisite(tx, deal.requisite_id)
     store.add_transition(tx, deal, now=now, actor=actor, note=note)
-    send_hint(tx, deps, invoice)
+    send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now)
 
 
-def send_hint(tx: Session, deps: Deps, invoice: Invoice) -> None:
+def send_hint(tx: Session, deps: Deps, invoice_id: UUID) -> None:
     """Sends a hint to the customer's page, after the commit."""
-    wake_after_commit(tx, events.Changed(deps.bus, invoice.id))
+    after_commit(tx, deps.bus.hint, events.changed_subject(invoice_id))
 
 
 def finish(
@@ -131,7 +131,7 @@ def finish(
     invoice.status = status
     invoice.finished_at = now
     invoice.event_id = new_id()
-    send_hint(tx, deps, invoice)
+    send_hint(tx, deps, invoice.id)
     tx.flush()
     announce(
         tx,

@@ -63,7 +63,7 @@ END_SECONDS = 2.0
 
 
 class Wake(Signal):
-    """A signal that an event loop can wait for: `wake_after_commit` sets it and the engine waits for it."""
+    """A signal that an event loop can wait for: operations set it after their commit, and the engine waits for it."""
 
     def __init__(self) -> None:
         super().__init__()
