@@ -299,6 +299,20 @@ def test_requests_go_down_only(caller: str) -> None:
     )
 
 
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_class_that_calls_a_service_is_named_client_of_it(service: str) -> None:
+    """`MerchantsClient` calls merchants in each service that does: one name for one thing."""
+    named = {
+        node.name
+        for path in sources(f"services/{service}")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for callee in SERVICES
+        if f"{callee.title()}ServiceStub" in ast.unparse(node) and node.name != f"{callee.title()}Client"
+    }
+    assert not named
+
+
 def test_the_calls_have_no_cycle() -> None:
     TopologicalSorter(CALLS).prepare()  # raises CycleError
 

@@ -64,7 +64,7 @@ class CurrencyTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class CatalogSnapshot:
     """Enabled currencies and methods; `decimals` has the disabled currencies too, `method_codes` all methods."""
 
     currencies: Mapping[str, CurrencyTerms]
@@ -97,11 +97,11 @@ class CatalogClient:
         self._page_calls = Breaker("catalog", calls="pages", seconds=PAGE_SECONDS)
         self._choice_calls = Breaker("catalog", calls="deals", seconds=CHOICE_SECONDS)
         self._loading = threading.Lock()
-        self._catalog: Catalog | None = None
+        self._catalog: CatalogSnapshot | None = None
         self._loaded_at_seconds = 0.0
         self.changed = Signal()
 
-    def catalog(self) -> Catalog:
+    def catalog(self) -> CatalogSnapshot:
         """Returns the copy in memory, at most 2 s behind. Raises `Refused` DB_UNAVAILABLE when catalog is long away.
 
         When the copy is too old, one call at a time loads it, and the others are refused at once: every create needs
@@ -121,7 +121,7 @@ class CatalogClient:
             raise database_unavailable()
         return known
 
-    def _current(self) -> Catalog | None:
+    def _current(self) -> CatalogSnapshot | None:
         age_seconds = monotonic_seconds() - self._loaded_at_seconds
         return self._catalog if age_seconds <= CATALOG_MAX_AGE_SECONDS else None
 
@@ -180,7 +180,7 @@ class CatalogClient:
         self._loaded_at_seconds = monotonic_seconds()
 
 
-def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:
+def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnapshot:
     methods: dict[str, list[MethodTerms]] = {}
     for method in answer.methods:
         if method.active:
@@ -202,7 +202,7 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> Catalog:
         for currency in answer.currencies
         if currency.enabled
     }
-    return Catalog(
+    return CatalogSnapshot(
         currencies=currencies,
         decimals={currency.code: currency.decimals for currency in answer.currencies},
         method_codes=frozenset(method.method_code for method in answer.methods),

@@ -14,7 +14,7 @@ SigningKey = tuple[UUID, UUID]
 """A merchant, and the key that created the invoice."""
 
 
-class Merchants:
+class MerchantsClient:
     """The client of the merchants service. Connects on first use."""
 
     def __init__(self, address: str, *, identity: Identity | None = None) -> None:

@@ -8,7 +8,7 @@ from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.proof import Verifier
 from kit.rpc.slots import Share, Turns
-from services.webhooks.clients import Merchants
+from services.webhooks.clients import MerchantsClient
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.engine import Wake
@@ -28,7 +28,7 @@ class Deps:
     bus: Bus
     verifier: Verifier
     clock: Clock
-    merchants: Merchants
+    merchants: MerchantsClient
     seals: Seals
     courier: Courier
     recorder: Recorder
@@ -50,7 +50,7 @@ def wire(settings: WebhooksSettings, *, clock: Clock | None = None) -> Deps:
             settings.fact_public_keys, unsigned_until=settings.unsigned_facts_until, clock=clock
         ),
         clock=clock,
-        merchants=Merchants(settings.merchants_address, identity=settings.identity),
+        merchants=MerchantsClient(settings.merchants_address, identity=settings.identity),
         seals=seals,
         courier=Courier(
             clock=clock,

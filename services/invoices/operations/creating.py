@@ -8,7 +8,7 @@ from kit.base.ids import secret_id
 from kit.base.money import parse_decimal
 from kit.rpc.errors import Refused, conflict
 from services.invoices import domain, errors, store
-from services.invoices.clients import Catalog, CurrencyTerms, MethodTerms
+from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
 from services.invoices.domain import CreationFacts, NewInvoice, Wanted
 from services.invoices.operations import fields, scarcity, timers
 from services.invoices.wiring import Deps
@@ -117,7 +117,7 @@ def _refusal(
     return None
 
 
-def _amount(amount: str, currency_code: str, catalog: Catalog) -> Decimal:
+def _amount(amount: str, currency_code: str, catalog: CatalogSnapshot) -> Decimal:
     value = fields.amount(amount, "amount")
     decimals = catalog.decimals.get(currency_code, 2)
     if not fields.has_decimals(value, at_most=decimals):
@@ -125,7 +125,9 @@ def _amount(amount: str, currency_code: str, catalog: Catalog) -> Decimal:
     return value
 
 
-def _terms(catalog: Catalog, merchant: merchants_pb2.Merchant, currency_code: str) -> CurrencyTerms | None:
+def _terms(
+    catalog: CatalogSnapshot, merchant: merchants_pb2.Merchant, currency_code: str
+) -> CurrencyTerms | None:
     if merchant.allowed_currencies and currency_code not in merchant.allowed_currencies:
         return None
     return catalog.currencies.get(currency_code)

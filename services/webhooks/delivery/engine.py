@@ -21,7 +21,7 @@ from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.rpc.errors import Refused
 from kit.work.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
-from services.webhooks.clients import Merchants
+from services.webhooks.clients import MerchantsClient
 from services.webhooks.delivery.courier import Courier
 from services.webhooks.delivery.lanes import LaneKey, Lanes, Rooms, lane_of
 from services.webhooks.delivery.record import Recorder
@@ -103,7 +103,7 @@ class EngineParts:
     db: Database
     clock: Clock
     courier: Courier
-    merchants: Merchants
+    merchants: MerchantsClient
     recorder: Recorder
     wake: Wake
     timeout_seconds: float
