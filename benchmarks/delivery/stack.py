@@ -101,8 +101,11 @@ class Bench:
     @contextmanager
     def work_processes(self, count: int) -> Iterator[None]:
         """`python -m services.webhooks work`, as many of them."""
-        command = [sys.executable, "-m", "services.webhooks", "work", "--processes", str(count)]
-        with _process(command, **self.environment):
+        command = [sys.executable, "-m", "services.webhooks", "work"]
+        with ExitStack() as processes:
+            for port in free_ports(count):
+                bind = {"FIATGATE_WEBHOOKS_BIND": f"127.0.0.1:{port}"}
+                processes.enter_context(_process(command, **{**self.environment, **bind}))
             yield
 
     @contextmanager

@@ -4,7 +4,7 @@ A metric is made once, at module level, by `counter`, `gauge` or `histogram`. Co
 (tests/kit/test_metrics.py), so it is always on and only the port can be off. Values that can be read at any time
 (queues, loops, the pool) are not counted but read at the scrape: `kit.rpc.status`.
 
-Processes that share a port of calls do not share their metrics: each has its own port, the first free one from the
+Workers of the gateway share a port of calls but not their metrics: each has its own port, the first free one from the
 configured one on. So a scrape shows one process, no file is shared between processes, and the counters of a process end
 with it, as Prometheus' rate() expects.
 """

@@ -6,8 +6,6 @@
     migrate   brings the service's database to the newest version, then ends
     settings  lists every setting with its default and meaning, then ends
 
-`--processes N` starts N processes that share the port (SO_REUSEPORT). With `run`, all serve and the first one also runs
-the workers. Each has its own port for metrics. They are started anew, not forked: gRPC doesn't survive a fork.
 Exit codes: 0 stopped as asked, 1 failed (the supervisor starts it again), 2 settings to correct.
 
 Health reports NOT_SERVING while one of its workers has stopped working. The name `alive` reports SERVING all the same,
@@ -28,7 +26,6 @@ from kit.observe import log
 from kit.process.migrating import migrate
 from kit.process.running import Process
 from kit.process.service import Service
-from kit.process.several import run_several
 
 __all__ = ["Service", "main"]
 
@@ -45,16 +42,10 @@ def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> 
         sys.exit(migrate(service, database))
     settings = config.load(service.settings)
     log.configure(service.name, settings)
-    if given.processes > 1 and not given.parent:
-        code = run_several(settings, given.mode, given.processes)
-    else:
-        code = Process(
-            service, settings, mode=given.mode, processes=given.processes, parent=given.parent
-        ).run()
-        # Everything is closed. A thread stuck in a call or a name resolution would keep the interpreter from ending.
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    code = Process(service, settings, mode=given.mode).run()
+    # Everything is closed. A thread stuck in a call or a name resolution would keep the interpreter from ending.
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _parser(service: Service[Any, Any]) -> argparse.ArgumentParser:
@@ -64,9 +55,6 @@ def _parser(service: Service[Any, Any]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("mode", choices=("run", "serve", "work", "migrate", "settings"))
-    parser.add_argument("--processes", type=int, default=1, metavar="N", help="how many share the port")
-    # For a process that --processes started: the id of its parent. The process ends when its parent does.
-    parser.add_argument("--parent", type=int, default=0, help=argparse.SUPPRESS)
     return parser
 
 

@@ -10,8 +10,7 @@ from kit.base import config
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.observe import log, metrics, tracing
 from kit.process.service import Service
-from kit.process.several import Orphaned
-from kit.process.stopping import CUT_AFTER_SECONDS, FAILED, KILL_AFTER_SECONDS, stop_on_signals
+from kit.process.stopping import CUT_AFTER_SECONDS, DRAINING_SECONDS, FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
 from kit.rpc import status, tls
 from kit.rpc.server import Options, RpcServer
@@ -41,22 +40,12 @@ def settle_memory() -> None:
 
 
 class Process:
-    """One process of a service: `run`, `serve` or `work`, alone or one of several with a `parent`."""
+    """One process of a service: `run`, `serve` or `work`."""
 
-    def __init__(
-        self,
-        service: Service[Any, Any],
-        settings: config.ServiceSettings,
-        *,
-        mode: str,
-        processes: int,
-        parent: int,
-    ) -> None:
+    def __init__(self, service: Service[Any, Any], settings: config.ServiceSettings, *, mode: str) -> None:
         self._service = service
         self._settings = settings
         self._mode = mode
-        self._processes = processes
-        self._parent = parent
         self._started_at = SystemClock().now()
 
     def run(self) -> int:
@@ -96,7 +85,7 @@ class Process:
         server.start()
         tls.show_expiry(self._settings.identity)
         own = (metrics.Build(self._service.name), status.StatusCollector(reported))
-        metrics.Exporter(self._settings.metrics_bind, processes=self._processes, own=own).start()
+        metrics.Exporter(self._settings.metrics_bind, own=own).start()
         settle_memory()
         _log.info(
             "process_started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers]
@@ -109,8 +98,6 @@ class Process:
             workers += self._service.workers(deps)
         if bus is not None and bus not in workers:
             workers.append(bus)  # ends the process when the connection is closed for good
-        if self._parent:
-            workers.append(Orphaned(self._parent))
         return workers
 
     def _reported(
@@ -135,7 +122,6 @@ class Process:
                 threads=settings.threads,
                 max_concurrent_calls=settings.max_concurrent_calls,
                 call_seconds=settings.call_seconds,
-                reuse_port=bool(self._parent),
                 identity=settings.identity,
                 callers=self._service.callers,
                 slots=self._service.slots,
@@ -164,7 +150,7 @@ class Process:
             _log.error("worker_died", error=str(died), exc_info=died.__cause__)
             code = FAILED
         # The stop has come, but its thread may not have reached `drain` yet.
-        draining.wait(KILL_AFTER_SECONDS)
+        draining.wait(DRAINING_SECONDS)
         if not drained.wait(max(0.0, give_up_at - monotonic_seconds())):
             _log.error("calls_aborted", stop_seconds=self._settings.stop_seconds)
             code = FAILED

@@ -9,8 +9,8 @@ from typing import Final
 from kit.work.worker import Stop
 
 FAILED: Final = 1
-# The time that a process may take beyond `stop_seconds` before its parent kills it.
-KILL_AFTER_SECONDS: Final = 15
+# The longest wait, once all workers have ended, for the signal's thread to stop the server.
+DRAINING_SECONDS: Final = 15
 # Longer than the process lives after giving up; otherwise gRPC would report an interrupted call as finished.
 CUT_AFTER_SECONDS: Final = 60
 

@@ -57,6 +57,19 @@ CALLS: Final = metrics.counter(
 )
 CALL_SECONDS: Final = metrics.histogram("rpc_seconds", "How long calls took to answer", ["method"])
 
+_CHANNEL_OPTIONS: Final[list[tuple[str, int]]] = [
+    ("grpc.so_reuseport", 0),  # a port that is taken must be an error
+    ("grpc.max_receive_message_length", MESSAGE_MAX_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_MAX_BYTES),
+    ("grpc.max_connection_age_ms", CONNECTION_MAX_AGE_SECONDS * 1000),
+    ("grpc.max_connection_age_grace_ms", CONNECTION_AGE_GRACE_SECONDS * 1000),
+    # Clients ping every 30 s (kit.rpc.client); by default a server closes such a connection as an attack.
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+]
+
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 
@@ -68,7 +81,6 @@ class Options:
     max_concurrent_calls  in work or waiting; more are refused at once (the client sees DB_UNAVAILABLE)
     slots                 kinds of calls that have threads and bounds of their own; all others share `threads`
     call_seconds          longest a call may take when its caller sets no deadline
-    reuse_port            several processes share one port, the kernel distributes connections
     identity              the certificate of this process: it serves over TLS only, and only the names in `callers`
     """
 
@@ -76,7 +88,6 @@ class Options:
     max_concurrent_calls: int = 1024
     slots: Sequence[Slots] = ()
     call_seconds: float = 5
-    reuse_port: bool = False
     identity: Identity | None = None
     callers: Callers = field(default_factory=dict)
 
@@ -98,7 +109,7 @@ class RpcServer(grpc.Server):
             futures.ThreadPoolExecutor(options.threads, thread_name_prefix="rpc"),
             interceptors=[_Interceptor(options, self._probe_threads, self._pools)],
             maximum_concurrent_rpcs=options.max_concurrent_calls,
-            options=_channel_options(options),
+            options=_CHANNEL_OPTIONS,
         )
         self._health = health.HealthServicer(
             experimental_non_blocking=True, experimental_thread_pool=self._probe_threads
@@ -129,7 +140,7 @@ class RpcServer(grpc.Server):
         self._probed = grpc.server(
             futures.ThreadPoolExecutor(1, thread_name_prefix="probed"),
             maximum_concurrent_rpcs=_PROBES_AT_ONCE,
-            options=_channel_options(self._options),
+            options=_CHANNEL_OPTIONS,
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._probed)
         return self._probed.add_insecure_port(address)
@@ -173,21 +184,6 @@ class RpcServer(grpc.Server):
 
     def wait_for_termination(self, timeout: float | None = None) -> bool:
         return self._server.wait_for_termination(timeout)
-
-
-def _channel_options(options: Options) -> list[tuple[str, int]]:
-    return [
-        ("grpc.so_reuseport", int(options.reuse_port)),
-        ("grpc.max_receive_message_length", MESSAGE_MAX_BYTES),
-        ("grpc.max_send_message_length", MESSAGE_MAX_BYTES),
-        ("grpc.max_connection_age_ms", CONNECTION_MAX_AGE_SECONDS * 1000),
-        ("grpc.max_connection_age_grace_ms", CONNECTION_AGE_GRACE_SECONDS * 1000),
-        # Clients ping every 30 s (kit.rpc.client); by default a server closes such a connection as an attack.
-        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.keepalive_time_ms", 30_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-    ]
 
 
 class _Interceptor(grpc.ServerInterceptor):

@@ -12,14 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 import grpc
-import psutil
 import psycopg2
 import pytest
 import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.local.ports import free_ports, free_range
+from deploy.local.ports import free_ports
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit.base.clock import monotonic_seconds
 from kit.db import migrate
@@ -114,8 +113,6 @@ def start(empty_url: str, tmp_path: Path) -> Iterator[Start]:
     for each in started:
         each.channel.close()
         if each.process.poll() is None:
-            for child in psutil.Process(each.process.pid).children(recursive=True):
-                child.kill()
             each.process.kill()
             each.ends()
 
@@ -385,76 +382,13 @@ def test_migrate_needs_no_key_and_leaves_a_newer_schema_as_it_is(empty_url: str)
     assert "migration_skipped" in migrated()
 
 
-# -- several processes
-
-
-def _answering(running: Running, count: int) -> set[int]:
-    """Ids of the processes that answer at the port; each call on a connection of its own."""
-    answering: set[int] = set()
-
-    def asked() -> bool:
-        options = [("grpc.use_local_subchannel_pool", 1)]
-        with grpc.insecure_channel(running.address, options) as channel:
-            method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(METHOD)
-            answering.add(int(method(b"", timeout=5)))
-        return len(answering) == count
-
-    wait_until(asked)
-    return answering
-
-
-def _gone(ids: set[int]) -> bool:
-    return not any(
-        psutil.pid_exists(id) and psutil.Process(id).status() != psutil.STATUS_ZOMBIE for id in ids
-    )
-
-
-def test_several_processes_share_the_port_and_stop_together(start: Start) -> None:
-    first, second = free_range(2)
-    running = start("run", "--processes", "2", metrics_bind=f"127.0.0.1:{first}")
-    running.wait_until_serving()
-
-    ids = _answering(running, 2)
-    assert running.process.pid not in ids
-    answered = [scraped(port).get(f"fiatgate_rpc_calls_total OK {METHOD} ", 0) for port in (first, second)]
-    assert all(answered), "each has metrics of its own"
-
-    assert running.stop() == 0
-    assert _gone(ids)
-
-
-def test_each_of_several_sends_its_own_spans_the_last_of_them_when_it_stops(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_sends_its_last_spans_when_it_stops(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # none before
     with Collector() as collector:
-        running = start("serve", "--processes", "2", traces_endpoint=collector.url)
+        running = start("serve", traces_endpoint=collector.url)
         running.wait_until_serving()
-        ids = _answering(running, 2)
+        running.do()
         assert not collector.spans
         assert running.stop() == 0
-        calls = [span for span in collector.spans if span.name == METHOD.removeprefix("/")]
-        assert {int(span.resource["service.instance.id"].rpartition(":")[2]) for span in calls} == ids
-
-
-def test_when_one_of_several_dies_the_rest_ends_and_the_failure_is_told(start: Start) -> None:
-    running = start("serve", "--processes", "2")
-    running.wait_until_serving()
-    ids = _answering(running, 2)
-
-    os.kill(min(ids), signal.SIGKILL)
-
-    assert running.ends() == 1
-    assert "process_ended" in running.log
-    assert _gone(ids)
-
-
-def test_no_process_outlives_its_parent(start: Start) -> None:
-    running = start("serve", "--processes", "2")
-    running.wait_until_serving()
-    ids = _answering(running, 2)
-
-    running.process.kill()
-
-    running.ends()
-    wait_until(lambda: _gone(ids))
+        (call,) = [span for span in collector.spans if span.name == METHOD.removeprefix("/")]
+        assert call.resource["service.instance.id"].rpartition(":")[2] == str(running.process.pid)

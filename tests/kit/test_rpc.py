@@ -501,15 +501,10 @@ def test_reflection_lists_the_services(start: Start) -> None:
     assert {"test.Echo", "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"} <= names
 
 
-def test_two_servers_share_a_port_only_when_told_to(start: Start) -> None:
-    address = start(reuse_port=True)
-    port = int(address.rpartition(":")[2])
-
-    assert start(port=port, reuse_port=True) == address
-
-    alone = int(start().rpartition(":")[2])
+def test_a_port_that_is_taken_is_an_error(start: Start) -> None:
+    port = int(start().rpartition(":")[2])
     with pytest.raises(RuntimeError):
-        start(port=alone)
+        start(port=port)
 
 
 # -- status
