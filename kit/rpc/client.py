@@ -3,8 +3,7 @@
 Every unary call has a deadline (the rest of the current request's less a margin, 5 s at most), carries the request id,
 and fails with `kit.rpc.errors.Refused`: the peer's own, or DB_UNAVAILABLE when the peer is away or too slow. A call
 that a peer may have begun is not retried: only the caller knows whether that is safe. With traces on, the call is a
-span and carries the trace's context. Streams, `future` and `with_call` have the deadline and the request id, but fail
-with gRPC's own errors.
+span and carries the trace's context.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -13,8 +12,7 @@ from __future__ import annotations  # grpc's classes are generic in their stubs 
 
 import json
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import grpc
 from grpc import aio
@@ -63,13 +61,6 @@ _OPTIONS: Final[list[tuple[str, Any]]] = [
     ("grpc.max_metadata_size", 32 * 1024),
 ]
 
-if TYPE_CHECKING:
-    _UnaryBase = grpc.UnaryUnaryMultiCallable[Any, Any]
-    _AioUnaryBase = aio.UnaryUnaryMultiCallable[Any, Any]
-else:
-    _UnaryBase = grpc.UnaryUnaryMultiCallable
-    _AioUnaryBase = aio.UnaryUnaryMultiCallable
-
 _log = log.get_logger()
 
 
@@ -86,7 +77,7 @@ def channel(address: str, *, name: str, identity: Identity | None = None) -> grp
         credentials = tls.channel_credentials(identity.current())
         return grpc.secure_channel(target, credentials, [*_OPTIONS, tls.expecting(name)])
 
-    return _Channel(Renewed(open, close_later, _version(identity)), name)
+    return cast("grpc.Channel", _Channel(Renewed(open, close_later, _version(identity)), name))
 
 
 def aio_channel(address: str, *, name: str, identity: Identity | None = None) -> aio.Channel:
@@ -101,7 +92,7 @@ def aio_channel(address: str, *, name: str, identity: Identity | None = None) ->
         credentials = tls.channel_credentials(identity.current())
         return aio.secure_channel(target, credentials, [*_OPTIONS, tls.expecting(name)])
 
-    return _AioChannel(Renewed(open, close_later_in_the_loop, _version(identity)), name)
+    return cast("aio.Channel", _AioChannel(Renewed(open, close_later_in_the_loop, _version(identity)), name))
 
 
 def _version(identity: Identity | None) -> Callable[[], object]:
@@ -124,165 +115,109 @@ def _timeout(given: float | None) -> float:
     return seconds
 
 
-def _metadata(given: Any) -> Any:
-    if id := request_id.current():
-        given = ((request_id.METADATA_KEY, id), *(given or ()))
+def _metadata() -> list[tuple[str, str]]:
+    metadata = []
     if traceparent := tracing.outgoing():
-        given = ((tracing.HEADER, traceparent), *(given or ()))
-    return given
+        metadata.append((tracing.HEADER, traceparent))
+    if id := request_id.current():
+        metadata.append((request_id.METADATA_KEY, id))
+    return metadata
 
 
-def _refused(error: grpc.RpcError, channel: Renewed[Any], service: str, method: str) -> errors.Refused:
-    """Returns the Refused to raise. A failure that the peer didn't name is logged here, where its origin is known."""
-    named = errors.refused_by_peer(error)
-    if named is not None:
-        channel.answered()
-    elif error.code() is grpc.StatusCode.UNAVAILABLE:
-        channel.unreachable()
-    refused = named or errors.refused_from_rpc_error(error)
-    if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-        _log.warning(
-            "call_failed",
-            peer_service=service,
-            method=method,
-            code=error.code().name,
-            details=error.details(),
-            reason=refused.reason,
-            **refused.metadata,
-        )
-    return refused
+class _Method:
+    """One unary method of a service, for threads."""
 
-
-class _Unary(_UnaryBase):
-    def __init__(self, channel: Renewed[grpc.Channel], inner: Call, service: str, method: str) -> None:
+    def __init__(self, channel: Renewed[Any], service: str, method: str, call: Call) -> None:
         self._channel = channel
-        self._inner = inner
         self._service = service
         self._method = method
+        self._call = call
         self._spans = CallSpans(method)
 
-    def __call__(
-        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
+    def __call__(self, request: Any, timeout: float | None = None) -> Any:
         with self._spans.of_client() as span:
             try:
-                answer = self._inner(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+                answer = self._call.current()(request, timeout=_timeout(timeout), metadata=_metadata())
             except grpc.RpcError as error:
-                refused = _refused(error, self._channel, self._service, self._method)
-                answered(span, error.code(), refused.reason)
-                raise refused from error
+                raise self._refused(error, span) from error
             self._channel.answered()
             return answer
 
-    def with_call(
-        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
-        return self._inner.with_call(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+    def _refused(self, error: grpc.RpcError, span: tracing.Span) -> errors.Refused:
+        """Returns the Refused to raise. A failure that the peer didn't name is logged here, where its origin is
+        known.
+        """
+        named = errors.refused_by_peer(error)
+        if named is not None:
+            self._channel.answered()
+        elif error.code() is grpc.StatusCode.UNAVAILABLE:
+            self._channel.unreachable()
+        refused = named or errors.refused_from_rpc_error(error)
+        if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+            _log.warning(
+                "call_failed",
+                peer_service=self._service,
+                method=self._method,
+                code=error.code().name,
+                details=error.details(),
+                reason=refused.reason,
+                **refused.metadata,
+            )
+        answered(span, error.code(), refused.reason)
+        return refused
 
-    def future(
-        self, request: Any, timeout: float | None = None, metadata: Any = None, *args: Any, **kwargs: Any
-    ) -> Any:
-        return self._inner.future(request, _timeout(timeout), _metadata(metadata), *args, **kwargs)
+
+class _AioMethod(_Method):
+    """The same for asyncio. Cancelling the task cancels the call."""
+
+    async def __call__(self, request: Any, timeout: float | None = None) -> Any:  # noqa: ASYNC109  named by gRPC
+        seconds = _timeout(timeout)
+        with self._spans.of_client() as span:
+            try:
+                answer = await self._call.current()(request, timeout=seconds, metadata=_metadata())
+            except grpc.RpcError as error:
+                raise self._refused(error, span) from error
+            self._channel.answered()
+            return answer
 
 
-class _Channel(grpc.Channel):
-    def __init__(self, inner: Renewed[grpc.Channel], service: str) -> None:
-        self._inner = inner
+class _Channel:
+    """The part of a channel that stubs and their owners use."""
+
+    _kind: ClassVar = _Method
+
+    def __init__(self, channel: Renewed[Any], service: str) -> None:
+        self._channel = channel
         self._service = service
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _Unary(self._inner, self._inner.unary_unary(method, *args, **kwargs), self._service, method)
+    def unary_unary(self, method: str, *args: Any, **options: Any) -> _Method:
+        call = self._channel.call(lambda channel: channel.unary_unary(method, *args, **options))
+        return self._kind(self._channel, self._service, method, call)
 
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.unary_stream(method, *args, **kwargs)
+    def unary_stream(self, method: str, *args: Any, **options: Any) -> Any:
+        """The stub of the standard health service has such a method, which is not called."""
+        return self._channel.current().unary_stream(method, *args, **options)
 
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.stream_unary(method, *args, **kwargs)
-
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.stream_stream(method, *args, **kwargs)
-
-    def subscribe(
-        self, callback: Callable[[grpc.ChannelConnectivity], None], try_to_connect: bool = False
-    ) -> None:
-        self._inner.subscribe(callback, try_to_connect)
-
-    def unsubscribe(self, callback: Callable[[grpc.ChannelConnectivity], None]) -> None:
-        self._inner.unsubscribe(callback)
-
-    def close(self) -> None:
-        self._inner.close()
+    def close(self) -> Any:
+        return self._channel.current().close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class _AioUnary(_AioUnaryBase):
-    def __init__(self, channel: Renewed[aio.Channel], inner: Call, service: str, method: str) -> None:
-        self._channel = channel
-        self._inner = inner
-        self._service = service
-        self._method = method
-        self._spans = CallSpans(method)
+class _AioChannel(_Channel):
+    """The same for asyncio; `close` returns an awaitable."""
 
-    # The stubs here are only awaited, so a coroutine replaces the UnaryUnaryCall of the signature; cancelling the task
-    # cancels the call.
-    def __call__(self, request: Any, **options: Any) -> Any:
-        return self._call(request, options)
-
-    async def _call(self, request: Any, options: dict[str, Any]) -> Any:
-        options["timeout"] = _timeout(options.get("timeout"))
-        with self._spans.of_client() as span:
-            options["metadata"] = _metadata(options.get("metadata"))
-            try:
-                answer = await self._inner(request, **options)
-            except grpc.RpcError as error:
-                refused = _refused(error, self._channel, self._service, self._method)
-                answered(span, error.code(), refused.reason)
-                raise refused from error
-            self._channel.answered()
-            return answer
-
-
-class _AioChannel(aio.Channel):
-    def __init__(self, inner: Renewed[aio.Channel], service: str) -> None:
-        self._inner = inner
-        self._service = service
-
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _AioUnary(self._inner, self._inner.unary_unary(method, *args, **kwargs), self._service, method)
-
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.unary_stream(method, *args, **kwargs)
-
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.stream_unary(method, *args, **kwargs)
-
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.stream_stream(method, *args, **kwargs)
-
-    async def close(self, grace: float | None = None) -> None:
-        await self._inner.close(grace)
-
-    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        state: grpc.ChannelConnectivity = self._inner.get_state(try_to_connect)
-        return state
-
-    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        await self._inner.wait_for_state_change(last_observed_state)
+    _kind = _AioMethod
 
     async def channel_ready(self) -> None:
-        await self._inner.channel_ready()
+        await self._channel.current().channel_ready()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

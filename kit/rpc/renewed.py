@@ -70,20 +70,8 @@ class Renewed(Generic[C]):
         self._answered_seconds = monotonic_seconds()
         self._retire(replaced)
 
-    def unary_unary(self, *args: Any, **kwargs: Any) -> Call:
-        return Call(self, lambda channel: channel.unary_unary(*args, **kwargs))
-
-    def unary_stream(self, *args: Any, **kwargs: Any) -> Call:
-        return Call(self, lambda channel: channel.unary_stream(*args, **kwargs))
-
-    def stream_unary(self, *args: Any, **kwargs: Any) -> Call:
-        return Call(self, lambda channel: channel.stream_unary(*args, **kwargs))
-
-    def stream_stream(self, *args: Any, **kwargs: Any) -> Call:
-        return Call(self, lambda channel: channel.stream_stream(*args, **kwargs))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.current(), name)
+    def call(self, make: Callable[[C], Any]) -> Call:
+        return Call(self, make)
 
 
 class Call:
@@ -95,17 +83,12 @@ class Call:
         channel = channels.current()
         self._made = (channel, make(channel))  # one attribute, so that threads see both or neither
 
-    def _current(self) -> Any:
+    def current(self) -> Any:
+        """Returns gRPC's callable of the method."""
         channel, made = self._channels.current(), self._made
         if made[0] is not channel:
             made = self._made = (channel, self._make(channel))
         return made[1]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._current()(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._current(), name)  # `future` and `with_call` of the synchronous kind
 
 
 def close_later(channel: grpc.Channel) -> None:

@@ -104,7 +104,7 @@ def test_a_service_that_answers_keeps_its_channel_whatever_it_says(
     channel: Any = client.channel(names.target("shop", port), name="shop")
     with channel:
         assert answers(channel)
-        used = channel._inner.current()
+        used = channel._channel.current()
         refuses.set()
         refused = 0
 
@@ -114,4 +114,4 @@ def test_a_service_that_answers_keeps_its_channel_whatever_it_says(
             return refused > 50
 
         wait_until(many_times, "refusals", timeout_seconds=10, every_seconds=0.01)
-        assert channel._inner.current() is used
+        assert channel._channel.current() is used
