@@ -215,7 +215,7 @@ def test_of_two_deadlocked_operations_the_loser_runs_again_and_both_take_effect(
         outcomes = [pool.submit(append, *ids), pool.submit(append, *reversed(ids))]
         for outcome in outcomes:
             outcome.result(20)
-    assert len(runs) == 3
+    assert len(runs) >= 3  # the loser may lose again, if it is back before the winner has gone on
     assert _notes(db) == ["a!!", "b!!"]
 
 
