@@ -24,7 +24,7 @@ cli: $(VENV)/.runs ## the operator's command: make cli ARGS="deals list"
 	@exec $(BIN)/fiatgate $(ARGS)
 
 test: $(VENV)/.develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(or $(ARGS),-n 2)
 
 bench: $(VENV)/.develops ## the measurements of benchmarks/, with their limits
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -2,13 +2,17 @@
 
 The session owns one PostgreSQL; a module gets databases of its own, copied from a template that was migrated
 once, and a NATS server of its own: streams and durable consumers would otherwise leak from module to module.
+
+`make test` runs the tests in several processes, each of which is a session with servers and a stack of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
@@ -17,6 +21,36 @@ from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.stack import Stack
+
+LONGEST: Final = (
+    "tests/e2e/",
+    "tests/rolling/",
+    "tests/faults/",
+    "tests/deploy_local/test_stack.py",
+    "tests/kit/test_process.py",
+    "tests/gateway/pay/",
+)
+"""These come first, so that all processes have work to the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """The tests of a file run in one process, and so do all of tests/e2e: its long waits begin once, and end in the
+    last of its files.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "tests/e2e" if file.startswith("tests/e2e/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    config.option.loadscopereorder = False  # the order is that of `LONGEST`
+    return _ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
