@@ -42,6 +42,11 @@ class Shop:
     def slow(self, owner: str = "one", *, seconds: float = 30) -> Future[bytes]:
         return self._threads.submit(self._slow, owner.encode(), timeout=seconds)
 
+    def fill(self, owner: str, *, waiting: int) -> None:
+        """Calls of that owner wait for their turn, as many as may: one more is refused."""
+        calls = [self.slow(owner) for _ in range(waiting + 1)]
+        wait_until(lambda: any(each.done() for each in calls), "all but one to wait", timeout_seconds=15)
+
     def behave(self, request: bytes, _context: grpc.ServicerContext) -> bytes:
         number = len(self.begun)
         let_go = self._let_go[number] = threading.Event()
@@ -184,10 +189,7 @@ def test_owners_take_turns_however_many_calls_one_of_them_has() -> None:
         shop.slow("one")
         shop.wait_for(working=1)
         for owner in ("one", "two"):
-            calls = [shop.slow(owner) for _ in range(4)]
-            wait_until(
-                lambda c=calls: any(each.done() for each in c), "all but one to wait", timeout_seconds=15
-            )  # type: ignore[misc]
+            shop.fill(owner, waiting=3)
         for number in range(7):
             wait_until(lambda n=number: len(shop.begun) > n, "the next turn", timeout_seconds=15)  # type: ignore[misc]
             shop.let_go(number)
