@@ -70,15 +70,16 @@ class Live:
         self._networks[network] += 1
         stop_listening = self._hints.on_hint(f"{HINT}.{invoice_id}", lambda *_: bell.set())
         stopped = asyncio.create_task(stopping.wait())
+        stopped.add_done_callback(lambda _: bell.set())
         try:
             yield SSEvent(comment="listening", retry=RECONNECT_MILLISECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_SECONDS):
-                    yield await _next(bell, stopped, SETTLE_SECONDS)
+                    yield await _next(bell, stopping, SETTLE_SECONDS)
                     if await look():
                         bell.set()
                     while not stopping.is_set():
-                        yield await _next(bell, stopped, PING_SECONDS)
+                        yield await _next(bell, stopping, PING_SECONDS)
         finally:
             stopped.cancel()
             stop_listening()
@@ -88,12 +89,12 @@ class Live:
                     del counts[name]
 
 
-async def _next(bell: asyncio.Event, stopped: asyncio.Task[bool], seconds: float) -> SSEvent | None:
+async def _next(bell: asyncio.Event, stopping: asyncio.Event, seconds: float) -> SSEvent | None:
     """An event when the payment changes; None, which becomes a comment, when nothing happens for a while."""
-    rung = asyncio.create_task(bell.wait())
-    await asyncio.wait({rung, stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    rung.cancel()
-    if not bell.is_set():
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await bell.wait()
+    if stopping.is_set() or not bell.is_set():
         return None
     bell.clear()
     return SSEvent(event="changed", text="look")

@@ -164,6 +164,29 @@ def test_what_changed_while_a_stream_began_is_found_by_looking_once_more() -> No
     assert asyncio.run(events()) == [None, None, "changed"]
 
 
+def test_a_page_whose_connection_is_cut_leaves_no_task_behind() -> None:
+    async def unchanged() -> bool:
+        return False
+
+    async def story() -> None:
+        live, waits = Live(Hints("nats://127.0.0.1:1", name="test")), asyncio.Event()
+        stream = live.stream(
+            str(new_id()), "net", has_changed=False, look=unchanged, stopping=asyncio.Event()
+        )
+
+        async def follow() -> None:
+            async for _ in stream:
+                waits.set()
+
+        following = asyncio.create_task(follow())
+        await waits.wait()
+        following.cancel()  # as the server does with the request
+        async with asyncio.timeout(10):
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+
+    asyncio.run(story())
+
+
 def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
     invoice_id = shop.create()["invoice_id"]
     with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
