@@ -11,5 +11,5 @@ The rooms, each of which imports only those above it (tests/test_architecture.py
     rpc       gRPC on both sides: errors, deadlines, kinds of calls, TLS, status
     process   the main program of a service
 
-Nothing happens when one of them is imported. An `__init__.py` here holds a docstring only: import the file.
+Nothing happens when one of them is imported.
 """

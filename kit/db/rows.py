@@ -5,7 +5,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from sqlalchemy import ColumnElement, FromClause, Result
+from sqlalchemy import ColumnElement, FromClause, Result, Row
 
 T = TypeVar("T")
 
@@ -38,6 +38,10 @@ class Rows(Generic[T]):
         """Makes the dataclass of its values, passed one by one. The text of an enumeration becomes its member; KeyError
         when it has none.
         """
+
+    def of(self, row: Row[Any]) -> T:
+        """Makes the dataclass of a row that may have columns of other tables too."""
+        return self.make(*(row._mapping[column] for column in self.columns))
 
     def all(self, result: Result[Any]) -> list[T]:
         return [self.make(*row) for row in result]

@@ -27,8 +27,6 @@ from kit.process.migrating import migrate
 from kit.process.running import Process
 from kit.process.service import Service
 
-__all__ = ["Service", "main"]
-
 
 def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> None:
     """Runs the subcommand and ends the process with its exit code."""

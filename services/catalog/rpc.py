@@ -15,9 +15,10 @@ from kit.base.proto import optional, timestamp_from
 from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
-from services.catalog import operations
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
-from services.catalog.operations import checks
+from services.catalog.operations import checks, entries, logos, offers, rates
+from services.catalog.operations.offers import MethodOffer
+from services.catalog.operations.rates import RateInfo, RateState
 from services.catalog.store.books import parts
 from services.catalog.wiring import Deps
 
@@ -85,29 +86,27 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
     def ListMerchantCurrencies(
         self, request: pb.ListMerchantCurrenciesRequest, context: grpc.ServicerContext
     ) -> pb.ListMerchantCurrenciesResponse:
-        offers = operations.list_merchant_currencies(
-            self._deps, merchant=merchant_from_message(request.merchant)
-        )
+        found = offers.list_merchant_currencies(self._deps, merchant=merchant_from_message(request.merchant))
         return pb.ListMerchantCurrenciesResponse(
             currencies=[
                 pb.CurrencyOffer(currency=currency_to_message(offer.currency), rate=rate_text(offer.rate))
-                for offer in offers
+                for offer in found
             ]
         )
 
     def ListMethodOffers(
         self, request: pb.ListMethodOffersRequest, context: grpc.ServicerContext
     ) -> pb.ListMethodOffersResponse:
-        offers = operations.list_method_offers(
+        found = offers.list_method_offers(
             self._deps,
             merchant=merchant_from_message(request.merchant),
             currency_code=optional(request, "currency_code"),
             payable_now=request.payable_now,
         )
-        return pb.ListMethodOffersResponse(offers=[offer_to_message(offer) for offer in offers])
+        return pb.ListMethodOffersResponse(offers=[offer_to_message(offer) for offer in found])
 
     def GetQuote(self, request: pb.GetQuoteRequest, context: grpc.ServicerContext) -> pb.GetQuoteResponse:
-        quote = operations.get_quote(
+        quote = offers.get_quote(
             self._deps, merchant=merchant_from_message(request.merchant), method_code=request.method_code
         )
         return pb.GetQuoteResponse(offer=offer_to_message(quote.offer), rate=rate_text(quote.rate))
@@ -115,7 +114,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
     def GetCatalog(
         self, request: pb.GetCatalogRequest, context: grpc.ServicerContext
     ) -> pb.GetCatalogResponse:
-        content = operations.get_catalog(self._deps)
+        content = entries.get_catalog(self._deps)
         return pb.GetCatalogResponse(
             currencies=[currency_to_message(currency) for currency in content.currencies],
             methods=[method_to_message(method) for method in content.methods],
@@ -125,7 +124,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         self, request: pb.SetCurrencyRequest, context: grpc.ServicerContext
     ) -> pb.SetCurrencyResponse:
         given = request.currency
-        currency = operations.set_currency(
+        currency = entries.set_currency(
             self._deps,
             code=given.code,
             name=given.name,
@@ -142,7 +141,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         self, request: pb.SetPaymentMethodRequest, context: grpc.ServicerContext
     ) -> pb.SetPaymentMethodResponse:
         given = request.method
-        method = operations.set_payment_method(
+        method = entries.set_payment_method(
             self._deps,
             method_code=given.method_code,
             currency_code=given.currency_code,
@@ -158,27 +157,27 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         return pb.SetPaymentMethodResponse(method=method_to_message(method))
 
     def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
-        logo = operations.get_logo(self._deps, logo=request.logo)
+        logo = logos.get_logo(self._deps, logo=request.logo)
         return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
 
     def SetRate(self, request: pb.SetRateRequest, context: grpc.ServicerContext) -> pb.SetRateResponse:
-        rate = operations.set_rate(
+        rate = rates.set_rate(
             self._deps, currency_code=request.currency_code, rate=request.rate, anyway=request.anyway
         )
         return pb.SetRateResponse(rate=rate_to_message(rate))
 
     def ListRates(self, request: pb.ListRatesRequest, context: grpc.ServicerContext) -> pb.ListRatesResponse:
-        states = operations.list_rates(self._deps)
+        states = rates.list_rates(self._deps)
         return pb.ListRatesResponse(rates=[rate_state_to_message(state) for state in states])
 
     def PullRates(self, request: pb.PullRatesRequest, context: grpc.ServicerContext) -> pb.PullRatesResponse:
-        states = operations.pull_rates(self._deps)
+        states = rates.pull_rates(self._deps)
         return pb.PullRatesResponse(rates=[rate_state_to_message(state) for state in states])
 
     def AcceptRate(
         self, request: pb.AcceptRateRequest, context: grpc.ServicerContext
     ) -> pb.AcceptRateResponse:
-        rate = operations.accept_rate(self._deps, currency_code=request.currency_code)
+        rate = rates.accept_rate(self._deps, currency_code=request.currency_code)
         return pb.AcceptRateResponse(rate=rate_to_message(rate))
 
 
@@ -224,7 +223,7 @@ def method_to_message(method: Method) -> pb.PaymentMethod:
     )
 
 
-def offer_to_message(offer: operations.MethodOffer) -> pb.MethodOffer:
+def offer_to_message(offer: MethodOffer) -> pb.MethodOffer:
     return pb.MethodOffer(
         method=method_to_message(offer.method),
         currency=currency_to_message(offer.currency),
@@ -234,7 +233,7 @@ def offer_to_message(offer: operations.MethodOffer) -> pb.MethodOffer:
     )
 
 
-def rate_state_to_message(state: operations.RateState) -> pb.RateState:
+def rate_state_to_message(state: RateState) -> pb.RateState:
     return pb.RateState(
         currency_code=state.currency_code,
         in_force=None if state.in_force is None else rate_to_message(state.in_force),
@@ -250,7 +249,7 @@ _ORIGINS: Final = {
 _UNREADABLE: Final = (Quote("?", error="the stored document of the sources is malformed"),)
 
 
-def rate_to_message(rate: operations.RateInfo) -> pb.Rate:
+def rate_to_message(rate: RateInfo) -> pb.Rate:
     quotes = _UNREADABLE if rate.quotes is None else rate.quotes
     return pb.Rate(
         currency_code=rate.currency_code,

@@ -5,7 +5,8 @@ from typing import Final
 
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.catalog import operations, store
+from services.catalog.operations import rates
+from services.catalog.store.rates import all_currencies_with_rates
 from services.catalog.wiring import Deps
 
 CHECK_SECONDS: Final = 5
@@ -21,7 +22,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
     every_seconds = min(CHECK_SECONDS, deps.settings.rates_poll_seconds)
 
     def step() -> bool:
-        operations.poll_when_due(deps)
+        rates.poll_when_due(deps)
         return False
 
     return (Loop("rates", step, every_seconds=every_seconds, clock=deps.clock),)
@@ -30,7 +31,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 def gauges(deps: Deps) -> Sequence[Gauge]:
     """Held rates wait for an operator; without a fresh rate merchants cannot be paid in a currency."""
     with deps.db.autocommit() as connection:
-        rated = store.all_currencies_with_rates(connection)
+        rated = all_currencies_with_rates(connection)
     now, max_age = deps.clock.now(), deps.settings.rates_max_age
     in_force = [each.rates.in_force(now, max_age) for each in rated if each.currency.enabled]
     fresh = sum(rate is not None and rate.is_fresh(now, max_age) for rate in in_force)

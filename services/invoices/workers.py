@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from kit.events.relay import relay
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.invoices import store
 from services.invoices.models import BusState, Outbox
 from services.invoices.operations import timers
+from services.invoices.store import cases, deals, invoices
 from services.invoices.wiring import Deps
 
 # How late a time-out may be noticed. A customer's own steps check the time themselves.
@@ -48,10 +48,10 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     """Returns the numbers of everything that waits."""
     now, share_percent = deps.clock.now(), deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
-        waiting, oldest_seconds = store.outbox_lag(connection, now)
-        deals = store.open_deal_counts(connection, now)
-        open_cases = store.open_case_count(connection)
-        loads = store.method_loads(connection, METHODS_SHOWN)
+        waiting, oldest_seconds = invoices.outbox_lag(connection, now)
+        counts = deals.open_deal_counts(connection, now)
+        open_cases = cases.open_case_count(connection)
+        loads = deals.method_loads(connection, METHODS_SHOWN)
     return [
         Gauge(
             "invoices_set_aside",
@@ -62,21 +62,21 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge(
             "outbox_oldest_seconds", oldest_seconds, "Time that the oldest fact has waited to be announced"
         ),
-        Gauge("deals_pending", deals.pending, "Open deals"),
+        Gauge("deals_pending", counts.pending, "Open deals"),
         Gauge(
             "deals_awaiting_confirmation",
-            deals.awaiting_confirmation,
+            counts.awaiting_confirmation,
             "Open deals that are marked paid and wait for the operator",
         ),
-        Gauge("deals_in_appeal", deals.appeal, "Deals in appeal, which the operator has to decide"),
+        Gauge("deals_in_appeal", counts.appeal, "Deals in appeal, which the operator has to decide"),
         Gauge(
             "oldest_confirmation_seconds",
-            deals.oldest_confirmation.total_seconds(),
+            counts.oldest_confirmation.total_seconds(),
             "Time that the oldest deal that is marked paid has waited for the operator",
         ),
         Gauge(
             "oldest_appeal_seconds",
-            deals.oldest_appeal.total_seconds(),
+            counts.oldest_appeal.total_seconds(),
             "Time that the oldest deal in appeal has waited for the operator",
         ),
         Gauge("cases_open", open_cases, "Open cases of money that came for an invoice that was over"),
@@ -89,7 +89,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     ]
 
 
-def _gauges_of_method(load: store.MethodLoad) -> Sequence[Gauge]:
+def _gauges_of_method(load: deals.MethodLoad) -> Sequence[Gauge]:
     label = ("method", load.method_code)
     return [
         Gauge("method_places", load.places, "Open deals that a method's accounts in use may hold", label),

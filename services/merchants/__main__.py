@@ -10,8 +10,9 @@ from kit.base import config
 from kit.observe import log
 from kit.process.main import main as service_main
 from kit.process.service import Service
-from services.merchants import operations, rpc
+from services.merchants import rpc
 from services.merchants.config import MerchantsSettings
+from services.merchants.operations import api_keys
 from services.merchants.wiring import wire
 
 SERVICE = Service(
@@ -27,7 +28,7 @@ SERVICE = Service(
 def rotate_secrets() -> None:
     settings = config.load(MerchantsSettings)
     log.configure(SERVICE.name, settings)
-    log.get_logger().info("secrets_rotated", resealed=operations.rotate_secrets(wire(settings)))
+    log.get_logger().info("secrets_rotated", resealed=api_keys.rotate_secrets(wire(settings)))
 
 
 def main() -> None:

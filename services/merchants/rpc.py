@@ -9,9 +9,11 @@ from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.base.proto import optional, timestamp_from
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
-from services.merchants import domain, models, operations
+from services.merchants import domain, models
 from services.merchants.domain import MerchantStatus
-from services.merchants.operations import MerchantOptions
+from services.merchants.operations import api_keys, categories, logos, merchants, owners
+from services.merchants.operations.api_keys import SigningSecret
+from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -75,7 +77,7 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def Authenticate(
         self, request: pb.AuthenticateRequest, context: grpc.ServicerContext
     ) -> pb.AuthenticateResponse:
-        holder = operations.authenticate(self._deps, api_key=request.api_key)
+        holder = api_keys.authenticate(self._deps, api_key=request.api_key)
         return pb.AuthenticateResponse(
             merchant=merchant_to_message(holder.merchant), key_id=str(holder.key_id)
         )
@@ -83,7 +85,7 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def CreateMerchant(
         self, request: pb.CreateMerchantRequest, context: grpc.ServicerContext
     ) -> pb.CreateMerchantResponse:
-        merchant = operations.create_merchant(
+        merchant = merchants.create_merchant(
             self._deps,
             owner_email=request.owner_email,
             options=options_from_creation(request),
@@ -94,21 +96,21 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def GetMerchant(
         self, request: pb.GetMerchantRequest, context: grpc.ServicerContext
     ) -> pb.GetMerchantResponse:
-        merchant = operations.get_merchant(self._deps, merchant_id=request.merchant_id)
+        merchant = merchants.get_merchant(self._deps, merchant_id=request.merchant_id)
         return pb.GetMerchantResponse(merchant=merchant_to_message(merchant))
 
     def ListMerchants(
         self, request: pb.ListMerchantsRequest, context: grpc.ServicerContext
     ) -> pb.ListMerchantsResponse:
-        merchants = operations.list_merchants(
+        found = merchants.list_merchants(
             self._deps, older_than_merchant_id=request.older_than_merchant_id, limit=request.limit
         )
-        return pb.ListMerchantsResponse(merchants=[merchant_to_message(each) for each in merchants])
+        return pb.ListMerchantsResponse(merchants=[merchant_to_message(each) for each in found])
 
     def ConfigureMerchant(
         self, request: pb.ConfigureMerchantRequest, context: grpc.ServicerContext
     ) -> pb.ConfigureMerchantResponse:
-        merchant = operations.configure_merchant(
+        merchant = merchants.configure_merchant(
             self._deps, merchant_id=request.merchant_id, options=options_from_change(request)
         )
         return pb.ConfigureMerchantResponse(merchant=merchant_to_message(merchant))
@@ -116,72 +118,72 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def ActivateMerchant(
         self, request: pb.ActivateMerchantRequest, context: grpc.ServicerContext
     ) -> pb.ActivateMerchantResponse:
-        merchant = operations.activate_merchant(self._deps, merchant_id=request.merchant_id)
+        merchant = merchants.activate_merchant(self._deps, merchant_id=request.merchant_id)
         return pb.ActivateMerchantResponse(merchant=merchant_to_message(merchant))
 
     def BanMerchant(
         self, request: pb.BanMerchantRequest, context: grpc.ServicerContext
     ) -> pb.BanMerchantResponse:
-        merchant = operations.ban_merchant(self._deps, merchant_id=request.merchant_id)
+        merchant = merchants.ban_merchant(self._deps, merchant_id=request.merchant_id)
         return pb.BanMerchantResponse(merchant=merchant_to_message(merchant))
 
     def UnbanMerchant(
         self, request: pb.UnbanMerchantRequest, context: grpc.ServicerContext
     ) -> pb.UnbanMerchantResponse:
-        merchant = operations.unban_merchant(self._deps, merchant_id=request.merchant_id)
+        merchant = merchants.unban_merchant(self._deps, merchant_id=request.merchant_id)
         return pb.UnbanMerchantResponse(merchant=merchant_to_message(merchant))
 
     def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
-        logo = operations.get_logo(self._deps, logo=request.logo)
+        logo = logos.get_logo(self._deps, logo=request.logo)
         return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
 
     def BlockOwner(
         self, request: pb.BlockOwnerRequest, context: grpc.ServicerContext
     ) -> pb.BlockOwnerResponse:
-        owner = operations.block_owner(self._deps, email=request.email)
+        owner = owners.block_owner(self._deps, email=request.email)
         return pb.BlockOwnerResponse(email=owner.email, blocked=owner.blocked_at is not None)
 
     def UnblockOwner(
         self, request: pb.UnblockOwnerRequest, context: grpc.ServicerContext
     ) -> pb.UnblockOwnerResponse:
-        owner = operations.unblock_owner(self._deps, email=request.email)
+        owner = owners.unblock_owner(self._deps, email=request.email)
         return pb.UnblockOwnerResponse(email=owner.email, blocked=owner.blocked_at is not None)
 
     def CreateApiKey(
         self, request: pb.CreateApiKeyRequest, context: grpc.ServicerContext
     ) -> pb.CreateApiKeyResponse:
-        made = operations.create_api_key(self._deps, merchant_id=request.merchant_id, name=request.name)
+        made = api_keys.create_api_key(self._deps, merchant_id=request.merchant_id, name=request.name)
         return pb.CreateApiKeyResponse(key_id=str(made.key_id), api_key=made.api_key, secret=made.secret)
 
     def ListApiKeys(
         self, request: pb.ListApiKeysRequest, context: grpc.ServicerContext
     ) -> pb.ListApiKeysResponse:
-        keys = operations.list_api_keys(self._deps, merchant_id=request.merchant_id)
+        keys = api_keys.list_api_keys(self._deps, merchant_id=request.merchant_id)
         return pb.ListApiKeysResponse(keys=[api_key_to_message(each) for each in keys])
 
     def DeactivateApiKey(
         self, request: pb.DeactivateApiKeyRequest, context: grpc.ServicerContext
     ) -> pb.DeactivateApiKeyResponse:
-        key = operations.deactivate_api_key(self._deps, key_id=request.key_id)
+        key = api_keys.deactivate_api_key(self._deps, key_id=request.key_id)
         return pb.DeactivateApiKeyResponse(key=api_key_to_message(key))
 
     def SetCategory(
         self, request: pb.SetCategoryRequest, context: grpc.ServicerContext
     ) -> pb.SetCategoryResponse:
-        category = operations.set_category(self._deps, code=request.code, commission=request.commission)
+        category = categories.set_category(self._deps, code=request.code, commission=request.commission)
         return pb.SetCategoryResponse(category=category_to_message(category))
 
     def ListCategories(
         self, request: pb.ListCategoriesRequest, context: grpc.ServicerContext
     ) -> pb.ListCategoriesResponse:
-        categories = operations.list_categories(self._deps)
-        return pb.ListCategoriesResponse(categories=[category_to_message(each) for each in categories])
+        found = categories.list_categories(self._deps)
+        return pb.ListCategoriesResponse(categories=[category_to_message(each) for each in found])
 
     def GetSigningSecrets(
         self, request: pb.GetSigningSecretsRequest, context: grpc.ServicerContext
     ) -> pb.GetSigningSecretsResponse:
         queries = [(each.merchant_id, each.preferred_key_id) for each in request.queries]
-        secrets = operations.get_signing_secrets(self._deps, queries=queries)
+        secrets = api_keys.get_signing_secrets(self._deps, queries=queries)
         return pb.GetSigningSecretsResponse(secrets=[signing_secret_to_message(each) for each in secrets])
 
 
@@ -224,7 +226,7 @@ def category_to_message(category: models.Category) -> pb.Category:
     return pb.Category(code=category.code, commission=domain.fraction_text(category.commission))
 
 
-def signing_secret_to_message(secret: operations.SigningSecret) -> pb.SigningSecret:
+def signing_secret_to_message(secret: SigningSecret) -> pb.SigningSecret:
     return pb.SigningSecret(
         merchant_id=str(secret.merchant_id),
         preferred_key_id=str(secret.preferred_key_id or ""),

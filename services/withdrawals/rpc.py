@@ -11,9 +11,10 @@ from kit.base.proto import optional, timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists
-from services.withdrawals import errors, operations, workers
+from services.withdrawals import errors, workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.operations import creating, ledger, methods, reading, stepping
 from services.withdrawals.store.books import PARTS
 from services.withdrawals.wiring import Deps
 
@@ -92,7 +93,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ListWithdrawals(
         self, request: pb.ListWithdrawalsRequest, context: grpc.ServicerContext
     ) -> pb.ListWithdrawalsResponse:
-        page = operations.list_withdrawals(
+        page = reading.list_withdrawals(
             self._deps,
             merchant_id=request.merchant_id,
             page=request.page,
@@ -107,7 +108,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def GetWithdrawal(
         self, request: pb.GetWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.GetWithdrawalResponse:
-        withdrawal = operations.get_withdrawal(
+        withdrawal = reading.get_withdrawal(
             self._deps, merchant_id=request.merchant_id, withdraw_uuid=request.withdraw_uuid
         )
         return pb.GetWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
@@ -115,7 +116,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ListAllWithdrawals(
         self, request: pb.ListAllWithdrawalsRequest, context: grpc.ServicerContext
     ) -> pb.ListAllWithdrawalsResponse:
-        found = operations.list_all_withdrawals(
+        found = reading.list_all_withdrawals(
             self._deps,
             merchant_id=request.merchant_id,
             status=status_from_message(request.status),
@@ -126,14 +127,14 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ListWithdrawalMethods(
         self, request: pb.ListWithdrawalMethodsRequest, context: grpc.ServicerContext
     ) -> pb.ListWithdrawalMethodsResponse:
-        methods = operations.list_withdrawal_methods(self._deps)
-        return pb.ListWithdrawalMethodsResponse(methods=[method_to_message(each) for each in methods])
+        found = methods.list_withdrawal_methods(self._deps)
+        return pb.ListWithdrawalMethodsResponse(methods=[method_to_message(each) for each in found])
 
     def SetWithdrawalMethod(
         self, request: pb.SetWithdrawalMethodRequest, context: grpc.ServicerContext
     ) -> pb.SetWithdrawalMethodResponse:
         given = request.method
-        method = operations.set_withdrawal_method(
+        method = methods.set_withdrawal_method(
             self._deps,
             code=given.code,
             network=given.network,
@@ -148,7 +149,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def CreateWithdrawal(
         self, request: pb.CreateWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CreateWithdrawalResponse:
-        withdrawal = operations.create_withdrawal(
+        withdrawal = creating.create_withdrawal(
             self._deps,
             merchant_id=request.merchant_id,
             withdrawal_method_id=request.withdrawal_method_id,
@@ -162,13 +163,13 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ProcessWithdrawal(
         self, request: pb.ProcessWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.ProcessWithdrawalResponse:
-        withdrawal = operations.process_withdrawal(self._deps, withdraw_uuid=request.withdraw_uuid)
+        withdrawal = stepping.process_withdrawal(self._deps, withdraw_uuid=request.withdraw_uuid)
         return pb.ProcessWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
 
     def CompleteWithdrawal(
         self, request: pb.CompleteWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CompleteWithdrawalResponse:
-        withdrawal = operations.complete_withdrawal(
+        withdrawal = stepping.complete_withdrawal(
             self._deps, withdraw_uuid=request.withdraw_uuid, external_tx_id=request.external_tx_id
         )
         return pb.CompleteWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
@@ -176,7 +177,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def FailWithdrawal(
         self, request: pb.FailWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.FailWithdrawalResponse:
-        withdrawal = operations.fail_withdrawal(
+        withdrawal = stepping.fail_withdrawal(
             self._deps, withdraw_uuid=request.withdraw_uuid, substatus=request.substatus
         )
         return pb.FailWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
@@ -184,7 +185,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def CancelWithdrawal(
         self, request: pb.CancelWithdrawalRequest, context: grpc.ServicerContext
     ) -> pb.CancelWithdrawalResponse:
-        withdrawal = operations.cancel_withdrawal(
+        withdrawal = stepping.cancel_withdrawal(
             self._deps, withdraw_uuid=request.withdraw_uuid, by_user=request.by_user
         )
         return pb.CancelWithdrawalResponse(withdrawal=withdrawal_to_message(withdrawal))
@@ -192,7 +193,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def GetBalance(
         self, request: pb.GetBalanceRequest, context: grpc.ServicerContext
     ) -> pb.GetBalanceResponse:
-        balance = operations.get_balance(self._deps, merchant_id=request.merchant_id)
+        balance = ledger.get_balance(self._deps, merchant_id=request.merchant_id)
         return pb.GetBalanceResponse(
             merchant_id=request.merchant_id,
             available=usdt_text(balance.available),
@@ -204,7 +205,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def CheckLedger(
         self, request: pb.CheckLedgerRequest, context: grpc.ServicerContext
     ) -> pb.CheckLedgerResponse:
-        report = operations.check_ledger(self._deps)
+        report = ledger.check_ledger(self._deps)
         return pb.CheckLedgerResponse(
             transfers=report.transfers,
             accounts=report.accounts,
@@ -215,7 +216,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     def ListCredits(
         self, request: pb.ListCreditsRequest, context: grpc.ServicerContext
     ) -> pb.ListCreditsResponse:
-        found = operations.list_credits(
+        found = ledger.list_credits(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
         return pb.ListCreditsResponse(

@@ -13,9 +13,9 @@ from kit.events.subjects import durable_of
 from kit.observe import metrics
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.withdrawals import operations
 from services.withdrawals.events import ids_in, invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
+from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps
 
 log = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ def consumer(deps: Deps) -> Consumer:
     def handle(tx: Session, event: Incoming) -> None:
         paid = invoice_paid_from_message(invoices_pb2.InvoiceFinished.FromString(event.payload))
         if paid is not None:
-            operations.credit_invoice(deps, tx, paid)
+            ledger.credit_invoice(deps, tx, paid)
 
     def merchant_of(event: Incoming) -> str:
         return invoices_pb2.InvoiceFinished.FromString(event.payload).merchant_id
@@ -61,7 +61,7 @@ def ledger_check(deps: Deps) -> Loop:
 
     def step() -> bool:
         try:
-            report = operations.check_ledger(deps)
+            report = ledger.check_ledger(deps)
         except (
             DatabaseBusy
         ) as error:  # the ledger is too large for one statement: try again in the next round, not at once
@@ -83,7 +83,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
     """The numbers that `fiatgate status` shows of everything that waits for an operator."""
-    backlog = operations.backlog(deps)
+    backlog = ledger.backlog(deps)
     return [
         Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),
         Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),

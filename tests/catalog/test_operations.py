@@ -14,8 +14,8 @@ from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
-from services.catalog import store
 from services.catalog.domain import LOGO_MAX_BYTES
+from services.catalog.store import rates
 from tests.catalog.running import Catalog, merchant, reason
 from tests.support.pictures import PLACE, PNG, noise, photo, png
 
@@ -603,8 +603,8 @@ def test_the_rate_in_force_is_found_by_index_among_many(catalog: Catalog) -> Non
     assert catalog.quote(merchant(), method).rate == "1.00"
     with catalog.deps.db.transaction() as tx:
         before = _rows_read(tx)
-        currencies = store.enabled_currencies_with_rates(tx)
-        store.active_method_with_rates(tx, method)
+        currencies = rates.enabled_currencies_with_rates(tx.connection())
+        rates.active_method_with_rates(tx.connection(), method)
         read = _rows_read(tx) - before
     assert read <= 2 * (len(currencies) + 1), "a scan of all rates ever: reads would get slower every minute"
 

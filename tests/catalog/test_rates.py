@@ -17,10 +17,10 @@ from kit.events.bus.connection import Bus
 from kit.rpc import deadline
 from kit.rpc.errors import Refused
 from kit.work.worker import Stop
-from services.catalog import operations
 from services.catalog.clients import ANSWER_MAX_BYTES, RateSources
 from services.catalog.config import RateSource
 from services.catalog.events import CATALOG_CHANGED
+from services.catalog.operations import rates
 from services.catalog.workers import gauges, workers
 from tests.catalog.running import Catalog, RateServer, merchant, reason
 from tests.support.servers import NatsServer
@@ -210,7 +210,7 @@ def test_a_call_without_time_for_the_sources_is_refused_before_they_are_asked(
     code = catalog.currency()
     catalog = one_source(make_catalog, rate_server, code)
     with deadline.within(1.5), pytest.raises(Refused) as refused:
-        operations.pull_rates(catalog.deps)
+        rates.pull_rates(catalog.deps)
     assert reason(refused) == "DB_UNAVAILABLE"
     assert rate_server.asked == []
 
@@ -403,9 +403,7 @@ def test_only_one_of_many_processes_asks_in_each_period(
 
     def all_look() -> int:
         before = len(rate_server.asked)
-        threads = [
-            threading.Thread(target=operations.poll_when_due, args=(each.deps,)) for each in catalogs * 2
-        ]
+        threads = [threading.Thread(target=rates.poll_when_due, args=(each.deps,)) for each in catalogs * 2]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -428,7 +426,7 @@ def test_a_clock_that_was_set_back_does_not_stop_the_polls(
     catalog = one_source(make_catalog, rate_server, catalog.currency())
     for hours in (2, -1, -1):
         catalog.clock.advance(hours=hours)
-        operations.poll_when_due(catalog.deps)
+        rates.poll_when_due(catalog.deps)
     assert len(rate_server.asked) == 3
 
 

@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from kit.rpc.errors import Refused
-from services.invoices import store, workers
+from services.invoices import workers
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, timers
+from services.invoices.store.deals import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
 
@@ -128,7 +129,7 @@ def test_an_account_is_disabled_between_deals_and_never_while_one_is_opened(worl
     (first, *_) = desk.list_requisites(world.deps, method_code="card_eur")
     with ThreadPoolExecutor(1) as threads:
         with world.deps.db.transaction() as tx:
-            store.queue_for_requisites(tx, ["card_eur"])
+            queue_for_requisites(tx, ["card_eur"])
             disabled = threads.submit(
                 desk.set_requisite_enabled, world.deps, requisite_id=str(first.id), enabled=False
             )

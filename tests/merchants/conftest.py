@@ -11,9 +11,11 @@ from cryptography.fernet import Fernet
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.client import channel
 from kit.rpc.server import Options, RpcServer
-from services.merchants import operations, rpc
+from services.merchants import rpc
 from services.merchants.config import MerchantsSettings
-from services.merchants.operations import MerchantOptions, NewApiKey
+from services.merchants.operations import api_keys, merchants
+from services.merchants.operations.api_keys import NewApiKey
+from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps, wire
 from tests.support.clock import ManualClock
 
@@ -70,11 +72,11 @@ def new_email() -> str:
 @pytest.fixture
 def shop(deps: Deps) -> Shop:
     email = f"shop{next(_numbers)}@example.com"
-    merchant = operations.create_merchant(
+    merchant = merchants.create_merchant(
         deps, owner_email=email, active=True, options=MerchantOptions(name="A shop")
     )
     merchant_id = str(merchant.merchant_id)
-    return Shop(merchant_id, email, operations.create_api_key(deps, merchant_id=merchant_id))
+    return Shop(merchant_id, email, api_keys.create_api_key(deps, merchant_id=merchant_id))
 
 
 @contextmanager

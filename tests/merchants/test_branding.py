@@ -7,9 +7,10 @@ import hashlib
 import pytest
 
 from kit.rpc.errors import Refused
-from services.merchants import domain, operations
+from services.merchants import domain
 from services.merchants.domain import LOGO_MAX_BYTES
-from services.merchants.operations import MerchantOptions
+from services.merchants.operations import logos, merchants
+from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
 from tests.support.pictures import PLACE, PNG, noise, photo, png
@@ -57,9 +58,9 @@ def test_a_logo_is_kept_by_its_content_and_without_its_secrets(deps: Deps, shop:
     first = set_logo(deps, shop, PNG)
     second = set_logo(deps, shop, photo())
     assert first == hashlib.sha256(PNG).hexdigest()
-    kept = operations.get_logo(deps, logo=second or "")
+    kept = logos.get_logo(deps, logo=second or "")
     assert (kept.content_type, PLACE in kept.content) == ("image/jpeg", False)
-    assert operations.get_logo(deps, logo=first).content == PNG
+    assert logos.get_logo(deps, logo=first).content == PNG
     assert set_logo(deps, shop, None) == second
     assert set_logo(deps, shop, b"") is None
 
@@ -90,10 +91,10 @@ def test_a_logo_may_be_as_large_as_it_is_shown_and_what_is_dropped_does_not_coun
 @pytest.mark.parametrize("logo", ["", "0" * 64, "\0", "../x"])
 def test_an_unknown_logo_is_not_found(deps: Deps, logo: str) -> None:
     with pytest.raises(Refused, match="logo") as refused:
-        operations.get_logo(deps, logo=logo)
+        logos.get_logo(deps, logo=logo)
     assert refused.value.reason == "NOT_FOUND"
 
 
 def set_logo(deps: Deps, shop: Shop, content: bytes | None) -> str | None:
     options = MerchantOptions(logo=content)
-    return operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options).logo
+    return merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=options).logo

@@ -12,10 +12,10 @@ from sqlalchemy import text
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
-from services.merchants import operations
 from services.merchants.config import MerchantsSettings
 from services.merchants.domain import Merchant, MerchantStatus
-from services.merchants.operations import MerchantOptions
+from services.merchants.operations import api_keys, categories, merchants, owners
+from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
 from tests.support.clock import ManualClock
@@ -37,14 +37,14 @@ def refused_field(call: Callable[[], object]) -> str:
 
 
 def authenticated(deps: Deps, shop: Shop) -> Merchant:
-    return operations.authenticate(deps, api_key=shop.key.api_key).merchant
+    return api_keys.authenticate(deps, api_key=shop.key.api_key).merchant
 
 
 # -- authenticate
 
 
 def test_a_key_tells_its_merchant_and_itself(deps: Deps, shop: Shop) -> None:
-    holder = operations.authenticate(deps, api_key=shop.key.api_key)
+    holder = api_keys.authenticate(deps, api_key=shop.key.api_key)
     assert str(holder.merchant.merchant_id) == shop.merchant_id
     assert holder.merchant.owner_email == shop.email
     assert holder.key_id == shop.key.key_id
@@ -52,7 +52,7 @@ def test_a_key_tells_its_merchant_and_itself(deps: Deps, shop: Shop) -> None:
 
 def test_what_authenticate_tells_is_what_get_tells(deps: Deps, shop: Shop) -> None:
     """The hot statement is prepared and read by other means than the rest: both have to say the same."""
-    operations.set_category(deps, code="games", commission="0.123456")
+    categories.set_category(deps, code="games", commission="0.123456")
     options = MerchantOptions(
         category_code="games",
         client_share="0.5",
@@ -62,7 +62,7 @@ def test_what_authenticate_tells_is_what_get_tells(deps: Deps, shop: Shop) -> No
         allowed_currencies=["RUB", "USD"],
         allowed_methods=["sbp"],
     )
-    configured = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
+    configured = merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
     assert configured.category_commission == Decimal("0.123456")
     assert authenticated(deps, shop) == configured
 
@@ -88,7 +88,7 @@ def test_what_authenticate_tells_is_what_get_tells(deps: Deps, shop: Shop) -> No
 )
 def test_a_key_is_taken_to_the_letter(deps: Deps, shop: Shop, spoil: Callable[[str], str]) -> None:
     spoiled = spoil(shop.key.api_key)
-    assert reason_of(lambda: operations.authenticate(deps, api_key=spoiled)) == "API_KEY_INVALID"
+    assert reason_of(lambda: api_keys.authenticate(deps, api_key=spoiled)) == "API_KEY_INVALID"
 
 
 def test_the_secret_is_no_key(deps: Deps, shop: Shop) -> None:
@@ -98,7 +98,7 @@ def test_the_secret_is_no_key(deps: Deps, shop: Shop) -> None:
         "fg_" + shop.key.secret[:33],
         str(shop.key.key_id),
     ):
-        assert reason_of(partial(operations.authenticate, deps, api_key=text_)) == "API_KEY_INVALID"
+        assert reason_of(partial(api_keys.authenticate, deps, api_key=text_)) == "API_KEY_INVALID"
 
 
 def test_each_state_of_owner_and_merchant_has_its_reason_from_the_next_call_on(
@@ -107,33 +107,33 @@ def test_each_state_of_owner_and_merchant_has_its_reason_from_the_next_call_on(
     def reason() -> str:
         return reason_of(lambda: authenticated(deps, shop))
 
-    operations.ban_merchant(deps, merchant_id=shop.merchant_id)
+    merchants.ban_merchant(deps, merchant_id=shop.merchant_id)
     assert reason() == "MERCHANT_BLOCKED"
-    operations.block_owner(deps, email=shop.email)
+    owners.block_owner(deps, email=shop.email)
     assert reason() == "OWNER_BLOCKED"
-    operations.unblock_owner(deps, email=shop.email)
+    owners.unblock_owner(deps, email=shop.email)
     assert reason() == "MERCHANT_BLOCKED"
-    operations.unban_merchant(deps, merchant_id=shop.merchant_id)
+    merchants.unban_merchant(deps, merchant_id=shop.merchant_id)
     assert authenticated(deps, shop).status is MerchantStatus.ACTIVE
-    operations.block_owner(deps, email=shop.email)
-    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    owners.block_owner(deps, email=shop.email)
+    api_keys.deactivate_api_key(deps, key_id=str(shop.key.key_id))
     assert reason() == "API_KEY_INVALID"
 
 
 def test_a_merchant_that_was_not_activated_is_not_let_in_until_it_is(deps: Deps, new_email: str) -> None:
-    merchant = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="New"))
+    merchant = merchants.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="New"))
     merchant_id = str(merchant.merchant_id)
-    key = operations.create_api_key(deps, merchant_id=merchant_id)
-    assert reason_of(lambda: operations.authenticate(deps, api_key=key.api_key)) == "MERCHANT_NOT_ACTIVE"
-    operations.activate_merchant(deps, merchant_id=merchant_id)
-    operations.authenticate(deps, api_key=key.api_key)
+    key = api_keys.create_api_key(deps, merchant_id=merchant_id)
+    assert reason_of(lambda: api_keys.authenticate(deps, api_key=key.api_key)) == "MERCHANT_NOT_ACTIVE"
+    merchants.activate_merchant(deps, merchant_id=merchant_id)
+    api_keys.authenticate(deps, api_key=key.api_key)
 
 
 def test_one_of_several_keys_is_deactivated_alone(deps: Deps, shop: Shop) -> None:
-    other = operations.create_api_key(deps, merchant_id=shop.merchant_id, name="till")
-    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    other = api_keys.create_api_key(deps, merchant_id=shop.merchant_id, name="till")
+    api_keys.deactivate_api_key(deps, key_id=str(shop.key.key_id))
     assert reason_of(lambda: authenticated(deps, shop)) == "API_KEY_INVALID"
-    assert operations.authenticate(deps, api_key=other.api_key).key_id == other.key_id
+    assert api_keys.authenticate(deps, api_key=other.api_key).key_id == other.key_id
 
 
 def test_authenticate_goes_on_after_its_connections_were_cut(deps: Deps, shop: Shop) -> None:
@@ -151,7 +151,7 @@ def test_authenticate_goes_on_after_its_connections_were_cut(deps: Deps, shop: S
 
 
 def test_a_new_merchant_has_the_documented_defaults(deps: Deps, new_email: str, clock: ManualClock) -> None:
-    merchant = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Plain"))
+    merchant = merchants.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Plain"))
     assert merchant == Merchant(
         merchant_id=merchant.merchant_id,
         name="Plain",
@@ -172,18 +172,18 @@ def test_a_new_merchant_has_the_documented_defaults(deps: Deps, new_email: str, 
 
 
 def test_a_known_address_in_any_case_adds_to_its_owner(deps: Deps, shop: Shop) -> None:
-    second = operations.create_merchant(
+    second = merchants.create_merchant(
         deps, owner_email=shop.email.upper(), options=MerchantOptions(name="Second"), active=True
     )
-    operations.block_owner(deps, email=f" {shop.email.title()} ")
+    owners.block_owner(deps, email=f" {shop.email.title()} ")
     for merchant_id in (shop.merchant_id, str(second.merchant_id)):
-        assert operations.get_merchant(deps, merchant_id=merchant_id).owner_blocked
+        assert merchants.get_merchant(deps, merchant_id=merchant_id).owner_blocked
 
 
 def test_merchants_made_at_once_for_one_new_address_share_one_owner(deps: Deps, new_email: str) -> None:
     def create(number: int) -> Merchant:
         options = MerchantOptions(name=f"Shop {number}")
-        return operations.create_merchant(deps, owner_email=new_email, options=options)
+        return merchants.create_merchant(deps, owner_email=new_email, options=options)
 
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(create, range(16)))
@@ -218,13 +218,13 @@ def test_merchants_made_at_once_for_one_new_address_share_one_owner(deps: Deps, 
 def test_a_bad_value_is_refused_by_its_field_and_nothing_is_written(
     deps: Deps, shop: Shop, new_email: str, field: str, value: str | Sequence[str]
 ) -> None:
-    before = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    before = merchants.get_merchant(deps, merchant_id=shop.merchant_id)
     options = replace(MerchantOptions(name="Renamed"), **{field: value})  # type: ignore[arg-type]  # any field
-    create = partial(operations.create_merchant, deps, owner_email=new_email, options=options)
-    change = partial(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
+    create = partial(merchants.create_merchant, deps, owner_email=new_email, options=options)
+    change = partial(merchants.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
     assert refused_field(create) == refused_field(change) == field
-    assert operations.get_merchant(deps, merchant_id=shop.merchant_id) == before
-    assert reason_of(lambda: operations.block_owner(deps, email=new_email)) == "OWNER_NOT_FOUND"
+    assert merchants.get_merchant(deps, merchant_id=shop.merchant_id) == before
+    assert reason_of(lambda: owners.block_owner(deps, email=new_email)) == "OWNER_NOT_FOUND"
 
 
 def test_a_local_stack_may_call_back_to_itself(
@@ -232,12 +232,12 @@ def test_a_local_stack_may_call_back_to_itself(
 ) -> None:
     local = replace(deps, settings=make_settings(webhook_allow_private=True))
     options = MerchantOptions(callback_url="http://127.0.0.1:9000/hook")
-    merchant = operations.configure_merchant(local, merchant_id=shop.merchant_id, options=options)
+    merchant = merchants.configure_merchant(local, merchant_id=shop.merchant_id, options=options)
     assert merchant.callback_url == "http://127.0.0.1:9000/hook"
 
 
 def test_configuring_leaves_what_is_not_given_and_empties_what_is_empty(deps: Deps, shop: Shop) -> None:
-    operations.set_category(deps, code="games", commission="0.05")
+    categories.set_category(deps, code="games", commission="0.05")
     full = MerchantOptions(
         category_code="games",
         client_share="0.25",
@@ -245,11 +245,11 @@ def test_configuring_leaves_what_is_not_given_and_empties_what_is_empty(deps: De
         allowed_currencies=["RUB"],
         allowed_methods=["sbp"],
     )
-    configured = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=full)
-    unchanged = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=MerchantOptions())
+    configured = merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=full)
+    unchanged = merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=MerchantOptions())
     assert unchanged == configured
     empty = MerchantOptions(category_code="", callback_url="", allowed_currencies=[], allowed_methods=[])
-    emptied = operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=empty)
+    emptied = merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=empty)
     assert emptied == replace(
         configured,
         category_code=None,
@@ -269,11 +269,11 @@ def test_changes_of_different_options_at_once_all_stay(deps: Deps, shop: Shop) -
     ]
     with ThreadPoolExecutor(4) as pool:
         for made in [
-            pool.submit(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
+            pool.submit(merchants.configure_merchant, deps, merchant_id=shop.merchant_id, options=options)
             for options in changes
         ]:
             made.result()
-    merchant = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    merchant = merchants.get_merchant(deps, merchant_id=shop.merchant_id)
     assert (merchant.name, merchant.client_share) == ("Both", Decimal("0.5"))
     assert (merchant.success_url, merchant.allowed_methods) == ("https://shop.example/", ["sbp"])
 
@@ -281,52 +281,52 @@ def test_changes_of_different_options_at_once_all_stay(deps: Deps, shop: Shop) -
 @pytest.mark.parametrize("active", [True, False])
 def test_lifting_a_ban_finds_the_state_before_it(deps: Deps, new_email: str, active: bool) -> None:
     options = MerchantOptions(name="Banned")
-    before = operations.create_merchant(deps, owner_email=new_email, active=active, options=options)
+    before = merchants.create_merchant(deps, owner_email=new_email, active=active, options=options)
     merchant_id = str(before.merchant_id)
     for _ in range(2):  # banning twice is banning once
-        assert operations.ban_merchant(deps, merchant_id=merchant_id).status is MerchantStatus.BANNED
+        assert merchants.ban_merchant(deps, merchant_id=merchant_id).status is MerchantStatus.BANNED
     for _ in range(2):
-        assert operations.unban_merchant(deps, merchant_id=merchant_id) == before
+        assert merchants.unban_merchant(deps, merchant_id=merchant_id) == before
 
 
 def test_activating_twice_changes_nothing(deps: Deps, shop: Shop, clock: ManualClock) -> None:
-    before = operations.get_merchant(deps, merchant_id=shop.merchant_id)
+    before = merchants.get_merchant(deps, merchant_id=shop.merchant_id)
     clock.advance(hours=1)
-    assert operations.activate_merchant(deps, merchant_id=shop.merchant_id) == before
+    assert merchants.activate_merchant(deps, merchant_id=shop.merchant_id) == before
 
 
 def test_a_banned_merchant_is_not_activated(deps: Deps, shop: Shop) -> None:
-    operations.ban_merchant(deps, merchant_id=shop.merchant_id)
+    merchants.ban_merchant(deps, merchant_id=shop.merchant_id)
     with pytest.raises(Refused) as refused:
-        operations.activate_merchant(deps, merchant_id=shop.merchant_id)
+        merchants.activate_merchant(deps, merchant_id=shop.merchant_id)
     assert refused.value.reason == "MERCHANT_STATE_CONFLICT"
     assert refused.value.metadata == {"status": "banned"}
 
 
 def test_merchants_are_listed_newest_first_page_by_page(deps: Deps, new_email: str) -> None:
     made = [
-        operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name=str(number)))
+        merchants.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name=str(number)))
         for number in range(5)
     ]
     listed: list[Merchant] = []
     while len(listed) < 5:
         last = str(listed[-1].merchant_id) if listed else ""
-        listed += operations.list_merchants(deps, older_than_merchant_id=last, limit=2)
+        listed += merchants.list_merchants(deps, older_than_merchant_id=last, limit=2)
     assert listed[:5] == made[::-1]
 
 
 @pytest.mark.parametrize("merchant_id", [UNKNOWN_ID, "", "42", "\0", "{" + UNKNOWN_ID + "}"])
 def test_no_operation_knows_a_merchant_that_nobody_made(deps: Deps, merchant_id: str) -> None:
     for operation in (
-        operations.get_merchant,
-        operations.activate_merchant,
-        operations.ban_merchant,
-        operations.unban_merchant,
-        operations.create_api_key,
-        operations.list_api_keys,
+        merchants.get_merchant,
+        merchants.activate_merchant,
+        merchants.ban_merchant,
+        merchants.unban_merchant,
+        api_keys.create_api_key,
+        api_keys.list_api_keys,
     ):
         assert reason_of(partial(operation, deps, merchant_id=merchant_id)) == "MERCHANT_NOT_FOUND"
-    change = partial(operations.configure_merchant, deps, options=MerchantOptions())
+    change = partial(merchants.configure_merchant, deps, options=MerchantOptions())
     assert reason_of(lambda: change(merchant_id=merchant_id)) == "MERCHANT_NOT_FOUND"
 
 
@@ -350,14 +350,14 @@ def test_neither_key_nor_secret_is_anywhere_in_the_database(deps: Deps, shop: Sh
 def test_keys_are_listed_newest_first_with_the_deactivated_ones(
     deps: Deps, shop: Shop, clock: ManualClock
 ) -> None:
-    second = operations.create_api_key(deps, merchant_id=shop.merchant_id, name=" till 2 ")
+    second = api_keys.create_api_key(deps, merchant_id=shop.merchant_id, name=" till 2 ")
     clock.advance(minutes=5)
-    operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    api_keys.deactivate_api_key(deps, key_id=str(shop.key.key_id))
     deactivated_at = clock.now()
     clock.advance(minutes=5)
-    again = operations.deactivate_api_key(deps, key_id=str(shop.key.key_id))
+    again = api_keys.deactivate_api_key(deps, key_id=str(shop.key.key_id))
     assert again.deactivated_at == deactivated_at  # the first time counts
-    keys = operations.list_api_keys(deps, merchant_id=shop.merchant_id)
+    keys = api_keys.list_api_keys(deps, merchant_id=shop.merchant_id)
     assert [(key.id, key.name, key.deactivated_at) for key in keys] == [
         (second.key_id, "till 2", None),
         (shop.key.key_id, "", deactivated_at),
@@ -367,37 +367,37 @@ def test_keys_are_listed_newest_first_with_the_deactivated_ones(
 
 @pytest.mark.parametrize("key_id", [UNKNOWN_ID, "", "fg_abc", "\0"])
 def test_a_key_that_nobody_made_is_not_deactivated(deps: Deps, key_id: str) -> None:
-    assert reason_of(lambda: operations.deactivate_api_key(deps, key_id=key_id)) == "API_KEY_NOT_FOUND"
+    assert reason_of(lambda: api_keys.deactivate_api_key(deps, key_id=key_id)) == "API_KEY_NOT_FOUND"
 
 
 def test_the_preferred_key_signs_while_active_then_the_newest_active_one(deps: Deps, shop: Shop) -> None:
     first = shop.key
-    second, third = (operations.create_api_key(deps, merchant_id=shop.merchant_id) for _ in range(2))
+    second, third = (api_keys.create_api_key(deps, merchant_id=shop.merchant_id) for _ in range(2))
 
     def signing(preferred: str) -> str | None:
         asked = [(shop.merchant_id, preferred)]
-        return next((each.secret for each in operations.get_signing_secrets(deps, queries=asked)), None)
+        return next((each.secret for each in api_keys.get_signing_secrets(deps, queries=asked)), None)
 
     assert signing(str(first.key_id)) == first.secret
     assert signing("") == signing(str(new_id())) == signing("no uuid") == third.secret
-    operations.deactivate_api_key(deps, key_id=str(first.key_id))
+    api_keys.deactivate_api_key(deps, key_id=str(first.key_id))
     assert signing(str(first.key_id)) == third.secret
-    operations.deactivate_api_key(deps, key_id=str(third.key_id))
+    api_keys.deactivate_api_key(deps, key_id=str(third.key_id))
     assert signing(str(first.key_id)) == second.secret
-    operations.deactivate_api_key(deps, key_id=str(second.key_id))
+    api_keys.deactivate_api_key(deps, key_id=str(second.key_id))
     assert signing(str(first.key_id)) is None
 
 
 def test_a_key_of_another_merchant_never_signs(deps: Deps, shop: Shop, new_email: str) -> None:
-    other = operations.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Other"))
-    others = operations.create_api_key(deps, merchant_id=str(other.merchant_id))
+    other = merchants.create_merchant(deps, owner_email=new_email, options=MerchantOptions(name="Other"))
+    others = api_keys.create_api_key(deps, merchant_id=str(other.merchant_id))
     asked = [
         (shop.merchant_id, str(others.key_id)),
         (str(other.merchant_id), str(others.key_id)),
         (str(new_id()), str(others.key_id)),
         ("no uuid", ""),
     ]
-    answered = operations.get_signing_secrets(deps, queries=asked)
+    answered = api_keys.get_signing_secrets(deps, queries=asked)
     assert {str(each.merchant_id): each.secret for each in answered} == {
         shop.merchant_id: shop.key.secret,
         str(other.merchant_id): others.secret,
@@ -406,11 +406,9 @@ def test_a_key_of_another_merchant_never_signs(deps: Deps, shop: Shop, new_email
 
 def test_a_thousand_secrets_are_asked_for_at_once_and_no_more(deps: Deps, shop: Shop) -> None:
     asked = [(shop.merchant_id, str(shop.key.key_id))] * 1000
-    assert len(operations.get_signing_secrets(deps, queries=asked)) == 1000
-    assert operations.get_signing_secrets(deps, queries=[]) == []
-    assert (
-        refused_field(lambda: operations.get_signing_secrets(deps, queries=[*asked, asked[0]])) == "queries"
-    )
+    assert len(api_keys.get_signing_secrets(deps, queries=asked)) == 1000
+    assert api_keys.get_signing_secrets(deps, queries=[]) == []
+    assert refused_field(lambda: api_keys.get_signing_secrets(deps, queries=[*asked, asked[0]])) == "queries"
 
 
 # -- categories
@@ -422,25 +420,25 @@ def test_a_merchant_gets_only_a_category_that_exists_and_follows_its_commission(
     options = MerchantOptions(category_code="later")
     for call in (
         partial(
-            operations.create_merchant, deps, owner_email=shop.email, options=replace(options, name="Lamps")
+            merchants.create_merchant, deps, owner_email=shop.email, options=replace(options, name="Lamps")
         ),
-        partial(operations.configure_merchant, deps, merchant_id=shop.merchant_id, options=options),
+        partial(merchants.configure_merchant, deps, merchant_id=shop.merchant_id, options=options),
     ):
         with pytest.raises(Refused) as refused:
             call()
         assert refused.value.reason == "MERCHANT_CATEGORY_NOT_FOUND"
-    operations.set_category(deps, code="later", commission="0.05")
-    operations.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
+    categories.set_category(deps, code="later", commission="0.05")
+    merchants.configure_merchant(deps, merchant_id=shop.merchant_id, options=options)
     assert authenticated(deps, shop).category_commission == Decimal("0.05")
-    operations.set_category(deps, code="later", commission="0.06")
+    categories.set_category(deps, code="later", commission="0.06")
     assert authenticated(deps, shop).category_commission == Decimal("0.06")
     assert [
-        (each.code, each.commission) for each in operations.list_categories(deps) if each.code == "later"
+        (each.code, each.commission) for each in categories.list_categories(deps) if each.code == "later"
     ] == [("later", Decimal("0.06"))]
 
 
 @pytest.mark.parametrize("commission", ["-0.01", "1.000001", "", "five", "NaN", "1e-1"])
 def test_a_commission_outside_zero_to_one_is_refused(deps: Deps, commission: str) -> None:
-    set_category = partial(operations.set_category, deps, code="bad", commission=commission)
+    set_category = partial(categories.set_category, deps, code="bad", commission=commission)
     assert refused_field(set_category) == "commission"
-    assert all(each.code != "bad" for each in operations.list_categories(deps))
+    assert all(each.code != "bad" for each in categories.list_categories(deps))

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from cryptography.fernet import Fernet
 
-from services.merchants import operations
 from services.merchants.config import MerchantsSettings
 from services.merchants.credentials import MasterKeyMissing
-from services.merchants.operations import MerchantOptions, NewApiKey
+from services.merchants.operations import api_keys, merchants
+from services.merchants.operations.api_keys import NewApiKey
+from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps, wire
 
 OLD, NEW, NEWEST = (Fernet.generate_key().decode() for _ in range(3))
@@ -34,15 +35,15 @@ def with_keys(make_settings: Callable[..., MerchantsSettings]) -> Iterator[Calla
 def new_keys(deps: Deps, count: int) -> list[NewApiKey]:
     """Of a new merchant."""
     options = MerchantOptions(name="Shop")
-    merchant = operations.create_merchant(deps, owner_email="a@example.com", active=True, options=options)
-    return [operations.create_api_key(deps, merchant_id=str(merchant.merchant_id)) for _ in range(count)]
+    merchant = merchants.create_merchant(deps, owner_email="a@example.com", active=True, options=options)
+    return [api_keys.create_api_key(deps, merchant_id=str(merchant.merchant_id)) for _ in range(count)]
 
 
 def works(deps: Deps, key: NewApiKey) -> bool:
     """Whether the key lets its merchant in and its secret signs."""
-    holder = operations.authenticate(deps, api_key=key.api_key)
+    holder = api_keys.authenticate(deps, api_key=key.api_key)
     asked = [(str(holder.merchant.merchant_id), str(key.key_id))]
-    (signing,) = operations.get_signing_secrets(deps, queries=asked)
+    (signing,) = api_keys.get_signing_secrets(deps, queries=asked)
     return signing.secret == key.secret
 
 
@@ -51,7 +52,7 @@ def test_keys_and_secrets_outlive_the_master_key_they_were_made_under(
 ) -> None:
     monkeypatch.setattr("services.merchants.operations.api_keys.RESEALED_PER_TRANSACTION", 3)
     before = with_keys(OLD)
-    assert operations.rotate_secrets(before) == 0  # nothing is there yet
+    assert api_keys.rotate_secrets(before) == 0  # nothing is there yet
     keys = new_keys(before, 3)
 
     between = with_keys(NEW, OLD)
@@ -60,7 +61,7 @@ def test_keys_and_secrets_outlive_the_master_key_they_were_made_under(
     with pytest.raises(MasterKeyMissing):
         works(with_keys(NEW), keys[0])  # too early to drop the old one
 
-    assert operations.rotate_secrets(between) == 5  # four secrets and the lookup key
+    assert api_keys.rotate_secrets(between) == 5  # four secrets and the lookup key
 
     assert all(works(with_keys(NEW), key) for key in keys)
     assert all(works(between, key) for key in keys)

@@ -17,9 +17,9 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
-from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.events import InvoicePaid
+from services.withdrawals.operations import ledger
 from services.withdrawals.rpc import add_to
 from services.withdrawals.wiring import Deps, wire
 from tests.support.clock import ManualClock
@@ -50,7 +50,7 @@ class House:
         merchant = uuid.UUID(merchant_id) if merchant_id else uuid.uuid4()
         paid = InvoicePaid(invoice_id or new_id(), merchant, Decimal(amount))
         with self.deps.db.transaction() as tx:
-            operations.credit_invoice(self.deps, tx, paid)
+            ledger.credit_invoice(self.deps, tx, paid)
         return str(merchant)
 
     def withdraw(self, merchant_id: str, amount: str = "10", **values: Any) -> pb.Withdrawal:

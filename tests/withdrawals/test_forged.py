@@ -15,8 +15,8 @@ from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
-from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
+from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps
 from services.withdrawals.workers import consumer, gauges
 from tests.support.servers import PostgresServer
@@ -56,7 +56,7 @@ def test_a_forged_invoice_is_no_credit_and_the_true_one_of_the_same_id_is_credit
     retried = consumer(deps).retry_parked()
     assert (retried.retried, retried.mended) == (before + 1, 0)
     assert credited(deps, merchant) == "5.000000"
-    assert operations.check_ledger(deps).problems == []
+    assert ledger.check_ledger(deps).problems == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.money import usdt_text
 from kit.rpc.errors import Refused
-from services.withdrawals.operations.books import CreditDiffers
+from services.withdrawals.operations.ledger import CreditDiffers
 from tests.support.databases import past_all_rules
 from tests.withdrawals.conftest import House, all_at_once
 

@@ -20,10 +20,10 @@ from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Outgoing
 from kit.work.worker import Stop
 from services.invoices.events import FINISHED
-from services.withdrawals import operations
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.events import invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
+from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps, wire
 from services.withdrawals.workers import consumer, gauges, workers
 from tests.support.clock import ManualClock
@@ -108,7 +108,7 @@ def failures(deps: Deps, event_id: uuid.UUID) -> Parked | None:
 
 
 def credited(deps: Deps, merchant_id: str) -> str:
-    return f"{operations.get_balance(deps, merchant_id=merchant_id).credited:.6f}"
+    return f"{ledger.get_balance(deps, merchant_id=merchant_id).credited:.6f}"
 
 
 def test_a_successful_invoice_is_credited(deps: Deps) -> None:
@@ -242,4 +242,4 @@ def test_the_gauges_count_what_waits_for_people(deps: Deps) -> None:
 
 
 def test_the_books_are_right_after_all_of_that(deps: Deps) -> None:
-    assert operations.check_ledger(deps).problems == []
+    assert ledger.check_ledger(deps).problems == []

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.db.database import refusing
-from services.catalog import errors, store
+from services.catalog import errors
 from services.catalog.domain import Currency, Method
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import checks
 from services.catalog.operations.logos import kept_logo
+from services.catalog.store import entries
 from services.catalog.wiring import Deps
 
 NAME_MAX_CHARACTERS = 128
@@ -25,8 +26,8 @@ def get_catalog(deps: Deps) -> CatalogContent:
     """All currencies by code and all methods by currency and name, enabled or not."""
     with deps.db.transaction() as tx:
         # Methods first: the currency of a method that is made in between is then in the answer.
-        methods = store.all_methods(tx)
-        return CatalogContent(store.all_currencies(tx), methods)
+        methods = entries.all_methods(tx)
+        return CatalogContent(entries.all_currencies(tx), methods)
 
 
 def set_currency(
@@ -61,7 +62,7 @@ def set_currency(
         enabled=enabled,
     )
     with deps.db.transaction() as tx:
-        store.put_currency(tx, currency)
+        entries.put_currency(tx, currency)
     deps.bus.hint(CATALOG_CHANGED)
     return currency
 
@@ -103,6 +104,6 @@ def set_payment_method(
     )
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}
     with deps.db.transaction() as tx, refusing(unknown):
-        stored = store.put_method(tx, method, keeps_logo=logo is None)
+        stored = entries.put_method(tx, method, keeps_logo=logo is None)
     deps.bus.hint(CATALOG_CHANGED)
     return stored

@@ -3,8 +3,9 @@
 from sqlalchemy import Row
 
 from kit.base.pictures import NoPicture, cleaned
-from services.catalog import errors, store
+from services.catalog import errors
 from services.catalog.domain import LOGO_MAX_BYTES, LOGO_MAX_PIXELS
+from services.catalog.store import entries
 from services.catalog.wiring import Deps
 
 
@@ -17,14 +18,14 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
     except NoPicture as fault:
         raise errors.logo_invalid(str(fault)) from None
     with deps.db.transaction() as tx:
-        store.keep_logo(tx, logo, at=deps.clock.now())
+        entries.keep_logo(tx, logo, at=deps.clock.now())
     return logo.digest
 
 
 def get_logo(deps: Deps, *, logo: str) -> Row[str, bytes]:
     """The logo's media type and content. Raises NOT_FOUND."""
     with deps.db.autocommit() as connection:
-        found = store.logo(connection, logo.replace("\0", ""))
+        found = entries.logo(connection, logo.replace("\0", ""))
     if found is None:
         raise errors.logo_not_found()
     return found

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from kit.rpc.errors import Refused
-from services.catalog import errors, store
+from services.catalog import errors
 from services.catalog.domain import (
     Commission,
     Currency,
@@ -19,7 +19,8 @@ from services.catalog.domain import (
     split_commission,
 )
 from services.catalog.operations.checks import CURRENCY_CODE, METHOD_CODE
-from services.catalog.store import RatedCurrency
+from services.catalog.store import entries, rates
+from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
 
 
@@ -53,7 +54,7 @@ def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[Currency
     above zero, RATES_UNAVAILABLE when all are stale, RATE_NOT_FOUND when there never was one.
     """
     with deps.db.autocommit() as connection:
-        enabled = store.enabled_currencies_with_rates(connection)
+        enabled = rates.enabled_currencies_with_rates(connection)
     now = deps.clock.now()
     usable = [each for each in enabled if merchant.may_use(each.currency.code)]
     priced = [(each.currency, _price(deps, each, now)) for each in usable]
@@ -81,7 +82,7 @@ def list_method_offers(
     if code is not None and not (CURRENCY_CODE.fullmatch(code) and merchant.may_use(code)):
         raise errors.currency_not_found(code)
     with deps.db.autocommit() as connection:
-        found = store.enabled_currencies_with_methods(connection, code)
+        found = entries.enabled_currencies_with_methods(connection, code)
     if code is not None and not found:
         raise errors.currency_not_found(code)
     category = _category_commission(merchant)
@@ -103,7 +104,7 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
     if not METHOD_CODE.fullmatch(method_code):
         raise errors.payment_method_not_found(method_code)
     with deps.db.autocommit() as connection:
-        found = store.active_method_with_rates(connection, method_code)
+        found = rates.active_method_with_rates(connection, method_code)
     if found is None or not merchant.may_use(found.method.currency_code, found.method.code):
         raise errors.payment_method_not_found(method_code)
     currency = found.rated.currency
@@ -116,7 +117,7 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
 
 def _require_rate(deps: Deps, code: str) -> None:
     with deps.db.autocommit() as connection:
-        rated = store.enabled_currency_with_rates(connection, code)
+        rated = rates.enabled_currency_with_rates(connection, code)
     if rated is None:
         raise errors.currency_not_found(code)
     rate = _price(deps, rated, deps.clock.now())

@@ -11,7 +11,7 @@ from kit.db.database import retry_conflicts
 from kit.observe import log
 from kit.rpc import deadline
 from kit.rpc.errors import database_unavailable
-from services.catalog import errors, store
+from services.catalog import errors
 from services.catalog.domain import (
     Accept,
     Hold,
@@ -26,7 +26,8 @@ from services.catalog.domain import (
 )
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import checks
-from services.catalog.store import RatedCurrency
+from services.catalog.store import rates
+from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
 
 ANSWER_SECONDS = 1
@@ -65,15 +66,15 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
     source_rate = checks.rate(rate, field="rate")
     max_jump = deps.settings.rates_max_jump
     with deps.db.transaction() as tx:
-        currency = store.lock_currency(tx, code)
+        currency = rates.lock_currency(tx, code)
         if currency is None:
             raise errors.currency_not_found(code)
         known = _to_compare_with(deps, tx, code)
         if not anyway and jumps_from_all(known, source_rate, max_jump):
             raise errors.rate_jumps(code, known[0].source_rate, max_jump)
         set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
-        store.add_rate(tx, code, set_by_operator)
-        store.take_held_rate(tx, code)
+        rates.add_rate(tx, code, set_by_operator)
+        rates.take_held_rate(tx, code)
     deps.bus.hint(CATALOG_CHANGED)
     before = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
     write = _log.warning if before else _log.info
@@ -82,8 +83,8 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
 
 
 def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
-    rates, sourced = store.accepted_rates(tx, code), store.newest_rate_of_sources(tx, code)
-    return rates.to_compare_with(sourced, deps.clock.now(), deps.settings.rates_max_age)
+    accepted, sourced = rates.accepted_rates(tx, code), rates.newest_rate_of_sources(tx, code)
+    return accepted.to_compare_with(sourced, deps.clock.now(), deps.settings.rates_max_age)
 
 
 def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
@@ -93,14 +94,14 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
     """
     code = checks.currency_code(currency_code, field="currency_code")
     with deps.db.transaction() as tx:
-        currency = store.lock_currency(tx, code)
+        currency = rates.lock_currency(tx, code)
         if currency is None:
             raise errors.currency_not_found(code)
-        held = store.take_held_rate(tx, code)
+        held = rates.take_held_rate(tx, code)
         if held is None:
             raise errors.rate_not_held(code)
         accepted = replace(held, origin=Origin.ACCEPTED)
-        store.add_rate(tx, code, accepted)
+        rates.add_rate(tx, code, accepted)
     deps.bus.hint(CATALOG_CHANGED)
     return _info(deps, code, currency.markup, accepted)
 
@@ -108,7 +109,7 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
 def list_rates(deps: Deps) -> list[RateState]:
     """Every currency's rate in force and held rate, by code."""
     with deps.db.autocommit() as connection:
-        return [_state(deps, rated) for rated in store.all_currencies_with_rates(connection)]
+        return [_state(deps, rated) for rated in rates.all_currencies_with_rates(connection)]
 
 
 def pull_rates(deps: Deps) -> list[RateState]:
@@ -130,7 +131,7 @@ def pull_rates(deps: Deps) -> list[RateState]:
 def poll_when_due(deps: Deps) -> None:
     """The worker's step: polls the sources when a period has passed and no other process has polled in it."""
     with deps.db.transaction() as tx:
-        mine = store.take_poll_turn(tx, deps.clock.now(), deps.settings.rates_poll_period)
+        mine = rates.take_poll_turn(tx, deps.clock.now(), deps.settings.rates_poll_period)
     if mine:
         _poll(deps, deadline_seconds=deps.settings.rate_source_timeout_seconds)
 
@@ -156,7 +157,7 @@ def _record(
 ) -> Accept | Hold | TooFewSources | None:
     """Judges and stores one currency's poll; None when there is no such currency."""
     with deps.db.transaction() as tx:
-        if store.lock_currency(tx, code) is None:
+        if rates.lock_currency(tx, code) is None:
             return None
         outcome = judge(
             quotes,
@@ -167,10 +168,10 @@ def _record(
         )
         match outcome:
             case Accept(rate):
-                store.add_rate(tx, code, rate)
-                store.take_held_rate(tx, code)
+                rates.add_rate(tx, code, rate)
+                rates.take_held_rate(tx, code)
             case Hold(rate):
-                store.hold_rate(tx, code, rate)
+                rates.hold_rate(tx, code, rate)
         return outcome
 
 

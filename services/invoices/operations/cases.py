@@ -8,10 +8,11 @@ from sqlalchemy.orm import Session
 
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.db.database import retry_conflicts
-from services.invoices import domain, errors, store
+from services.invoices import domain, errors
 from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
 from services.invoices.models import Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
+from services.invoices.store import cases, deals, invoices
 from services.invoices.store.views import (
     CaseView,
     InvoiceView,
@@ -59,9 +60,9 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
             opened_at=now,
             note=written,
         )
-        row = store.insert_case_if_first(tx, opened)
+        row = cases.insert_case_if_first(tx, opened)
         if row is None:  # an existing case is not changed
-            return _found(store.case_of_invoice(tx, invoice.id))
+            return _found(cases.case_of_invoice(tx, invoice.id))
         if content is not None:
             keep_picture(tx, deal, PictureKind.CASE, content, now)
         lifecycle.send_hint(tx, deps, invoice.id)
@@ -101,20 +102,20 @@ def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, n
 
 def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseView]:
     with deps.db.autocommit() as connection:
-        return store.newest_cases(connection, fields.limit(limit), open_only=open_only)
+        return cases.newest_cases(connection, fields.limit(limit), open_only=open_only)
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:
     """Raises CASE_NOT_FOUND."""
     with deps.db.autocommit() as connection:
-        row = _found(store.case(connection, number))
-        invoice = store.invoice_view(connection, row.invoice_id)
+        row = _found(cases.case(connection, number))
+        invoice = invoices.invoice_view(connection, row.invoice_id)
         requisite = (
-            store.requisite(connection, invoice.deal.requisite_id) if invoice and invoice.deal else None
+            deals.requisite(connection, invoice.deal.requisite_id) if invoice and invoice.deal else None
         )
         if invoice is None or requisite is None:
             raise LookupError(f"case {number} has lost its invoice or requisite")  # foreign keys forbid it
-        pictures = store.pictures(connection, row.deal_id)
+        pictures = cases.pictures(connection, row.deal_id)
     picture = next((each for each in pictures if each.kind == PictureKind.CASE), None)
     return CaseStory(row, invoice, requisite, picture)
 
@@ -124,8 +125,8 @@ def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseVi
     """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
-        known = _found(store.case(tx, number))
-        row = store.resolve_case_if_open(
+        known = _found(cases.case(tx, number))
+        row = cases.resolve_case_if_open(
             tx, number, outcome=answer, actor=fields.actor(actor), at=deps.clock.now()
         )
         if row is None:
@@ -138,7 +139,7 @@ def get_picture(deps: Deps, *, deal_id: str, kind: PictureKind) -> PictureWithCo
     """Returns the picture with its content. Raises DEAL_NOT_FOUND, PROOF_NOT_FOUND."""
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        row = store.picture(connection, id, kind)
+        row = cases.picture(connection, id, kind)
     if row is None:
         raise errors.picture_not_found()
     return row

@@ -14,7 +14,7 @@ from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import retry_conflicts
 from kit.rpc.errors import Refused
-from services.invoices import domain, errors, store
+from services.invoices import domain, errors
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import (
     AWAITING_PAYMENT,
@@ -27,6 +27,8 @@ from services.invoices.domain import (
 )
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
+from services.invoices.store import deals, invoices
+from services.invoices.store.cases import case_of_invoice
 from services.invoices.store.views import CaseView, InvoiceView, RequisiteView
 from services.invoices.wiring import Deps
 
@@ -68,7 +70,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
             refused = refusal.reason
     requisite = None
     if view.deal is not None and view.deal.status in domain.OPEN_DEAL_STATUSES:
-        requisite = store.requisite_to_show(deps.db, view.deal.requisite_id)
+        requisite = deals.requisite_to_show(deps.db, view.deal.requisite_id)
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
 
@@ -207,10 +209,10 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
         if not overdue:
             lifecycle.require_open(invoice)
             if deal is None or deal.method_code != quote.method_code:
-                if not store.deals_enabled(tx):
+                if not deals.deals_enabled(tx):
                     raise errors.deals_system_disabled()
                 taken = set() if deal is None else {deal.method_code}
-                store.queue_for_requisites(tx, taken | {quote.method_code})
+                deals.queue_for_requisites(tx, taken | {quote.method_code})
                 if deal is not None:
                     _require_replaceable(invoice, deal, now)
                     lifecycle.advance(
@@ -218,7 +220,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                     )
                     tx.flush()  # an invoice has one open deal: the old one must be closed before the new one is stored
                 new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
-                if not store.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
+                if not deals.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
                     raise errors.no_available_requisites()
                 lifecycle.send_hint(tx, deps, invoice.id)
     if overdue:
@@ -270,7 +272,7 @@ def _is_overdue(view: InvoiceView, now: datetime) -> bool:
 
 
 def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
-    view = store.invoice_view_by_id(deps.db, invoice_id)
+    view = invoices.invoice_view_by_id(deps.db, invoice_id)
     if view is None:
         raise errors.invoice_not_found()
     return view
@@ -278,7 +280,7 @@ def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
 
 def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
     tx.flush()
-    view = store.invoice_view(tx, invoice.id)
+    view = invoices.invoice_view(tx, invoice.id)
     if view is None:
         raise errors.invoice_not_found()
     return view
@@ -289,12 +291,12 @@ def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
     if not domain.late_money_possible(view.status, has_deal=view.deal is not None):
         return None
     with deps.db.autocommit() as connection:
-        return store.case_of_invoice(connection, view.id)
+        return case_of_invoice(connection, view.id)
 
 
 def _with_requisite(deps: Deps, invoice_id: UUID) -> tuple[InvoiceView, RequisiteView]:
     view = _view(deps, invoice_id)
-    requisite = None if view.deal is None else store.requisite_to_show(deps.db, view.deal.requisite_id)
+    requisite = None if view.deal is None else deals.requisite_to_show(deps.db, view.deal.requisite_id)
     if requisite is None:
         raise errors.requisite_not_found()
     return view, requisite

@@ -7,10 +7,11 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import secret_id
 from kit.base.money import parse_decimal
 from kit.rpc.errors import Refused, conflict
-from services.invoices import domain, errors, store
+from services.invoices import domain, errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
 from services.invoices.domain import CreationFacts, NewInvoice, Wanted
 from services.invoices.operations import fields, scarcity, timers
+from services.invoices.store import invoices
 from services.invoices.wiring import Deps
 
 # Another create may win the race for the external id or the customer: the next attempt sees its row.
@@ -58,7 +59,7 @@ def create_invoice(
     limit = deps.settings.limit_per_customer
 
     for _ in range(ATTEMPTS):
-        facts = store.create_if_allowed(
+        facts = invoices.create_if_allowed(
             deps.db,
             new,
             acceptable=terms is not None and not missing_urls and bool(wanted),

@@ -7,10 +7,11 @@ from decimal import Decimal
 
 from kit.base.ids import new_id
 from kit.db.database import retry_conflicts
-from services.invoices import domain, errors, store
+from services.invoices import domain, errors
 from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
 from services.invoices.models import Requisite
 from services.invoices.operations import checkout, fields, lifecycle
+from services.invoices.store import cases, deals
 from services.invoices.store.views import DealView, InvoiceView, PictureView, RequisiteView, TransitionView
 from services.invoices.wiring import Deps
 
@@ -40,7 +41,7 @@ def list_deals(
     oldest_first: bool = False,
 ) -> Sequence[DealView]:
     """Newest first unless `oldest_first`; an empty filter matches all."""
-    wanted = store.DealFilter(
+    wanted = deals.DealFilter(
         status=status,
         sub_status=fields.text(sub_status, "sub_status", least=0, most=64),
         merchant_id=fields.required_id(merchant_id, "merchant_id") if merchant_id else None,
@@ -48,18 +49,18 @@ def list_deals(
         created_before=created_before,
     )
     with deps.db.autocommit() as connection:
-        return store.deals(connection, wanted, fields.limit(limit), oldest_first=oldest_first)
+        return deals.deals(connection, wanted, fields.limit(limit), oldest_first=oldest_first)
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        deal = _found_deal(store.deal_view(connection, id))
+        deal = _found_deal(deals.deal_view(connection, id))
         return DealStory(
             deal,
-            store.requisite(connection, deal.requisite_id),
-            store.deal_history(connection, id),
-            store.pictures(connection, id),
+            deals.requisite(connection, deal.requisite_id),
+            deals.deal_history(connection, id),
+            cases.pictures(connection, id),
         )
 
 
@@ -133,7 +134,7 @@ def _step(
             adjusted_amount=adjusted_amount,
         )
         tx.flush()
-        return _found_deal(store.deal_view(tx, id))
+        return _found_deal(deals.deal_view(tx, id))
 
 
 def _found_deal(deal: DealView | None) -> DealView:
@@ -184,19 +185,19 @@ def add_requisite(
     with deps.db.transaction() as tx:
         tx.add(row)
         tx.flush()
-        stored = store.requisite(tx, row.id)
+        stored = deals.requisite(tx, row.id)
     return _found(stored)
 
 
 def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
     with deps.db.autocommit() as connection:
-        return store.requisites(connection, method_code.replace("\0", "") or None)
+        return deals.requisites(connection, method_code.replace("\0", "") or None)
 
 
 def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteView:
     """A disabled requisite gets no new deals; its open ones go on."""
     with deps.db.transaction() as tx:
-        return _found(store.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
+        return _found(deals.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
 
 
 def _found(row: RequisiteView | None) -> RequisiteView:
@@ -210,11 +211,11 @@ def _found(row: RequisiteView | None) -> RequisiteView:
 
 def get_deals_system(deps: Deps) -> bool:
     with deps.db.autocommit() as connection:
-        return store.deals_enabled(connection)
+        return deals.deals_enabled(connection)
 
 
 def set_deals_system(deps: Deps, *, enabled: bool, actor: str) -> bool:
     """Switched off, there are no new invoices and no new deals; open deals go on."""
     with deps.db.transaction() as tx:
-        store.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
+        deals.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
     return enabled

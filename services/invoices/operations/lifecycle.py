@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 from kit.base.ids import new_id
 from kit.db.database import after_commit
 from kit.events.outbox import announce
-from services.invoices import domain, errors, events, store
+from services.invoices import domain, errors, events
 from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
+from services.invoices.store import deals, invoices
 from services.invoices.wiring import Deps
 
 BY_TIME = "time"
@@ -26,7 +27,7 @@ def state_of(deal: Deal) -> DealState:
 
 def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
     """The invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
-    invoice = store.locked_invoice(tx, invoice_id)
+    invoice = invoices.locked_invoice(tx, invoice_id)
     if invoice is None:
         raise errors.invoice_not_found()
     return invoice, newest_deal(tx, invoice)
@@ -34,13 +35,13 @@ def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
 
 def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
     """The deal of a locked invoice, in its present state, not in the state before the wait for the lock."""
-    return store.deal(tx, invoice.deal_id) if invoice.deal_id else None
+    return deals.deal(tx, invoice.deal_id) if invoice.deal_id else None
 
 
 def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
     """The deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
-    invoice = store.locked_invoice_of_deal(tx, deal_id)
-    deal = store.deal(tx, deal_id)
+    invoice = invoices.locked_invoice_of_deal(tx, deal_id)
+    deal = deals.deal(tx, deal_id)
     if invoice is None or deal is None:
         raise errors.deal_not_found()
     return invoice, deal
@@ -111,8 +112,8 @@ def advance(
         deal.merchant_usdt = domain.merchant_usdt(final_amount, deal.conversion_rate, deal.merchant_percent)
     if step.target.status not in domain.OPEN_DEAL_STATUSES:
         deal.finished_at = now
-        store.release_requisite(tx, deal.requisite_id)
-    store.add_transition(tx, deal, now=now, actor=actor, note=note)
+        deals.release_requisite(tx, deal.requisite_id)
+    deals.add_transition(tx, deal, now=now, actor=actor, note=note)
     send_hint(tx, deps, invoice.id)
     if step.invoice is not None:
         finish(tx, deps, invoice, deal, step.invoice, now=now)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.base.ids import parse_id
-from services.invoices import errors, store
+from services.invoices import errors
 from services.invoices.domain import InvoiceStatus
 from services.invoices.operations import fields
+from services.invoices.store import invoices
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
 
@@ -26,7 +27,7 @@ def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceVie
     if "\0" in invoice_ref:
         raise errors.invoice_not_found()
     owner = fields.required_id(merchant_id, "merchant_id")
-    view = store.invoice_view_by_ref(deps.db, owner, invoice_ref, parse_id(invoice_ref))
+    view = invoices.invoice_view_by_ref(deps.db, owner, invoice_ref, parse_id(invoice_ref))
     if view is None:
         raise errors.invoice_not_found()
     return view
@@ -47,13 +48,13 @@ def list_invoices(
         raise errors.field_invalid("page", f"page is at least 1, per_page 1 to {MAX_PER_PAGE}")
     owner = fields.required_id(merchant_id, "merchant_id")
     with deps.db.autocommit() as connection:
-        total = store.invoice_count(connection, owner, status, currency_code)
+        total = invoices.invoice_count(connection, owner, status, currency_code)
         if total == 0:
             raise errors.invoices_not_found()
         offset = (page - 1) * per_page
         if offset >= total:
             return Page([], total)
-        invoices = store.invoice_page(
+        found = invoices.invoice_page(
             connection, owner, status, currency_code, ascending=ascending, offset=offset, limit=per_page
         )
-    return Page(invoices, total)
+    return Page(found, total)

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from kit.observe import log
 from kit.rpc.errors import Refused
-from services.invoices import errors, store
+from services.invoices import errors
 from services.invoices.domain import Wanted
+from services.invoices.store import shares
 from services.invoices.wiring import Deps
 
 EXPLAINED_MAX = 10
@@ -19,7 +20,7 @@ def no_available_requisites(deps: Deps, merchant_id: UUID, wanted: Sequence[Want
     """NO_AVAILABLE_REQUISITES, with the cause of each wanted method."""
     share_percent = deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
-        rooms = store.rooms(connection, merchant_id, wanted[:EXPLAINED_MAX])
+        rooms = shares.rooms(connection, merchant_id, wanted[:EXPLAINED_MAX])
     causes = {room.method_code: room.refusal(share_percent) for room in rooms}
     _log.info("accounts_exhausted", merchant_id=str(merchant_id), causes=causes)
     return errors.no_available_requisites(causes)

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 from kit.db.database import DatabaseBusy, retry_conflicts
 from kit.observe import log, metrics
 from kit.work.worker import Outage
-from services.invoices import store
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import lifecycle
+from services.invoices.store import invoices
 from services.invoices.wiring import Deps
 
 BATCH = 100
@@ -37,17 +37,17 @@ _log = log.get_logger()
 
 def expire_invoices(deps: Deps) -> bool:
     """Expires invoices for which no method was chosen in time; true when there may be more."""
-    return _each_due(deps, store.waiting_invoices_due, lifecycle.expire_if_overdue)
+    return _each_due(deps, invoices.waiting_invoices_due, lifecycle.expire_if_overdue)
 
 
 def expire_deals(deps: Deps) -> bool:
     """Expires deals that were not marked paid in time, their invoices with them; true when there may be more."""
-    return _each_due(deps, store.invoices_with_unpaid_deal_due, lifecycle.expire_if_overdue)
+    return _each_due(deps, invoices.invoices_with_unpaid_deal_due, lifecycle.expire_if_overdue)
 
 
 def open_overdue_appeals(deps: Deps) -> bool:
     """Makes appeals of deals that were marked paid and not confirmed in time; true when there may be more."""
-    return _each_due(deps, store.invoices_with_confirmation_due, lifecycle.appeal_if_overdue)
+    return _each_due(deps, invoices.invoices_with_confirmation_due, lifecycle.appeal_if_overdue)
 
 
 @retry_conflicts
@@ -95,7 +95,7 @@ def _set_aside(deps: Deps, invoice_id: UUID, error: Exception, *, with_traceback
 @retry_conflicts
 def _one(deps: Deps, invoice_id: UUID, step: Step) -> bool:
     with deps.db.transaction() as tx:
-        invoice = store.locked_invoice(tx, invoice_id, skip_locked=True)
+        invoice = invoices.locked_invoice(tx, invoice_id, skip_locked=True)
         if invoice is None:  # another transaction holds it, and expires what is overdue as well
             return False
         return step(tx, deps, invoice, lifecycle.newest_deal(tx, invoice), deps.clock.now())

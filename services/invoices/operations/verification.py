@@ -15,9 +15,10 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
-from services.invoices import errors, events, store
+from services.invoices import errors, events
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.operations import fields
+from services.invoices.store import invoices
 from services.invoices.store.facts import (
     KeptFact,
     are_kept,
@@ -53,7 +54,7 @@ def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[
     """Terminal invoices with their deals, in order of the invoices' ids, beginning after the given one."""
     after = fields.required_id(after_invoice_id, "after_invoice_id") if after_invoice_id else None
     with deps.db.transaction() as tx:
-        page = store.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
+        page = invoices.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
         return _judged(deps, tx, page)
 
 
@@ -73,7 +74,7 @@ def reannounce(
     wanted = [fields.required_id(each, "invoice_ids") for each in invoice_ids]
     answers_for_it = fields.actor(actor)
     with deps.db.transaction() as tx:
-        finished = _judged(deps, tx, store.finished_invoices(tx, wanted))
+        finished = _judged(deps, tx, invoices.finished_invoices(tx, wanted))
         taken = [each for each in finished if accept or not each.unproven]
         for each in taken:
             if each.unproven:

@@ -12,7 +12,7 @@ from services.withdrawals.addresses import is_address_of
 from services.withdrawals.domain import MAX_AMOUNT, PENDING, withdrawal_movements
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.operations import checked
-from services.withdrawals.operations.books import get_balance
+from services.withdrawals.operations.ledger import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.wiring import Deps
 

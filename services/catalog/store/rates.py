@@ -1,0 +1,180 @@
+"""Rates: accepted, held, and the turns of the poller."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delete, or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from kit.db.rows import Rows
+from services.catalog import models
+from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
+from services.catalog.store.rows import put
+
+_currencies = models.Currency.__table__
+_methods = models.PaymentMethod.__table__
+_rates = models.Rate.__table__
+_held = models.HeldRate.__table__
+_turns = models.PollTurn.__table__
+_CURRENCY = Rows(Currency, _currencies)
+_METHOD = Rows(Method, _methods)
+
+
+@dataclass(frozen=True)
+class RatedCurrency:
+    """A currency with the rates that may be in force, and the held one if the query includes it."""
+
+    currency: Currency
+    rates: AcceptedRates
+    held: Rate | None = None
+
+
+@dataclass(frozen=True)
+class RatedMethod:
+    method: Method
+    rated: RatedCurrency
+
+
+def enabled_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
+    """Enabled currencies by code."""
+    query = _RATED_CURRENCIES.where(_currencies.c.enabled).order_by(_currencies.c.code)
+    return [_rated_currency(row) for row in connection.execute(query)]
+
+
+def enabled_currency_with_rates(connection: Connection, code: str) -> RatedCurrency | None:
+    row = connection.execute(
+        _RATED_CURRENCIES.where(_currencies.c.enabled, _currencies.c.code == code)
+    ).one_or_none()
+    return None if row is None else _rated_currency(row)
+
+
+def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
+    """All currencies by code, held rates included."""
+    query = (
+        _RATED_CURRENCIES.add_columns(*_held.c)
+        .outerjoin(_held, _held.c.currency_code == _currencies.c.code)
+        .order_by(_currencies.c.code)
+    )
+    return [replace(_rated_currency(row), held=_rate(row, _held)) for row in connection.execute(query)]
+
+
+def active_method_with_rates(connection: Connection, method_code: str) -> RatedMethod | None:
+    """None when there is no such method, it is inactive, or its currency is disabled."""
+    query = (
+        _RATED_CURRENCIES.add_columns(*_methods.c)
+        .join(_methods, _methods.c.currency_code == _currencies.c.code)
+        .where(_methods.c.code == method_code, _methods.c.active, _currencies.c.enabled)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else RatedMethod(_METHOD.of(row), _rated_currency(row))
+
+
+def lock_currency(tx: Session, code: str) -> Currency | None:
+    """The currency, locked: decisions about its rates run one after the other."""
+    row = tx.execute(
+        select(_currencies).where(_currencies.c.code == code).with_for_update(key_share=True)
+    ).first()
+    return None if row is None else _CURRENCY.of(row)
+
+
+def accepted_rates(tx: Session, code: str) -> AcceptedRates:
+    return AcceptedRates(
+        newest=_newest_rate(tx, code), decided=_newest_rate(tx, code, _rates.c.origin != Origin.SOURCES.value)
+    )
+
+
+def newest_rate_of_sources(tx: Session, code: str) -> Rate | None:
+    return _newest_rate(tx, code, _rates.c.origin != Origin.OPERATOR.value)
+
+
+def _newest_rate(tx: Session, code: str, *conditions: ColumnElement[bool]) -> Rate | None:
+    query = select(_rates).where(_rates.c.currency_code == code, *conditions)
+    row = tx.execute(query.order_by(_rates.c.id.desc()).limit(1)).first()
+    return None if row is None else _rate(row, _rates)
+
+
+def add_rate(tx: Session, code: str, rate: Rate) -> None:
+    tx.execute(insert(models.Rate).values(origin=rate.origin, **_rate_columns(code, rate)))
+
+
+def hold_rate(tx: Session, code: str, rate: Rate) -> None:
+    """Stores the held rate in place of the former one."""
+    put(tx, _held, "currency_code", _rate_columns(code, rate))
+
+
+def take_held_rate(tx: Session, code: str) -> Rate | None:
+    """Removes the held rate and returns it; None when there was none."""
+    row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
+    return None if row is None else _rate(row, _held)
+
+
+def take_poll_turn(tx: Session, now: datetime, period: timedelta) -> bool:
+    """Whether this process is to poll the sources now: true for one process per period.
+
+    A turn far in the future, which a clock left before it was set back, does not block.
+    """
+    started_at = _turns.c.started_at
+    query = insert(models.PollTurn).values(id=1, started_at=now)
+    query = query.on_conflict_do_update(
+        index_elements=[_turns.c.id],
+        set_={"started_at": now},
+        where=or_(started_at <= now - period, started_at > now + CLOCK_SKEW),
+    )
+    return tx.execute(query.returning(_turns.c.id)).first() is not None
+
+
+# -- rows and values
+
+
+def _lateral_rate(name: str, *conditions: Any) -> FromClause:
+    query = select(_rates).where(_rates.c.currency_code == _currencies.c.code, *conditions)
+    return query.order_by(_rates.c.id.desc()).limit(1).lateral(name)
+
+
+_newest: Final = _lateral_rate("newest")
+_decided: Final = _lateral_rate("decided", _rates.c.origin != Origin.SOURCES.value)
+_RATED_CURRENCIES: Final[Select[Any]] = (
+    select(_currencies, _newest, _decided)
+    .outerjoin(_newest, _newest.c.currency_code == _currencies.c.code)
+    .outerjoin(_decided, _decided.c.currency_code == _currencies.c.code)
+)
+
+
+@dataclass(frozen=True)
+class _Document:
+    """The record of where a rate came from, stored with it for ever."""
+
+    quotes: tuple[Quote, ...]
+
+
+_DOCUMENT: Final = TypeAdapter(_Document)
+
+
+def _rated_currency(row: Row[Any]) -> RatedCurrency:
+    rates = AcceptedRates(newest=_rate(row, _newest), decided=_rate(row, _decided))
+    return RatedCurrency(_CURRENCY.of(row), rates)
+
+
+def _rate(row: Row[Any], table: FromClause) -> Rate | None:
+    """The rate among the row's columns. A held rate has no origin column: it came from the sources."""
+    values = row._mapping
+    if values[table.c.currency_code] is None:
+        return None
+    origin = Origin(values[table.c.origin]) if "origin" in table.c else Origin.SOURCES
+    try:
+        quotes = _DOCUMENT.validate_python(values[table.c.document]).quotes
+    except ValidationError:
+        quotes = None
+    return Rate(values[table.c.source_rate], origin, values[table.c.taken_at], quotes)
+
+
+def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
+    return {
+        "currency_code": code,
+        "source_rate": rate.source_rate,
+        "taken_at": rate.taken_at,
+        "document": _DOCUMENT.dump_python(_Document(rate.quotes or ()), mode="json"),
+    }
