@@ -17,6 +17,7 @@ from kit.base.config import ServiceSettings
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.process import main as process
+from kit.process.service import Service
 from kit.rpc.callers import ALL
 from kit.rpc.status import Gauge
 from kit.work.worker import Fatal, Loop, Worker
@@ -86,7 +87,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     return [Gauge("sleeping", len(deps.sleeping), "Calls that sleep")]
 
 
-SERVICE = process.Service(
+SERVICE = Service(
     name="sample",
     settings=SampleSettings,
     wire=wire,
