@@ -7,11 +7,11 @@ settings  lists every setting with its default and meaning, then ends
 import argparse
 import sys
 
-from gateway.app import gateway
+from gateway.app import site
 from gateway.config import GatewaySettings
-from gateway.http.server import Server
 from kit.base import config
 from kit.observe import log
+from kit.web.server import Server
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
         return
     settings = config.load(GatewaySettings)
     log.configure(settings.service, settings)
-    Server(settings, lambda: gateway(settings)).run()
+    Server(settings, site(settings)).run()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import falcon.asgi
 
@@ -11,19 +11,35 @@ from gateway.api.catalog import CurrencyResource, PaymentMethodResource
 from gateway.api.invoices import CreateInvoiceResource, InvoiceResource
 from gateway.api.webhooks import WebhookResource
 from gateway.api.withdrawals import WithdrawalResource
-from gateway.config import GatewaySettings, clients_of
-from gateway.http.edge import Edge
-from gateway.http.exchange import Request
-from gateway.http.health import AliveResource, IndexResource, ReadyResource
-from gateway.observe.counting import Routes, scraped
-from gateway.observe.spans import traced
+from gateway.config import GatewaySettings
+from gateway.exchange import Exchange, Request
 from gateway.openapi.page import DocsResource, DocsStyleResource, DocumentResource
-from gateway.pay.files import BrandResource, ModalResource, StaticResource
+from gateway.pay.files import BrandResource, ModalResource, static_files
 from gateway.pay.logos import LogoResource
 from gateway.pay.page import PageResource
-from gateway.refusals import Refusals
+from gateway.refusals import Refusals, broken_http
 from gateway.walls.uploads import Uploads
-from gateway.wiring import Deps, wired
+from gateway.wiring import Deps, addresses, wired
+from kit.web.config import clients_of
+from kit.web.counting import scraped
+from kit.web.edge import Edge
+from kit.web.files import FilesResource
+from kit.web.health import AliveResource, IndexResource, ReadyResource
+from kit.web.middleware import Middleware
+from kit.web.reach import can_reach_all
+from kit.web.server import Site
+from kit.web.spans import traced
+
+INDEX: Final = "Fiatgate. Merchants: /docs, and /api/v1 with the X-Api-Key header. Health: /healthz, /readyz."
+
+
+def site(settings: GatewaySettings) -> Site:
+    """The gateway, for the server."""
+    return Site(
+        edge=lambda: gateway(settings),
+        is_ready=lambda: can_reach_all(addresses(settings), settings.identity),
+        broken_http=broken_http,
+    )
 
 
 def gateway(settings: GatewaySettings) -> Edge:
@@ -34,25 +50,22 @@ def gateway(settings: GatewaySettings) -> Edge:
         async with traced(settings), wired(settings) as deps, scraped(settings):
             yield routes(deps)
 
-    return Edge(
-        open_app,
-        clients=clients_of(settings),
-        uploads=Uploads(
-            pictures_most=settings.upload_mib * 2**20,
-            pictures_most_per_client=settings.upload_network_mib * 2**20,
-        ),
+    uploads = Uploads(
+        pictures_most=settings.upload_mib * 2**20,
+        pictures_most_per_client=settings.upload_network_mib * 2**20,
     )
+    return Edge(open_app, clients=clients_of(settings), bounds=uploads.bounds, exchange_type=Exchange)
 
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     """Every address of the gateway. A trailing slash makes no difference anywhere (`edge` removes it)."""
-    app = falcon.asgi.App(middleware=[Routes()], request_type=Request)
-    app.add_middleware(Authentication(deps))
+    app = falcon.asgi.App(middleware=[Middleware()], request_type=Request)
+    app.add_middleware(Authentication(deps.merchants, deps.rate_limit, deps.strangers))
     Refusals(deps.links).add_to(app)
 
-    app.add_route("/", IndexResource())
+    app.add_route("/", IndexResource(INDEX))
     app.add_route("/healthz", AliveResource())
-    app.add_route("/readyz", ReadyResource(deps))
+    app.add_route("/readyz", ReadyResource(deps.health))
     app.add_route("/docs", DocsResource(deps))
     app.add_route("/docs-static/{name}", DocsStyleResource())
     app.add_route("/api/v1/openapi.json", DocumentResource(deps))
@@ -79,7 +92,7 @@ def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
     app.add_route("/pay/{invoice_id}/late", page, suffix="late")
     app.add_route("/pay/{invoice_id}/events", page, suffix="events")
     app.add_route("/pay/{invoice_id}/qr.svg", page, suffix="qr")
-    app.add_route("/pay-static/{version}/{name}", StaticResource())
+    app.add_route("/pay-static/{version}/{name}", FilesResource(static_files()))
     app.add_route("/pay-brand/{name}", BrandResource())
     app.add_route("/pay-logo/{owner}/{logo}", LogoResource(deps))
     app.add_route("/pay-modal.js", ModalResource())

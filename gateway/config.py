@@ -1,88 +1,20 @@
 """Settings of the gateway (docs/settings.md)."""
 
-from ipaddress import ip_address, ip_network
-from typing import Annotated, ClassVar, Final, Literal
+from typing import ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from gateway.walls.clients import Clients, Network
-from kit.base.config import Address, BaseUrl, CommaSeparated, HostAndPort, Settings
-
-LEAST_BITS: Final = {4: 8, 6: 7}
-"""Fewest bits of a network of proxies. A wider one has clients in it, and each could give any address as its own."""
-
-FOR_EXAMPLES: Final = tuple(
-    map(ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"))
-)
-"""No proxy has an address in them (RFC 5737, RFC 3849). Left in a configuration, they make all clients one network."""
+from kit.base.config import Address, BaseUrl, HostAndPort
+from kit.web.config import WebSettings
 
 
-def _proxies(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        network = ip_network(value, strict=False)
-    except ValueError:
-        raise ValueError(f"{value} is not a network, as 10.0.0.0/8") from None
-    if network.prefixlen < LEAST_BITS[network.version]:
-        least = LEAST_BITS[network.version]
-        raise ValueError(
-            f"{value} is too wide, at least /{least} is expected: clients in it could name any address as their own"
-        )
-    if any(network.network_address in example for example in FOR_EXAMPLES):
-        raise ValueError(f"{value} is a network for examples, name the one that your proxies connect from")
-    if ip_address(value.partition("/")[0]) != network.network_address:
-        raise ValueError(f"{value} has host bits set, did you mean {network}?")
-    return network
-
-
-Proxies = Annotated[Network, BeforeValidator(_proxies)]
-
-
-class GatewaySettings(Settings):
+class GatewaySettings(WebSettings):
     service: ClassVar[str] = "gateway"
 
+    bind: HostAndPort = Field(default="127.0.0.1:8080", description="host:port the gateway listens on")
     public_url: BaseUrl = Field(
         default="http://127.0.0.1:8080",
         description="base of payment_link, as customers' browsers reach the gateway",
-    )
-    gateway_bind: HostAndPort = Field(
-        default="127.0.0.1:8080", description="host:port the gateway listens on"
-    )
-    gateway_workers: int = Field(
-        default=2, ge=1, le=64, description="processes of the gateway, about one per core"
-    )
-    gateway_start_seconds: int = Field(
-        default=10,
-        ge=0,
-        le=600,
-        description="longest time that each process waits for the services at start before it takes connections",
-    )
-    gateway_keepalive_seconds: int = Field(
-        default=75,
-        ge=0,
-        le=3600,
-        description="idle time of a client's connection; longer than the proxy's in front",
-    )
-    gateway_unread_seconds: int = Field(
-        default=20,
-        ge=1,
-        le=600,
-        description="how long a client may leave an answer unread, or read less of it than 512 bytes a second, before "
-        "its connection is ended",
-    )
-    gateway_connections: int = Field(
-        default=4096,
-        ge=16,
-        le=1_000_000,
-        description="connections of clients that one process keeps open; above this, the one that has waited for "
-        "its client for longest is dropped",
-    )
-    gateway_connections_per_client: int = Field(
-        default=1024,
-        ge=4,
-        le=1_000_000,
-        description="the same for one client's network; does not hold for trusted proxies",
     )
     rate_limit_per_minute: int = Field(
         default=6000,
@@ -103,27 +35,6 @@ class GatewaySettings(Settings):
         le=10_000_000,
         description="requests to the pages of payments from one client's network, per minute and process; further ones "
         "wait for their turn; 0: no limit",
-    )
-    trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
-        default=(),
-        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the client; empty: "
-        "the client is the peer of the connection",
-    )
-    trusted_proxies_header: Literal["x-forwarded-for", "forwarded"] = Field(
-        default="x-forwarded-for",
-        description="the header that those proxies write; the other one may be the client's own and is not read",
-    )
-    client_ipv4_bits: int = Field(
-        default=32,
-        ge=8,
-        le=32,
-        description="bits of an IPv4 address that make the network under which a client is counted",
-    )
-    client_ipv6_bits: int = Field(
-        default=64,
-        ge=16,
-        le=128,
-        description="the same for an IPv6 address; one subscriber has at least the last 64 bits",
     )
     strangers_per_minute: int = Field(
         default=120,
@@ -149,12 +60,3 @@ class GatewaySettings(Settings):
     invoices_address: Address = Field(description="host:port of the invoices service")
     withdrawals_address: Address = Field(description="host:port of the withdrawals service")
     webhooks_address: Address = Field(description="host:port of the webhooks service")
-
-
-def clients_of(settings: GatewaySettings) -> Clients:
-    return Clients(
-        settings.trusted_proxies,
-        header=settings.trusted_proxies_header,
-        prefix_4=settings.client_ipv4_bits,
-        prefix_6=settings.client_ipv6_bits,
-    )

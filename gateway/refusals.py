@@ -11,8 +11,7 @@ from typing import Any, Final
 import falcon
 import falcon.asgi
 
-from gateway.http.bodies import ClientGone
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.problems import (
     BODY_STATUS,
     FIELDS_STATUS,
@@ -25,11 +24,13 @@ from gateway.json.problems import (
     fields_envelope,
     problem_of,
 )
-from gateway.json.replies import reply
 from gateway.links import Links
 from gateway.pay.refusal import refuse_page
 from kit.observe.log import get_logger
 from kit.rpc.errors import Refused, unexpected
+from kit.web.bodies import ClientGone
+from kit.web.protocol import Content
+from kit.web.replies import encoded, reply
 
 _log = get_logger()
 
@@ -130,3 +131,16 @@ class Refusals:
             reply(resp, body, status=problem.status)
         if wait is not None:
             resp.set_header("Retry-After", str(wait))
+
+
+def broken_http(status: int, message: str, request_id: str) -> Content:
+    """Returns the answer to bytes that are no HTTP request, which reach no resource."""
+    if status in (413, 414, 431):
+        problem = envelope(
+            "PAYLOAD_TOO_LARGE", request_id=request_id, message="The request line or a header is too long"
+        )
+    elif status < 500 or status == 501:
+        problem = body_envelope([BodyFault(("request",), "http_invalid", message)], request_id=request_id)
+    else:
+        problem = envelope("INTERNAL_ERROR", request_id=request_id, metadata={"error_id": request_id})
+    return Content(falcon.MEDIA_JSON, encoded(problem))

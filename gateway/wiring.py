@@ -17,10 +17,10 @@ from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from gateway.access.limits import RateLimit
 from gateway.config import GatewaySettings
 from gateway.links import Links
-from gateway.pay.hints import Hints
 from gateway.walls.calls import bounded, calls_by_method
 from gateway.walls.strangers import Strangers
 from kit.base.clock import SystemClock
+from kit.events.hints import Hints
 from kit.rpc.client import aio_channel
 
 if TYPE_CHECKING:

@@ -187,7 +187,7 @@ def test_an_import_across_rooms_is_noticed(path: str, module: str) -> None:
 # -- rooms of kit and of the gateway
 
 # In this order: each imports itself and those before it.
-KIT_ROOMS: Final = ("base", "observe", "work", "egress", "db", "events", "rpc", "process")
+KIT_ROOMS: Final = ("base", "observe", "work", "egress", "db", "events", "rpc", "process", "web")
 
 
 def test_kit_is_its_rooms() -> None:
@@ -206,6 +206,43 @@ def test_a_room_of_kit_imports_itself_and_those_before_it(room: str) -> None:
         if each.module.startswith("kit.") and each.module.split(".")[1] not in allowed
     ]
     assert not wrong, f"kit/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
+
+
+# In this order, as in docs/ARCHITECTURE.md.
+GATEWAY_ROOMS: Final = (
+    "config",
+    "links",
+    "exchange",
+    "walls",
+    "access",
+    "json",
+    "wiring",
+    "api",
+    "openapi",
+    "pay",
+    "refusals",
+    "app",
+    "__main__",
+)
+
+
+def test_the_gateway_is_its_rooms() -> None:
+    there = {path.parent.name for path in ROOT.glob("gateway/*/__init__.py")}
+    there |= {path.stem for path in ROOT.glob("gateway/*.py")}
+    assert there == {*GATEWAY_ROOMS, "__init__"}
+
+
+@pytest.mark.parametrize("room", GATEWAY_ROOMS)
+def test_a_room_of_the_gateway_imports_itself_and_those_before_it(room: str) -> None:
+    allowed = GATEWAY_ROOMS[: GATEWAY_ROOMS.index(room) + 1]
+    wrong = [
+        str(each)
+        for path in [ROOT / f"gateway/{room}.py", *sources(f"gateway/{room}")]
+        if path.exists()
+        for each in imports_of(path)
+        if each.module.startswith("gateway.") and each.module.split(".")[1] not in allowed
+    ]
+    assert not wrong, f"gateway/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
 
 
 # The folders whose __init__.py holds values of the whole folder, which another process reads there.

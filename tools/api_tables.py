@@ -13,18 +13,19 @@ from typing import Final
 from gateway.api import webhooks
 from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
 from gateway.config import GatewaySettings
-from gateway.http import bodies
-from gateway.http.exchange import REQUEST_SECONDS
-from gateway.http.protocol import HEAD_MAX_BYTES
-from gateway.http.server import REQUEST_LINE_MAX_BYTES
 from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi import errors
 from gateway.openapi.document import document
 from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import HEADERS
+from gateway.walls import uploads
 from kit.base.config import Settings
 from kit.base.money import FIAT_PLACES, USDT_PLACES
+from kit.web import bodies
+from kit.web.exchange import REQUEST_SECONDS
+from kit.web.protocol import HEAD_MAX_BYTES
+from kit.web.server import REQUEST_LINE_MAX_BYTES
 from services.invoices.config import InvoicesSettings
 from services.webhooks.config import WebhooksSettings
 
@@ -305,7 +306,7 @@ def limits() -> str:
     defaults.
     """
     fixed = {
-        "request body": f"{bodies.BODY_MAX_BYTES // 1024} KiB",
+        "request body": f"{uploads.BODY_MAX_BYTES // 1024} KiB",
         "time to send the body": f"{bodies.BODY_SECONDS:g} seconds",
         "request line": f"{REQUEST_LINE_MAX_BYTES} bytes",
         "request line and headers together": f"{HEAD_MAX_BYTES // 1024} KiB",

@@ -1,17 +1,19 @@
-"""Falcon's middleware: raises the refusal of `edge`, and finds the merchant of the key (docs/api.md#authentication)."""
+"""Falcon's middleware that finds the merchant of the key (docs/api.md#authentication)."""
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import falcon
 import falcon.asgi
 
 from fiatgate.merchants.v1.merchants_pb2 import AuthenticateRequest, AuthenticateResponse
-from gateway.http.exchange import Request
+from gateway.access.limits import RateLimit
+from gateway.exchange import Request
 from gateway.walls.shared_calls import SharedCalls
-from gateway.walls.strangers import KEYS
-from gateway.wiring import Deps
+from gateway.walls.strangers import KEYS, Strangers
 from kit.rpc.errors import unauthenticated
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
 
 MERCHANTS_PATHS: Final = "/api/"
 OPEN_PATHS: Final = frozenset({"/api/v1/openapi.json"})  # the API's description, the same for all
@@ -24,21 +26,13 @@ class Authentication:
     answers NOT_FOUND without checking the key: it has nothing to protect.
     """
 
-    def __init__(self, deps: Deps) -> None:
-        self._merchants = deps.merchants
+    def __init__(
+        self, merchants: "MerchantsServiceAsyncStub", rate_limit: RateLimit | None, strangers: Strangers
+    ) -> None:
+        self._merchants = merchants
         self._shared = SharedCalls[str, AuthenticateResponse]()
-        self._rate_limit = deps.rate_limit
-        self._strangers = deps.strangers
-
-    async def process_request(self, req: Request, resp: falcon.asgi.Response) -> None:
-        exchange = req.exchange
-        if exchange.refused is not None:
-            raise exchange.refused
-        if req.path.startswith("//"):
-            raise falcon.HTTPNotFound  # Falcon ignores slashes before the first segment
-        if req.method not in falcon.HTTP_METHODS:
-            # Falcon answers an unknown method with a bare 400; TRACE, which no route has, gets 405 and Allow.
-            req.method = "TRACE"
+        self._rate_limit = rate_limit
+        self._strangers = strangers
 
     async def process_resource(
         self, req: Request, resp: falcon.asgi.Response, resource: object, params: object

@@ -8,14 +8,14 @@ import falcon
 import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2 as pb
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.query import Query
-from gateway.json.replies import encoded, reply, reply_encoded
 from gateway.links import Links
 from gateway.walls.shared_calls import SharedCalls
 from gateway.wiring import Deps
 from kit.base.proto import optional
 from kit.rpc.errors import not_found
+from kit.web.replies import encoded, reply, reply_encoded
 
 _CODE: Final = re.compile(r"[A-Za-z]{3}").fullmatch
 _SHOWN_CHARACTERS: Final = 32

@@ -8,13 +8,14 @@ import falcon.asgi
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
 from gateway.api.references import invoice_ref_from
-from gateway.http.exchange import Exchange, Request
+from gateway.exchange import Exchange, Request
 from gateway.json.body import CreateInvoice, create_invoice_from
 from gateway.json.query import Query
-from gateway.json.replies import optional_time_text, reply, time_text
+from gateway.json.replies import optional_time_text, time_text
 from gateway.links import Links
 from gateway.wiring import Deps
 from kit.base.proto import optional
+from kit.web.replies import reply
 
 STATUS_NAMES: Final = {
     pb.INVOICE_STATUS_PENDING: "pending",

@@ -9,11 +9,13 @@ import falcon.asgi
 from fiatgate.invoices.v1.invoices_pb2 import GetInvoiceRequest, Invoice
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from gateway.api.references import invoice_ref_from
-from gateway.http.exchange import Request, allow
+from gateway.exchange import Request
 from gateway.json.body import no_other_than_json
-from gateway.json.replies import optional_time_text, reply, time_text
+from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.proto import optional
+from kit.web.exchange import allow
+from kit.web.replies import reply
 
 # The delivery's own 15 seconds, and a margin for the calls around it.
 RESEND_SECONDS: Final = 20.0

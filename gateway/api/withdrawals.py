@@ -8,13 +8,14 @@ import falcon.asgi
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from gateway.api.paging import page_from, page_to_json
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.query import Query
-from gateway.json.replies import optional_time_text, reply, time_text
+from gateway.json.replies import optional_time_text, time_text
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
 from kit.base.proto import optional
 from kit.rpc.errors import not_found
+from kit.web.replies import reply
 
 STATUS_NAMES: Final = {
     pb.WITHDRAWAL_STATUS_PENDING: "pending",

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
 from kit.base import money
 from kit.egress.address import NEVER_IN_A_URL

@@ -14,7 +14,7 @@ import falcon.asgi
 import jinja2
 from markupsafe import Markup, escape
 
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi import errors
 from gateway.openapi.answers import COMPONENTS

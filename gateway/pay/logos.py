@@ -9,12 +9,12 @@ import falcon.asgi
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
-from gateway.http.exchange import Request
-from gateway.pay.files import keep_for_ever
-from gateway.walls import turned_away
-from gateway.walls.buckets import Buckets
+from gateway.exchange import Request
 from gateway.wiring import Deps
 from kit.rpc.errors import not_found
+from kit.web.files import keep_for_ever
+from kit.web.walls import turned_away
+from kit.web.walls.buckets import Buckets
 
 CACHED_MAX: Final = 1024  # of a few KiB each, per worker
 
@@ -36,6 +36,7 @@ class LogoResource:
         }
         self._known: OrderedDict[tuple[str, str], tuple[str, bytes]] = OrderedDict()
         self._unknown = Buckets(deps.settings.page_requests_per_minute)
+        turned_away.begin("logos")
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, owner: str, logo: str) -> None:
         if owner not in self._get or not _DIGEST(logo):

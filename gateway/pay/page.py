@@ -11,24 +11,28 @@ import falcon.asgi
 from markupsafe import Markup
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.http.bodies import PICTURE_MAX_BYTES
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.json.query import Query
-from gateway.pay.forms import PICTURE_FIELD, Form, form_of, sent_by_our_page
 from gateway.pay.languages import Language
-from gateway.pay.live import Live
 from gateway.pay.qr import svg_of
-from gateway.pay.rendering import answer_page, language_of, theirs
+from gateway.pay.rendering import answer_page, language_of
 from gateway.pay.view import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED, Screen, View, view_of
-from gateway.walls import turned_away
-from gateway.walls.buckets import Buckets
 from gateway.walls.pace import Pace
 from gateway.walls.strangers import PAYMENTS
+from gateway.walls.uploads import PICTURE_MAX_BYTES
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
+from kit.events.subjects import subject_of
 from kit.rpc.errors import Refused, denied, invalid, not_found
+from kit.web.forms import Form, form_of, sent_by_own_page
+from kit.web.live import Live
+from kit.web.templates import theirs
+from kit.web.walls import turned_away
+from kit.web.walls.buckets import Buckets
 
+HINT: Final = subject_of(pb.InvoiceChanged)
 NOTE_MAX_CHARACTERS: Final = 2000
+PICTURE_FIELD: Final = "picture"
 
 
 class PageResource:
@@ -41,10 +45,11 @@ class PageResource:
     def __init__(self, deps: Deps) -> None:
         self._checkout = deps.checkout
         self._links = deps.links
-        self._live = Live(deps.hints)
+        self._live = Live(deps.hints, item="payment")
         self._strangers = deps.strangers
         self._pages = Buckets(deps.settings.page_requests_per_minute)
         self._pace = Pace(deps.settings.network_page_requests_per_minute)
+        turned_away.begin("page")
 
     # -- showing
 
@@ -111,13 +116,18 @@ class PageResource:
         resp.set_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         has_changed = req.get_param("state") != view.state
 
-        async def look() -> bool:
+        async def check() -> bool:
             with suppress(Refused):
                 return (await self._view(req, invoice_id)).state != view.state
             return False
 
         resp.sse = self._live.stream(
-            id, network, has_changed=has_changed, look=look, stopping=req.exchange.stopping
+            id,
+            network,
+            subject=f"{HINT}.{id}",
+            has_changed=has_changed,
+            check=check,
+            stopping=req.exchange.stopping,
         )
 
     # -- acting
@@ -148,7 +158,7 @@ class PageResource:
             return
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
         request = pb.OpenCustomerAppealRequest(
-            invoice_id=_known_form(invoice_id), note=note, picture=form.picture
+            invoice_id=_known_form(invoice_id), note=note, picture=form.file
         )
         call = partial(self._checkout.OpenCustomerAppeal, request)
         await self._step_with_picture(req, resp, invoice_id, template="appeal", note=note, call=call)
@@ -158,7 +168,7 @@ class PageResource:
         if form is None:
             return
         note = form.prose("note", most=NOTE_MAX_CHARACTERS)
-        request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.picture)
+        request = pb.OpenCaseRequest(invoice_id=_known_form(invoice_id), note=note, picture=form.file)
         call = partial(self._checkout.OpenCase, request)
         await self._step_with_picture(req, resp, invoice_id, template="late", note=note, call=call)
 
@@ -253,13 +263,13 @@ class PageResource:
         """The payment's id in its canonical form, if the payment page sent the form and its rate allows it."""
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
-        if not sent_by_our_page(req, self._links):
+        if not sent_by_own_page(req, self._links.origin):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
         return known_form
 
     async def _received(self, req: Request, known_form: str) -> Form:
-        await req.exchange.receive_body(payment=known_form)
-        form = form_of(req)
+        await req.exchange.receive_body(item=known_form)
+        form = form_of(req, file_field=PICTURE_FIELD, file_max_bytes=PICTURE_MAX_BYTES)
         req.exchange.body = b""  # a picture has megabytes, and the form holds them too
         return form
 

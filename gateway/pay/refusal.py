@@ -5,7 +5,7 @@ from typing import Final
 
 import falcon.asgi
 
-from gateway.http.exchange import Request
+from gateway.exchange import Request
 from gateway.pay.languages import N_, Language
 from gateway.pay.rendering import answer_html, language_of, render
 from kit.base.ids import parse_id

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from gateway.walls import turned_away
-from gateway.walls.places import Bound, NoPlace, Places
 from kit.rpc.errors import Refused, database_unavailable, exhausted
+from kit.web.walls import turned_away
+from kit.web.walls.places import Bound, NoPlace, Places
 
 if TYPE_CHECKING:
     from grpc import aio

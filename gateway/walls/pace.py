@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from gateway.walls import turned_away
-from gateway.walls.buckets import WINDOW_SECONDS, Buckets
-from gateway.walls.places import Bound, NoPlace, Places
 from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import exhausted
+from kit.web.walls import turned_away
+from kit.web.walls.buckets import WINDOW_SECONDS, Buckets
+from kit.web.walls.places import Bound, NoPlace, Places
 
 AT_ONCE_SECONDS: Final = 3
 """A network that was quiet may send the requests of so many seconds at once."""

@@ -26,11 +26,11 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, TypeVar
 
-from gateway.walls import turned_away
-from gateway.walls.buckets import Buckets
-from gateway.walls.places import Bound, NoPlace, Places
 from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import Refused, database_unavailable
+from kit.web.walls import turned_away
+from kit.web.walls.buckets import Buckets
+from kit.web.walls.places import Bound, NoPlace, Places
 
 KNOWN_MAX: Final = 50_000
 MISSING_MAX: Final = 10_000
@@ -75,6 +75,7 @@ class Strangers:
         self._pauses = Places(Bound(running=WAITING_MAX, waiting=0), seconds=0)
         self._refusals = _Pace(now_seconds)
         self._denials = _Pace(now_seconds)
+        turned_away.begin("strangers")
 
     async def ask(self, kind: str, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
         """Returns the answer to a question about a key or payment. Raises the question's errors, RATE_LIMITED, and

@@ -136,6 +136,7 @@ class CallerSettings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     service: ClassVar[str] = ""  # the name in the log; in a service also part of its variables
+    own_only: ClassVar[frozenset[str]] = frozenset()  # fields whose variable has that name in it, always
 
     tls_ca: str = Field(
         default="", description="file with the CA that signs the certificates of all processes; empty: no TLS"
@@ -323,9 +324,11 @@ _STANDARD: Final = {"traces_endpoint": ["OTEL_EXPORTER_OTLP_ENDPOINT"]}
 def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
     """Returns the environment variables of a field; the first that is set wins."""
     shared = PREFIX + field.upper()
+    own = f"{PREFIX}{getattr(cls, 'service', '').upper().replace('-', '_')}_"
+    if field in getattr(cls, "own_only", ()):
+        return [own + field.upper()]
     if not is_of_each_process(cls, field):
         return [shared, *_STANDARD.get(field, ())]
-    own = f"{PREFIX}{getattr(cls, 'service', '').upper()}_"
     if field == "bind":
         return [f"{own}BIND", f"{own}ADDRESS"]
     return [own + field.upper()] if field in _OWN_ONLY else [own + field.upper(), shared]

@@ -15,12 +15,12 @@ from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import DURABLES, USERS
-from gateway.pay import live
-from gateway.pay.hints import Hints
+from gateway.pay import page
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import REFUSED, STREAM, BusUnavailable, Outgoing
 from kit.events.bus.stream import OwnStream
+from kit.events.hints import Hints
 from services.catalog.events import CATALOG_CHANGED
 from services.invoices.events import CONSUMERS
 from services.invoices.events import FINISHED as FACT
@@ -191,7 +191,7 @@ def _take_all(bus: Bus, durable: str, expected: set[object]) -> None:
 
 def test_with_their_rights_hints_reach_those_that_use_them(nats_server: NatsServer) -> None:
     received: set[str] = set()
-    changed = f"{live.HINT}.0198"
+    changed = f"{page.HINT}.0198"
     invoices_bus, catalog = (Bus(nats_server.url_of(user), name=user) for user in ("invoices", "catalog"))
     invoices_bus.on_hint(CATALOG_CHANGED, lambda subject, _: received.add(subject))
     for bus in (invoices_bus, catalog):

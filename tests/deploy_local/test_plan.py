@@ -142,7 +142,7 @@ def test_every_process_has_its_own_port_for_metrics_and_each_worker_of_the_gatew
     for process, (first, *_) in plan.metrics.items():
         assert plan.environment[f"FIATGATE_{process.upper()}_METRICS_BIND"] == first
     assert plan.as_json(process_id=1, ready=True)["metrics"] == plan.metrics
-    assert GatewaySettings.model_fields["gateway_workers"].default == GATEWAY_WORKERS
+    assert GatewaySettings.model_fields["workers"].default == GATEWAY_WORKERS
 
 
 def test_no_port_is_given_twice(plan: Plan) -> None:

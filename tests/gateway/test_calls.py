@@ -18,9 +18,9 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
-from gateway.http.exchange import REQUEST_SECONDS
 from gateway.walls.calls import KINDS, calls_by_method
-from gateway.walls.places import Bound, NoPlace, Places
+from kit.web.exchange import REQUEST_SECONDS
+from kit.web.walls.places import Bound, NoPlace, Places
 from tests.gateway.desk import Desk, Shop
 from tests.gateway.process import ROOT
 from tests.gateway.strangers import Stranger, Watched, head, watched_gateway

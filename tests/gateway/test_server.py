@@ -21,18 +21,19 @@ import requests
 from falcon.testing import create_scope
 
 from gateway.config import GatewaySettings
-from gateway.http import bodies
-from gateway.http.bodies import ArrivingBody
-from gateway.http.edge import Edge
-from gateway.http.exchange import SCOPE_KEY, Exchange, Request
-from gateway.http.protocol import FIRST_HEAD_SECONDS
-from gateway.http.server import options
+from gateway.exchange import Exchange, Request
 from gateway.links import Links
 from gateway.refusals import Refusals
-from gateway.walls.clients import Clients
 from gateway.walls.uploads import Uploads
 from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import Refused, invalid
+from kit.web import bodies
+from kit.web.bodies import ArrivingBody
+from kit.web.edge import Edge
+from kit.web.exchange import SCOPE_KEY
+from kit.web.protocol import FIRST_HEAD_SECONDS
+from kit.web.server import options
+from kit.web.walls.clients import Clients
 from tests.gateway.desk import Shop, code_of
 from tests.gateway.process import NOWHERE, ROOT, gateway_process
 from tests.support.stack import Stack
@@ -179,7 +180,7 @@ def test_a_closed_page_ends_its_stream(stack: Stack, shop: Shop) -> None:
 
 def an_edge(open_app: Any) -> Edge:
     clients = Clients((), header="x-forwarded-for", prefix_4=32, prefix_6=64)
-    return Edge(open_app, clients=clients, uploads=uploads())
+    return Edge(open_app, clients=clients, bounds=uploads().bounds)
 
 
 def uploads() -> Uploads:
@@ -245,7 +246,7 @@ def test_a_body_that_never_arrives_is_no_bad_query_value() -> None:
     """Also where none is asked for: the shape of bad query values is one that most endpoints don't document."""
 
     async def answered() -> falcon.asgi.Response:
-        body = ArrivingBody(_then_silence([]), [], path="/", uploads=uploads())
+        body = ArrivingBody(_then_silence([]), [], bounds=uploads().bounds("/"))
         exchange = Exchange(request_id="r", started_seconds=0, stopping=asyncio.Event(), arriving=body)
         scope = create_scope(path="/api/v1/currencies") | {SCOPE_KEY: exchange}
         request, response = Request(scope, _then_silence([])), falcon.asgi.Response()
@@ -340,7 +341,7 @@ def test_wrong_settings_are_all_told_at_once() -> None:
 
 def test_an_ipv6_address_can_be_listened_on() -> None:
     settings = GatewaySettings(
-        gateway_bind="[::1]:8080",
+        bind="[::1]:8080",
         merchants_address=NOWHERE,
         catalog_address=NOWHERE,
         invoices_address=NOWHERE,

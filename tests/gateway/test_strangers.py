@@ -14,12 +14,12 @@ import pytest
 import requests
 
 from gateway.walls import strangers
-from gateway.walls.clients import Clients
 from gateway.walls.pace import AT_ONCE_SECONDS, Pace
 from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused, denied
+from kit.web.walls.clients import Clients
 from tests.gateway.desk import HTTP_SECONDS, Shop
 from tests.gateway.strangers import Stranger, Watched, head, networks, watched_gateway
 from tests.support.stack import Stack

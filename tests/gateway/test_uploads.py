@@ -12,11 +12,12 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from gateway.http import bodies
-from gateway.http.bodies import ArrivingBody
-from gateway.walls.uploads import FORMS_MOST_PER_PAYMENT, Pool, Uploads
+from gateway.walls.uploads import FORMS_MOST_PER_PAYMENT, Uploads
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
+from kit.web import bodies
+from kit.web.bodies import ArrivingBody
+from kit.web.walls.uploads import Pool
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.strangers import CLOSED, Stranger, Watched, head, networks, watched_gateway
 from tests.support.pictures import PNG
@@ -275,7 +276,7 @@ async def body_of(piece: bytes, count: int, every_seconds: float) -> bytes:
 
     headers = [(b"transfer-encoding", b"chunked")]
     uploads = Uploads(pictures_most=2**25, pictures_most_per_client=2**24)
-    return await ArrivingBody(receive, headers, path="/pay/x/late", uploads=uploads).read("127.0.0.1")
+    return await ArrivingBody(receive, headers, bounds=uploads.bounds("/pay/x/late")).read("127.0.0.1")
 
 
 def test_a_body_that_comes_slowly_and_steadily_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

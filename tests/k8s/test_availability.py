@@ -75,7 +75,7 @@ def test_an_autoscaler_scales_a_deployment_by_a_load_that_its_pods_can_reach(tar
     assert scaler["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
     (metric,) = scaler["metrics"]
     fields = settings_class(deployment).model_fields
-    processes = fields["gateway_workers"].default if "gateway_workers" in fields else 1
+    processes = fields["workers"].default if "workers" in fields else 1
     average = int(metric["resource"]["target"]["averageValue"].removesuffix("m"))
     assert 500 * processes <= average <= 800 * processes
     assert average < 1000 * int(container(deployment)["resources"]["limits"]["cpu"])

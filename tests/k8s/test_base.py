@@ -17,12 +17,13 @@ import pytest
 import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
-from gateway.http.bodies import BODY_SECONDS, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
-from gateway.http.exchange import REQUEST_SECONDS
-from gateway.http.server import GRACEFUL_SECONDS
+from gateway.walls.uploads import PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
 from kit.base.config import ServiceSettings
 from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
+from kit.web.bodies import BODY_SECONDS
+from kit.web.exchange import REQUEST_SECONDS
+from kit.web.server import GRACEFUL_SECONDS
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
 from tests.k8s.manifests import (
     BASE,
@@ -153,7 +154,7 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
     if workload["kind"] == "Job":
         return
     port = container(workload).get("ports", [{"containerPort": 50051}])[0]["containerPort"]
-    bind = getattr(settings, "bind", None) or settings.gateway_bind  # type: ignore[attr-defined]  # the gateway's name for it
+    bind = settings.bind  # type: ignore[attr-defined]  # every process that listens has it
     assert bind == f"0.0.0.0:{port}", "loopback inside a pod is reached by nobody"
 
 
@@ -161,7 +162,7 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
 def test_every_process_of_a_pod_shows_its_metrics_on_a_named_port(deployment: Manifest) -> None:
     host, _, first = shared_settings()["FIATGATE_METRICS_BIND"].rpartition(":")
     fields = settings_class(deployment).model_fields
-    processes = fields["gateway_workers"].default if "gateway_workers" in fields else 1
+    processes = fields["workers"].default if "workers" in fields else 1
     named = [
         port["containerPort"] for port in container(deployment)["ports"] if port["name"].startswith("metrics")
     ]

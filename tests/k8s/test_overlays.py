@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from deploy.local.databases import SERVICES
-from gateway.config import FOR_EXAMPLES
+from kit.web.config import FOR_EXAMPLES
 from tests.k8s.manifests import (
     BASE,
     CLASSES,

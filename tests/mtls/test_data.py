@@ -20,7 +20,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from gateway.pay.hints import Hints
 from kit.base import config
 from kit.base.ids import new_id
 from kit.base.tls import Files
@@ -30,6 +29,7 @@ from kit.db.prepared import Prepared
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Outgoing
 from kit.events.bus.stream import OwnStream
+from kit.events.hints import Hints
 from tests.support.certificates import Authority
 from tests.support.servers import NatsServer
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.http.bodies import PICTURE_MAX_BYTES
 from gateway.pay.languages import Language
 from gateway.pay.rendering import render
 from gateway.pay.view import OUTCOMES, view_of
+from gateway.walls.uploads import PICTURE_MAX_BYTES
 from kit.base.proto import timestamp_from
 from tests.gateway.pay.test_view import LINKS, NOW, PAGE, PAID, a_checkout, a_deal
 

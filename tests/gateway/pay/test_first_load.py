@@ -9,8 +9,8 @@ import requests
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
-from gateway.pay.compression import takes_gzip
 from gateway.pay.view import METHOD_LOGOS_MAX
+from kit.web.compression import takes_gzip
 from services.catalog.domain import LOGO_MAX_BYTES as METHOD_LOGO_MAX_BYTES
 from services.merchants.domain import LOGO_MAX_BYTES as MERCHANT_LOGO_MAX_BYTES
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop

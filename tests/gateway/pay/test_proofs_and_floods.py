@@ -12,11 +12,11 @@ import pytest
 import requests
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from gateway.pay.hints import Hints
-from gateway.pay.live import STREAMS_PER_NETWORK, STREAMS_PER_PAYMENT, Live
-from gateway.walls.buckets import Buckets
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
+from kit.events.hints import Hints
+from kit.web.live import STREAMS_PER_ITEM, STREAMS_PER_NETWORK, Live
+from kit.web.walls.buckets import Buckets
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop
 from tests.gateway.process import STOP_SECONDS, gateway_process
 from tests.support.pictures import JPEG, PNG, WEBP
@@ -156,8 +156,10 @@ def test_what_changed_while_a_stream_began_is_found_by_looking_once_more() -> No
         return True
 
     async def events() -> list[str | None]:
-        live = Live(Hints("nats://127.0.0.1:1", name="test"))
-        stream = live.stream(str(new_id()), "net", has_changed=False, look=changed, stopping=asyncio.Event())
+        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
+        stream = live.stream(
+            "payment", "net", subject="hint", has_changed=False, check=changed, stopping=asyncio.Event()
+        )
         async with aclosing(stream):
             return [event.event if event else None for event in [await anext(stream) for _ in range(3)]]
 
@@ -190,7 +192,7 @@ def test_a_page_whose_connection_is_cut_leaves_no_task_behind() -> None:
 def test_streams_have_a_bound(shop: Shop, stack: Stack, tmp_path: Path) -> None:
     invoice_id = shop.create()["invoice_id"]
     with gateway_process(stack.addresses, tmp_path / "gateway.log") as url:
-        streams = [listen(f"{url}/pay/{invoice_id}") for _ in range(STREAMS_PER_PAYMENT)]
+        streams = [listen(f"{url}/pay/{invoice_id}") for _ in range(STREAMS_PER_ITEM)]
         assert listen(f"{url}/pay/{invoice_id}").status_code == 204
         for stream in streams:
             stream.close()
@@ -201,11 +203,16 @@ def test_one_network_takes_the_streams_of_no_other() -> None:
         return False
 
     async def story() -> None:
-        live = Live(Hints("nats://127.0.0.1:1", name="test"))
+        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
         async with AsyncExitStack() as streams:
             for number in range(STREAMS_PER_NETWORK):
                 stream = live.stream(
-                    f"payment {number}", "net", has_changed=False, look=unchanged, stopping=asyncio.Event()
+                    f"payment {number}",
+                    "net",
+                    subject="hint",
+                    has_changed=False,
+                    check=unchanged,
+                    stopping=asyncio.Event(),
                 )
                 await streams.enter_async_context(aclosing(stream))
                 await anext(stream)

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import falcon
 
-from gateway.config import GatewaySettings
-from gateway.http.exchange import Exchange
+from kit.base.config import Settings
 from kit.observe import tracing
 from kit.observe.tracing import Span
+from kit.web.exchange import Exchange
 
 _HEADER: Final = tracing.HEADER.encode()
 _METHODS: Final = frozenset(falcon.HTTP_METHODS)
@@ -42,8 +42,8 @@ def answered(span: Span, method: str, exchange: Exchange) -> None:
         span.set_attribute("http.route", exchange.route)
     if exchange.code:
         span.set_attribute("fiatgate.code", exchange.code)
-    if exchange.merchant is not None:
-        span.set_attribute("fiatgate.merchant_id", exchange.merchant.merchant_id)
+    for name, value in exchange.span_attributes().items():
+        span.set_attribute(name, value)
     if exchange.status >= 500:
         span.fail(exchange.code or str(exchange.status))
 
@@ -54,7 +54,7 @@ def _traceparent(scope: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def traced(settings: GatewaySettings) -> AsyncIterator[None]:
+async def traced(settings: Settings) -> AsyncIterator[None]:
     """Makes and sends the spans of this worker process while it lives."""
     tracing.start(settings.service, settings)
     try:

@@ -1,17 +1,17 @@
 """/healthz: this process answers. /readyz: the services behind it answer too. /: a hint for people."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 import falcon
 import falcon.asgi
 from grpc_health.v1 import health_pb2
 
-from gateway.http.exchange import Request
-from gateway.json.replies import reply
-from gateway.wiring import Deps
 from kit.base.clock import monotonic_seconds
 from kit.rpc.errors import Refused
+from kit.web.exchange import Request
+from kit.web.replies import reply
 
 CHECK_SECONDS: Final = 1.0
 SHARED_SECONDS: Final = 1.0
@@ -29,11 +29,12 @@ class AliveResource:
 class ReadyResource:
     """GET /readyz: 200 when every service reports SERVING, else 503; the body names those that do not.
 
+    health  one stub of the standard health service per service
     The services are called once in SHARED_SECONDS for any number of requests: an answer is at most that old.
     """
 
-    def __init__(self, deps: Deps) -> None:
-        self._health = deps.health
+    def __init__(self, health: Mapping[str, Any]) -> None:
+        self._health = health
         self._asking: asyncio.Task[dict[str, bool]] | None = None
         self._asked_seconds = 0.0
 
@@ -68,12 +69,13 @@ async def _serves(stub: Any) -> bool:
 
 
 class IndexResource:
-    """GET /: for the person who pastes the bare address into a browser."""
+    """GET /: a sentence for the person who pastes the bare address into a browser."""
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
         resp.content_type = falcon.MEDIA_TEXT
-        resp.text = (
-            "Fiatgate. Merchants: /docs, and /api/v1 with the X-Api-Key header. Health: /healthz, /readyz.\n"
-        )
+        resp.text = f"{self._sentence}\n"
 
     on_head = on_get

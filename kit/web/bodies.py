@@ -2,32 +2,23 @@
 
 Route, method, key, id and request rate are checked first, so a refused request costs no memory, whatever it sends. A
 body has to arrive within a time that grows with its bytes, and counts in `walls.uploads` until its request is
-answered.
+answered. The process decides the bounds of a body by its path (`Bounds`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.walls import turned_away
-from gateway.walls.uploads import Pool, Reservation, Uploads
 from kit.rpc.errors import Refused, exhausted, invalid
+from kit.web.walls import turned_away
+from kit.web.walls.uploads import Pool, Reservation
 
-BODY_MAX_BYTES: Final = 64 * 1024
 BODY_SECONDS: Final = 10.0
-# For the forms of the payment page, except those with a picture: they hold an id, or nothing.
-FORM_MAX_BYTES: Final = 8 * 1024
 # Reserved first for a body without an announced length.
 FIRST_BYTES: Final = 8 * 1024
-# For a customer's picture, from a telephone with a slow connection (gateway.pay.forms). Nothing else may be that large.
-PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
-PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
-PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
-PICTURE_BODY_SECONDS: Final = 60.0
 # After its first BODY_SECONDS a body has one more second per this number of bytes that have arrived: a client that
 # stalls is given up after ten seconds, a client on a slow network is not.
 LEAST_BYTES_PER_SECOND: Final = 4096
@@ -46,7 +37,7 @@ class ClientGone(Exception):
 
 
 @dataclass(frozen=True)
-class _Bounds:
+class Bounds:
     """pool       the pool of its reservation
     max_bytes  of the whole body
     seconds    longest time for all of it, however steadily it arrives
@@ -57,29 +48,14 @@ class _Bounds:
     seconds: float
 
 
-def _bounds(path: str, uploads: Uploads) -> _Bounds:
-    if PICTURE_PATH(path):
-        return _Bounds(uploads.pictures, PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS)
-    if path.startswith("/pay"):
-        return _Bounds(uploads.forms, FORM_MAX_BYTES, BODY_SECONDS)
-    return _Bounds(uploads.orders, BODY_MAX_BYTES, BODY_SECONDS)
-
-
 class ArrivingBody:
     """The body of one request, from a client that may be slow, or send too much, or nothing."""
 
     _unwanted = 0  # bodies that this worker is dropping now
 
-    def __init__(
-        self,
-        receive: Receive,
-        headers: Iterable[tuple[bytes, bytes]],
-        *,
-        path: str,
-        uploads: Uploads,
-    ) -> None:
+    def __init__(self, receive: Receive, headers: Iterable[tuple[bytes, bytes]], *, bounds: Bounds) -> None:
         self._receive = receive
-        self._bounds = _bounds(path, uploads)
+        self._bounds = bounds
         self._length = _content_length(headers)
         self._complete = self._length == 0
         self._reservation: Reservation | None = None
@@ -91,14 +67,14 @@ class ArrivingBody:
             return _too_large(self._bounds.max_bytes)
         return None
 
-    async def read(self, client: str, *, payment: str = "") -> bytes:
-        """Reads all of it, reserved for that client and payment until `release`. Raises ClientGone, and Refused when it
-        is too long, does not arrive in time, or too many bodies are under way.
+    async def read(self, client: str, *, item: str = "") -> bytes:
+        """Reads all of it, reserved for that client and item until `release`. Raises ClientGone, and Refused when it is
+        too long, does not arrive in time, or too many bodies are under way.
         """
         if self._complete:
             return b""
         size = FIRST_BYTES if self._length is None else self._length
-        self._reservation = self._bounds.pool.reserve(client, size, payment=payment)
+        self._reservation = self._bounds.pool.reserve(client, size, item=item)
         try:
             return await self._pieces(self._reservation)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Reads the forms of the page, and checks that the page itself sent them."""
+"""Reads posted forms, and checks that a page of our own sent them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,23 +10,20 @@ import falcon
 from falcon.media.multipart import MultipartForm, MultipartParseError, MultipartParseOptions
 from falcon.util.mediatypes import parse_header
 
-from gateway.http.bodies import PICTURE_MAX_BYTES
-from gateway.http.exchange import Request
-from gateway.links import Links
 from kit.rpc.errors import invalid
+from kit.web.exchange import Request
 
 TYPE_MAX_CHARACTERS: Final = 256
 FIELDS_MAX: Final = 10
 FIELD_MAX_BYTES: Final = 64 * 1024
-PICTURE_FIELD: Final = "picture"
 
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a posted form, the last value of a repeated one; and the picture, if one was chosen."""
+    """The fields of a posted form, the last value of a repeated one; and the file, if one was chosen."""
 
     fields: Mapping[str, str]
-    picture: bytes | None = None
+    file: bytes | None = None
 
     def text(self, name: str) -> str:
         """The field as it was typed; empty when it was not sent."""
@@ -40,17 +37,21 @@ class Form:
         return self.text(name).replace("\r\n", "\n").replace("\x00", "").strip()[:most]
 
 
-def form_of(req: Request) -> Form:
-    """Raises VALIDATION_ERROR for a body that is no form of the payment page."""
+def form_of(req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:
+    """Returns the form in the request's body, which was received. Raises VALIDATION_ERROR for another body.
+
+    file_field  name of the field with a file; empty: there is none
+    """
     try:
         media_type, parameters = parse_header((req.content_type or "")[:TYPE_MAX_CHARACTERS])
         if media_type.lower() == falcon.MEDIA_URLENCODED:
             return _urlencoded(req.exchange.body)
         if media_type.lower() == falcon.MEDIA_MULTIPART:
-            return _multipart(req.exchange.body, parameters.get("boundary", ""))
+            boundary = parameters.get("boundary", "")
+            return _multipart(req.exchange.body, boundary, file_field, file_max_bytes)
     except (ValueError, MultipartParseError):
         raise invalid("VALIDATION_ERROR", "The form could not be read") from None
-    raise invalid("VALIDATION_ERROR", "This is not a form of the payment page")
+    raise invalid("VALIDATION_ERROR", "This is not a form of our page")
 
 
 def _urlencoded(body: bytes) -> Form:
@@ -60,35 +61,35 @@ def _urlencoded(body: bytes) -> Form:
     return Form(dict(pairs))
 
 
-def _multipart(body: bytes, boundary: str) -> Form:
-    """Reads only the picture as a file; ignores its name and its claimed type."""
+def _multipart(body: bytes, boundary: str, file_field: str, file_max_bytes: int) -> Form:
+    """Reads one field as a file; ignores the file's name and its claimed type."""
     options = MultipartParseOptions()
     options.max_body_part_count = FIELDS_MAX
-    options.max_body_part_buffer_size = PICTURE_MAX_BYTES + FIELD_MAX_BYTES
+    options.max_body_part_buffer_size = file_max_bytes + FIELD_MAX_BYTES
     if not 0 < len(boundary) <= 70:  # RFC 2046, section 5.1.1
         raise ValueError("no boundary")
     fields: dict[str, str] = {}
-    picture = None
+    file = None
     for part in MultipartForm(BytesIO(body), boundary.encode("ascii"), len(body), options):
         content = part.get_data()
-        if part.name == PICTURE_FIELD:
-            picture = content or None
+        if part.name and part.name == file_field:
+            file = content or None
         elif len(content) <= FIELD_MAX_BYTES:
             fields[part.name or ""] = content.decode()
         else:
             raise ValueError("a field is too long")
-    return Form(fields, picture)
+    return Form(fields, file)
 
 
-def sent_by_our_page(req: Request, links: Links) -> bool:
-    """Whether the browser reports that the form was on the payment page.
+def sent_by_own_page(req: Request, origin: str) -> bool:
+    """Whether the browser reports that the form was on a page of ours, at `origin`.
 
     Newer browsers report it in Sec-Fetch-Site, older ones in Origin. A client that sends neither is no browser, so no
-    other site can misuse it. Every client must know the invoice's id, which only the customer and the merchant have.
+    other site can misuse it.
     """
     site = req.get_header("Sec-Fetch-Site")
     if site:
         return site in ("same-origin", "none")
-    origin = (req.get_header("Origin") or "").lower()
+    sent = (req.get_header("Origin") or "").lower()
     host = (req.get_header("Host") or "").lower()
-    return origin in ("", links.origin, f"http://{host}", f"https://{host}")
+    return sent in ("", origin, f"http://{host}", f"https://{host}")

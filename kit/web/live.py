@@ -1,4 +1,4 @@
-"""The stream of events behind an open page: it sends an event without content whenever the payment has changed.
+"""The stream of events behind an open page: it sends an event without content whenever the shown item has changed.
 
 The page then loads its state again. A lost hint costs a few seconds: the page also checks by itself.
 """
@@ -11,15 +11,12 @@ from typing import Final
 
 from falcon.asgi import SSEvent
 
-from fiatgate.invoices.v1 import invoices_pb2
-from gateway.pay.hints import Hints
-from gateway.walls import turned_away
-from kit.events.subjects import subject_of
+from kit.events.hints import Hints
+from kit.web.walls import turned_away
 
-HINT: Final = subject_of(invoices_pb2.InvoiceChanged)
 STREAMS_MAX: Final = 2000
-STREAMS_PER_PAYMENT: Final = 8
-# Per client's network. Pages beyond it check by themselves, so customers who share a network lose nothing.
+STREAMS_PER_ITEM: Final = 8
+# Per client's network. Pages beyond it check by themselves, so people who share a network lose nothing.
 STREAMS_PER_NETWORK: Final = 250
 # Proxies end a connection that is silent for a minute; a ping also detects a client that vanished.
 PING_SECONDS: Final = 20.0
@@ -30,17 +27,21 @@ RECONNECT_MILLISECONDS: Final = 3000
 
 
 class Live:
-    """The streams of one worker."""
+    """The streams of one worker.
 
-    def __init__(self, hints: Hints) -> None:
+    item  the kind of things that pages show, in metrics
+    """
+
+    def __init__(self, hints: Hints, *, item: str) -> None:
         self._hints = hints
-        self._open: Counter[str] = Counter()  # by payment
+        self._item = item
+        self._open: Counter[str] = Counter()  # by item
         self._networks: Counter[str] = Counter()
 
-    def has_room_for(self, invoice_id: str, network: str) -> bool:
+    def has_room_for(self, item: str, network: str) -> bool:
         """Whether one more page may have a stream; a page without one checks again every few seconds."""
         full = (
-            ("payment", self._open[invoice_id] >= STREAMS_PER_PAYMENT),
+            (self._item, self._open[item] >= STREAMS_PER_ITEM),
             ("network", self._networks[network] >= STREAMS_PER_NETWORK),
             ("", self._open.total() >= STREAMS_MAX),
         )
@@ -51,24 +52,26 @@ class Live:
 
     async def stream(
         self,
-        invoice_id: str,
+        item: str,
         network: str,
         *,
+        subject: str,
         has_changed: bool,
-        look: Callable[[], Awaitable[bool]],
+        check: Callable[[], Awaitable[bool]],
         stopping: asyncio.Event,
     ) -> AsyncGenerator[SSEvent | None, None]:
         """Sends an event at every change until the client goes, the worker stops, or it is time to connect anew.
 
-        has_changed  send one at once: the payment changed before the client connected
-        look         whether it has changed by now; called once, for changes before the subscription
+        subject      of the hints that it has changed
+        has_changed  send one at once: it changed before the client connected
+        check        whether it has changed by now; called once, for changes before the subscription
         """
         bell = asyncio.Event()
         if has_changed:
             bell.set()
-        self._open[invoice_id] += 1
+        self._open[item] += 1
         self._networks[network] += 1
-        stop_listening = self._hints.on_hint(f"{HINT}.{invoice_id}", lambda *_: bell.set())
+        stop_listening = self._hints.on_hint(subject, lambda *_: bell.set())
         stopped = asyncio.create_task(stopping.wait())
         stopped.add_done_callback(lambda _: bell.set())
         try:
@@ -76,21 +79,21 @@ class Live:
             with suppress(TimeoutError):
                 async with asyncio.timeout(STREAM_SECONDS):
                     yield await _next(bell, stopping, SETTLE_SECONDS)
-                    if await look():
+                    if await check():
                         bell.set()
                     while not stopping.is_set():
                         yield await _next(bell, stopping, PING_SECONDS)
         finally:
             stopped.cancel()
             stop_listening()
-            for counts, name in ((self._open, invoice_id), (self._networks, network)):
+            for counts, name in ((self._open, item), (self._networks, network)):
                 counts[name] -= 1
                 if not counts[name]:
                     del counts[name]
 
 
 async def _next(bell: asyncio.Event, stopping: asyncio.Event, seconds: float) -> SSEvent | None:
-    """An event when the payment changes; None, which becomes a comment, when nothing happens for a while."""
+    """An event when the item changes; None, which becomes a comment, when nothing happens for a while."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await bell.wait()

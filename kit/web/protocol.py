@@ -1,4 +1,4 @@
-"""A client's connection: gunicorn's, with Fiatgate's answers to broken HTTP and Fiatgate's bounds.
+"""A client's connection: gunicorn's, with the process' own answers to broken HTTP and Fiatgate's bounds.
 
 gunicorn itself answers a request that it can't parse, in plain text, before any application runs. The methods replaced
 here are private to gunicorn; tests/gateway tests the effect of each, so an upgrade that renames one is noticed.
@@ -9,20 +9,19 @@ from __future__ import annotations
 import array
 import asyncio
 import fcntl
-import json
 import socket
 import termios
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 from gunicorn.asgi.parser import LimitRequestHeaders
 from gunicorn.asgi.protocol import ASGIProtocol
 
-from gateway.json.problems import BodyFault, body_envelope, envelope
-from gateway.observe.counting import count_broken
 from kit.base import request_id
 from kit.observe.log import get_logger
+from kit.web.counting import count_broken
 
 # From the connection to the end of its first request head.
 FIRST_HEAD_SECONDS: Final = 10
@@ -46,8 +45,20 @@ LEAST_BYTES_READ_PER_SECOND: Final = 512
 _log = get_logger()
 
 
-class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
-    """One connection. `worker.connections` keeps it (gateway.walls.connections)."""
+@dataclass(frozen=True)
+class Content:
+    """The body of an answer."""
+
+    media_type: str
+    body: bytes
+
+
+BrokenHttp = Callable[[int, str, str], Content]
+"""Returns the answer to bytes that are no HTTP request: from a status, a message about the fault, and a request id."""
+
+
+class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
+    """One connection. `worker.connections` keeps it (walls.connections), `worker.broken_http` makes its answers."""
 
     _answered: Any = None  # the body receiver of the request whose answer has begun
     _is_idle = False
@@ -244,26 +255,16 @@ class EnvelopeProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no
         self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()
     ) -> None:
         id = request_id.new()
-        body = json.dumps(_broken_http(status, message, id)).encode()
+        content: Content = self.worker.broken_http(status, message, id)
         headers = {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(body)),
+            "Content-Type": content.media_type,
+            "Content-Length": str(len(content.body)),
             "X-Request-Id": id,
             **dict(extra_headers),
             "Connection": "close",
         }
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         reason = self._get_reason_phrase(status)
-        self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + body)
+        self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + content.body)
         count_broken(status)
         _log.info("request_malformed", status=status, detail=message[:200], request_id=id)
-
-
-def _broken_http(status: int, message: str, id: str) -> dict[str, Any]:
-    if status in (413, 414, 431):
-        return envelope(
-            "PAYLOAD_TOO_LARGE", request_id=id, message="The request line or a header is too long"
-        )
-    if status < 500 or status == 501:
-        return body_envelope([BodyFault(("request",), "http_invalid", message)], request_id=id)
-    return envelope("INTERNAL_ERROR", request_id=id, metadata={"error_id": id})

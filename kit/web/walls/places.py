@@ -1,7 +1,8 @@
 """A bounded number of places, and turns for the calls that wait: one owner after the other.
 
-An owner is a merchant, or a client's network. However many calls one owner has, the first call of another waits for at
-most one call of each owner. When too many wait, the owner with the most waiting calls loses one, to make room.
+An owner is a client with a key, or a client's network. However many calls one owner has, the first call of another
+waits for at most one call of each owner. When too many wait, the owner with the most waiting calls loses one, to make
+room.
 """
 
 from __future__ import annotations

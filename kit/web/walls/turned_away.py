@@ -8,7 +8,7 @@ from kit.observe import metrics
 
 TURNED_AWAY: Final = metrics.counter(
     "turned_away",
-    "Requests and connections that a bound of the gateway refused, by bound and kind",
+    "Requests and connections that a bound of the process refused, by bound and kind",
     ["wall", "kind"],
 )
 
@@ -16,10 +16,6 @@ TURNED_AWAY: Final = metrics.counter(
 def begin(wall: str, kind: str = "") -> None:
     """Starts the series at 0: for Prometheus a new series that begins with 1 is no increase."""
     TURNED_AWAY.labels(wall, kind)
-
-
-for _wall in ("strangers", "page", "logos"):
-    begin(_wall)
 
 
 def count(wall: str, kind: str = "") -> None:

@@ -1,4 +1,4 @@
-"""gunicorn with its own asgi worker, configured from the gateway's settings.
+"""gunicorn with its own asgi worker, configured from the settings of the process.
 
 Each worker process loads the application after the fork (no preload): gRPC channels and loops don't survive a fork.
 """
@@ -6,23 +6,24 @@ Each worker process loads the application after the fork (no preload): gRPC chan
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
 from gunicorn.workers import gasgi
 
-from gateway.config import GatewaySettings, clients_of
-from gateway.http.edge import Edge
-from gateway.http.protocol import SOCKET_BUFFER_BYTES, SOCKET_BUFFER_FOR_ANSWERS_BYTES, EnvelopeProtocol
-from gateway.http.reach import can_reach_all
-from gateway.walls.connections import Connections, room_for
 from kit.observe import log
 from kit.observe.log import get_logger
+from kit.web.config import WebSettings, clients_of
+from kit.web.edge import Edge
+from kit.web.protocol import SOCKET_BUFFER_BYTES, SOCKET_BUFFER_FOR_ANSWERS_BYTES, BrokenHttp, Connection
+from kit.web.walls.connections import Connections, room_for
 
 # Longer than the longest request (a picture from an old telephone), so that a stop interrupts none.
 GRACEFUL_SECONDS: Final = 75
+# A name of 128 four-byte characters in a path, percent-encoded, takes 1536 bytes of it.
 REQUEST_LINE_MAX_BYTES: Final = 8190
 HEAD_FIELDS_MAX: Final = 100
 # Connections that wait to be accepted. The loop's own default is 100: beyond it, a client's first packet is dropped,
@@ -32,20 +33,35 @@ BACKLOG: Final = 2048
 _log = get_logger()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What a process serves; each worker calls these for itself.
+
+    edge         makes the ASGI application
+    is_ready     whether the worker can serve yet: it takes no connection before that (`kit.web.reach`)
+    broken_http  makes the answer to bytes that are no HTTP request
+    """
+
+    edge: Callable[[], Edge]
+    is_ready: Callable[[], Awaitable[bool]]
+    broken_http: BrokenHttp
+
+
 class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
-    """gunicorn's asgi worker with `EnvelopeProtocol`, which gunicorn takes from a global of its module."""
+    """gunicorn's asgi worker with `Connection`, which gunicorn takes from a global of its module."""
 
     _has_backlog = False
 
     def init_process(self) -> None:
-        gasgi.ASGIProtocol = EnvelopeProtocol
-        settings: GatewaySettings = self.app.settings
+        gasgi.ASGIProtocol = Connection
+        settings: WebSettings = self.app.settings
+        self.broken_http = self.app.site.broken_http
         self.connections = Connections(
             clients_of(settings),
-            most=room_for(settings.gateway_connections),
-            most_per_client=settings.gateway_connections_per_client,
+            most=room_for(settings.connections),
+            most_per_client=settings.connections_per_client,
         )
-        self.unread_seconds = settings.gateway_unread_seconds
+        self.unread_seconds = settings.unread_seconds
         super().init_process()
 
     def notify(self) -> None:
@@ -60,21 +76,20 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         for listener in self.sockets:  # connections inherit the options
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
-        await self._until_the_services_are_there()
+        await self._wait_until_ready()
         await super()._serve()  # from here on it takes connections
 
-    async def _until_the_services_are_there(self) -> None:
-        """See `gateway.http.reach`. Waits at most `gateway_start_seconds` for a service that stays away: most of
-        the API works without it.
-        """
-        settings: GatewaySettings = self.app.settings
-        give_up_at = self.loop.time() + settings.gateway_start_seconds
-        told = False
-        while self.alive and self.loop.time() < give_up_at and not await can_reach_all(settings):
+    async def _wait_until_ready(self) -> None:
+        """Waits at most `start_seconds`: without a service that stays away, most of a site still works."""
+        site: Site = self.app.site
+        at_most_seconds: int = self.app.settings.start_seconds
+        give_up_at = self.loop.time() + at_most_seconds
+        has_logged = False
+        while self.alive and self.loop.time() < give_up_at and not await site.is_ready():
             self.notify()  # or gunicorn would kill it as a worker that hangs
-            if not told:
-                _log.info("services_awaited", at_most_seconds=settings.gateway_start_seconds)
-                told = True
+            if not has_logged:
+                _log.info("services_awaited", at_most_seconds=at_most_seconds)
+                has_logged = True
 
     async def _shutdown(self) -> None:
         # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
@@ -89,7 +104,7 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
 
 
 class Log(glogging.Logger):  # type: ignore[misc]
-    """Writes gunicorn's log lines to the gateway's log, in its form (kit.observe.log)."""
+    """Writes gunicorn's log lines to the log of the process, in its form (kit.observe.log)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -100,36 +115,35 @@ class Log(glogging.Logger):  # type: ignore[misc]
 class Server(BaseApplication):  # type: ignore[misc]
     """The gunicorn application; `load` runs in each worker."""
 
-    def __init__(self, settings: GatewaySettings, load: Callable[[], Any]) -> None:
+    def __init__(self, settings: WebSettings, site: Site) -> None:
         self.settings = settings
-        self._load = load
+        self.site = site
         super().__init__()
 
     def load_config(self) -> None:
         for name, value in options(self.settings).items():
             self.cfg.set(name, value)
 
-    def load(self) -> Any:
+    def load(self) -> Edge:
         log.configure(self.settings.service, self.settings)
-        return self._load()
+        return self.site.edge()
 
 
-def options(settings: GatewaySettings) -> dict[str, Any]:
+def options(settings: WebSettings) -> dict[str, Any]:
     """gunicorn's settings; all others keep gunicorn's defaults."""
     return {
-        "bind": settings.gateway_bind,
-        "workers": settings.gateway_workers,
+        "bind": settings.bind,
+        "workers": settings.workers,
         "worker_class": Worker,
         "asgi_loop": "uvloop",
         "asgi_lifespan": "on",
         "preload_app": False,
-        "keepalive": settings.gateway_keepalive_seconds,
+        "keepalive": settings.keepalive_seconds,
         "graceful_timeout": GRACEFUL_SECONDS,
-        # An external_id of 128 four-byte characters, percent-encoded, takes 1536 bytes of it.
         "limit_request_line": REQUEST_LINE_MAX_BYTES,
         "limit_request_fields": HEAD_FIELDS_MAX,
         "control_socket_disable": True,
-        "proc_name": "fiatgate-gateway",
+        "proc_name": f"fiatgate-{settings.service}",
         "loglevel": settings.log_level,
         "logger_class": Log,
     }

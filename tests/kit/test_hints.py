@@ -1,4 +1,4 @@
-"""Hints as the gateway receives them (gateway/pay/hints.py)."""
+"""Hints as a process with an event loop receives them (kit/events/hints.py)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from structlog.testing import capture_logs
 
-from gateway.pay.hints import Hints
 from kit.events.bus.messages import HINT_MOST_BYTES
+from kit.events.hints import Hints
 from tests.kit.consuming import counted
 from tests.support.servers import NatsServer
 

@@ -8,13 +8,12 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import falcon
-import falcon.asgi
 from prometheus_client import Counter, Histogram
 
-from gateway.config import GatewaySettings
-from gateway.http.exchange import Exchange, Request
 from kit.observe import metrics
 from kit.rpc import tls
+from kit.web.config import WebSettings
+from kit.web.exchange import Exchange
 
 REQUESTS: Final = metrics.counter(
     "http_requests",
@@ -33,15 +32,6 @@ OTHER_METHOD: Final = "other"
 """A method that HTTP does not have; it is no label for the same reason."""
 
 _METHODS: Final = frozenset(falcon.HTTP_METHODS)
-
-
-class Routes:
-    """Falcon's middleware that records the route of a request."""
-
-    async def process_resource(
-        self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
-    ) -> None:
-        req.exchange.route = req.uri_template or ""
 
 
 class _Series(NamedTuple):
@@ -71,11 +61,11 @@ def count_broken(status: int) -> None:
 
 
 @asynccontextmanager
-async def scraped(settings: GatewaySettings) -> AsyncIterator[None]:
+async def scraped(settings: WebSettings) -> AsyncIterator[None]:
     """Exports the metrics of this worker process while it lives; each worker has a port of its own."""
     tls.show_expiry(settings.identity)
     exporter = metrics.Exporter(
-        settings.metrics_bind, processes=settings.gateway_workers, own=(metrics.Build(settings.service),)
+        settings.metrics_bind, processes=settings.workers, own=(metrics.Build(settings.service),)
     )
     exporter.start()
     try:

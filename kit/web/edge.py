@@ -1,9 +1,9 @@
 """The steps of every request around Falcon: client, raw path, request id, deadline, span, one log line.
 
 It is outside Falcon for two reasons: Falcon waits for the first piece of the body before any code here could run, and
-servers pass on a decoded path, in which an external_id with a `/` looks like two segments. Nothing is answered here:
-a refusal travels in the `Exchange` and `auth` raises it inside Falcon, so that every answer leaves by one way. The body
-stays with the client until a resource reads it (`bodies`).
+servers pass on a decoded path, in which a name with a `/` looks like two segments. Nothing is answered here:
+a refusal travels in the `Exchange` and `middleware` raises it inside Falcon, so that every answer leaves by one way.
+The body stays with the client until a resource reads it (`bodies`).
 """
 
 import asyncio
@@ -12,16 +12,15 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from gateway.http.bodies import ArrivingBody, ClientGone, Receive
-from gateway.http.exchange import REQUEST_SECONDS, SCOPE_KEY, Exchange, allow
-from gateway.observe import spans
-from gateway.observe.counting import count
-from gateway.walls.clients import Clients
-from gateway.walls.uploads import Uploads
 from kit.base import request_id
 from kit.base.clock import monotonic_seconds
 from kit.observe import tracing
 from kit.observe.log import get_logger
+from kit.web import spans
+from kit.web.bodies import ArrivingBody, Bounds, ClientGone, Receive
+from kit.web.counting import count
+from kit.web.exchange import REQUEST_SECONDS, SCOPE_KEY, Exchange, allow
+from kit.web.walls.clients import Clients
 
 _WATCHED_BY_MACHINES: Final = frozenset({"/healthz", "/readyz"})
 
@@ -36,7 +35,9 @@ _log = get_logger()
 class Edge:
     """The ASGI application that the server runs.
 
-    `open_app` makes the application behind it; entered at the worker's start, inside its loop, and left at its end.
+    open_app       makes the application behind it; entered at the worker's start, inside its loop, and left at its end
+    bounds         returns the bounds of a body by the path that it is sent to
+    exchange_type  the process' own, if it has one
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Edge:
         open_app: Callable[[], AbstractAsyncContextManager[App]],
         *,
         clients: Clients,
-        uploads: Uploads,
+        bounds: Callable[[str], Bounds],
+        exchange_type: type[Exchange] = Exchange,
     ) -> None:
         self._open_app = open_app
         self._clients = clients
-        self._uploads = uploads
+        self._bounds = bounds
+        self._exchange_type = exchange_type
         self._app: App | None = None
         self._stopping = asyncio.Event()
 
@@ -95,7 +98,7 @@ class Edge:
                 exchange.arriving.release()
                 spans.answered(span, scope["method"], exchange)
                 if exchange.status:
-                    _tell(scope, exchange)
+                    _log_request(scope, exchange)
         await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
@@ -104,8 +107,8 @@ class Edge:
         peer = scope["client"][0] if scope["client"] else ""
         client = self._clients.client(peer, scope["headers"])
         scope["client"] = (client, 0)
-        body = ArrivingBody(receive, scope["headers"], path=scope["path"], uploads=self._uploads)
-        exchange = scope[SCOPE_KEY] = Exchange(
+        body = ArrivingBody(receive, scope["headers"], bounds=self._bounds(scope["path"]))
+        exchange = scope[SCOPE_KEY] = self._exchange_type(
             request_id=request_id.new(),
             started_seconds=monotonic_seconds(),
             stopping=self._stopping,
@@ -124,7 +127,7 @@ def _undecoded_path(raw_path: bytes) -> str:
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 
-def _tell(scope: Scope, exchange: Exchange) -> None:
+def _log_request(scope: Scope, exchange: Exchange) -> None:
     """Logs one wide line per request, and counts it."""
     path = scope["path"]
     seconds = monotonic_seconds() - exchange.started_seconds
@@ -137,7 +140,6 @@ def _tell(scope: Scope, exchange: Exchange) -> None:
         status=exchange.status,
         code=exchange.code,
         duration_ms=round(seconds * 1000, 1),
-        merchant_id=exchange.merchant.merchant_id if exchange.merchant else "",
-        key_id=exchange.key_id,
+        **exchange.log_fields(),
         client=scope["client"][0],
     )

@@ -1,6 +1,6 @@
 """Compresses texts: this takes a twentieth of the time of rendering a page, and leaves a third of the bytes.
 
-No page has text that an attacker can choose together with a secret, so the length of a page reveals nothing.
+A page must not have a text that an attacker can choose together with a secret: its length would reveal the secret.
 """
 
 import gzip
@@ -9,7 +9,7 @@ from typing import Final
 
 import falcon
 
-from gateway.http.exchange import Request
+from kit.web.exchange import Request
 
 QUICK: Final = 1  # levels of zlib: for pages, which are rendered each time
 SMALL: Final = 9  # for files, which are compressed once

@@ -12,11 +12,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from gateway.walls import turned_away
-from gateway.walls.clients import Clients
 from kit.base.clock import monotonic_seconds
 from kit.observe import metrics
 from kit.observe.log import get_logger
+from kit.web.walls import turned_away
+from kit.web.walls.clients import Clients
 
 # Files of a worker besides clients' connections: logs, channels to the services, metrics.
 SPARE_FILES: Final = 128

@@ -1,1 +1,0 @@
-"""Each request in numbers (`counting`) and in traces (`spans`)."""
