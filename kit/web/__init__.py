@@ -1,1 +1,1 @@
-"""What every process with an HTTP server shares: the server, one request on its way, pages, forms and files, walls."""
+"""The parts that every process with an HTTP server shares: server, requests, pages, forms, files, walls."""

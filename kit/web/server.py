@@ -35,7 +35,7 @@ _log = get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What a process serves; each worker calls these for itself.
+    """The site that a process serves; each worker calls these for itself.
 
     edge         makes the ASGI application
     is_ready     whether the worker can serve yet: it takes no connection before that (`kit.web.reach`)
