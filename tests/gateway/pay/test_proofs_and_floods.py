@@ -171,9 +171,10 @@ def test_a_page_whose_connection_is_cut_leaves_no_task_behind() -> None:
         return False
 
     async def story() -> None:
-        live, waits = Live(Hints("nats://127.0.0.1:1", name="test")), asyncio.Event()
+        live = Live(Hints("nats://127.0.0.1:1", name="test"), item="payment")
+        waits = asyncio.Event()
         stream = live.stream(
-            str(new_id()), "net", has_changed=False, look=unchanged, stopping=asyncio.Event()
+            "payment", "net", subject="hint", has_changed=False, check=unchanged, stopping=asyncio.Event()
         )
 
         async def follow() -> None:
