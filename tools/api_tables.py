@@ -282,7 +282,7 @@ OF_SETTINGS: Final[tuple[tuple[str, type[Settings], tuple[str, ...], str], ...]]
         "what one merchant may hold of a payment method",
         InvoicesSettings,
         ("method_share_percent",),
-        "{} % of what other merchants leave",
+        "{} % of the places and accounts that no other merchant holds",
     ),
     (
         "time to confirm a deal before it is in appeal",

@@ -279,11 +279,13 @@ def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequen
 
 @retry_conflicts
 def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
-    """Makes each of them due now; returns their number."""
+    """Makes up to `STUCK_MAX_EVENTS` due now, the longest overdue first; returns their number."""
     overdue_since = _before_now(deps, overdue_seconds)
     with deps.db.transaction() as tx:
         after_commit(tx, deps.wake.set)
-        return events.reschedule_stuck_events(tx, overdue_since=overdue_since, now=deps.clock.now())
+        return events.reschedule_stuck_events(
+            tx, overdue_since=overdue_since, now=deps.clock.now(), limit=STUCK_MAX_EVENTS
+        )
 
 
 def _before_now(deps: Deps, overdue_seconds: int) -> datetime:

@@ -133,7 +133,7 @@ class WebhooksServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RescheduleStuckEvents(self, request, context):
-        """Makes stuck events due now. Returns their number.
+        """Makes up to 1000 stuck events due now, the longest overdue first. Returns their number: call again until it is 0.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

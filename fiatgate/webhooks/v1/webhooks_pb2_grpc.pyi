@@ -55,7 +55,7 @@ class WebhooksServiceStub:
     that have none planned. The longest overdue first, without request_payload and attempts.
     """
     RescheduleStuckEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]
-    """Makes stuck events due now. Returns their number."""
+    """Makes up to 1000 stuck events due now, the longest overdue first. Returns their number: call again until it is 0."""
     PruneAttempts: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]
     """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
     true. Events stay, with their counts and their payload; attempts of pending events stay as well.
@@ -88,7 +88,7 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     that have none planned. The longest overdue first, without request_payload and attempts.
     """
     RescheduleStuckEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RescheduleStuckEventsRequest, _webhooks_pb2.RescheduleStuckEventsResponse]  # type: ignore[assignment]
-    """Makes stuck events due now. Returns their number."""
+    """Makes up to 1000 stuck events due now, the longest overdue first. Returns their number: call again until it is 0."""
     PruneAttempts: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.PruneAttemptsRequest, _webhooks_pb2.PruneAttemptsResponse]  # type: ignore[assignment]
     """Deletes old attempts of finished events, a bounded number per call: call again with last_attempt_id while more is
     true. Events stay, with their counts and their payload; attempts of pending events stay as well.
@@ -160,7 +160,7 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.RescheduleStuckEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RescheduleStuckEventsResponse, _abc.Awaitable[_webhooks_pb2.RescheduleStuckEventsResponse]]:
-        """Makes stuck events due now. Returns their number."""
+        """Makes up to 1000 stuck events due now, the longest overdue first. Returns their number: call again until it is 0."""
 
     @_abc_1.abstractmethod
     def PruneAttempts(

@@ -231,17 +231,19 @@ def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:
     return and_(Event.status == literal(EventStatus.PENDING), or_(Event.next_retry_at.is_(None), overdue))
 
 
+_LONGEST_OVERDUE_FIRST = (Event.next_retry_at.nulls_first(), Event.id)
+
+
 def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> Sequence[Event]:
     """The longest overdue first; without their payload."""
-    stuck = (
-        select(Event).where(_is_stuck(overdue_since)).order_by(Event.next_retry_at.nulls_first(), Event.id)
-    )
+    stuck = select(Event).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
     return tx.scalars(stuck.limit(limit).options(defer(Event.payload))).all()
 
 
-def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime) -> int:
-    """Makes them due now and removes leases that ran out; returns their number."""
-    some = select(Event.id).where(_is_stuck(overdue_since)).with_for_update(skip_locked=True)
+def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime, limit: int) -> int:
+    """Makes the longest overdue ones due now and removes leases that ran out; returns their number."""
+    stuck = select(Event.id).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
+    some = stuck.limit(limit).with_for_update(skip_locked=True)
     result = tx.execute(
         update(Event)
         .where(Event.id.in_(some))
