@@ -29,7 +29,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from kit.base.config import Settings
 from kit.observe import log, metrics, tracing
-from kit.observe.tracing import Kind, Span, Unsampled, Value
+from kit.observe.tracing import Kind, Span, Value
 
 TRACES_PATH: Final = "/v1/traces"
 CLOSE_SECONDS: Final = 3.0
@@ -42,12 +42,7 @@ DROPPED: Final = metrics.counter(
     "trace_spans_dropped", "Spans that are lost because the queue to the collector was full"
 )
 
-_KINDS: Final[Mapping[Kind, trace.SpanKind]] = {
-    "server": trace.SpanKind.SERVER,
-    "client": trace.SpanKind.CLIENT,
-    "producer": trace.SpanKind.PRODUCER,
-    "consumer": trace.SpanKind.CONSUMER,
-}
+_KINDS: Final = {kind.name.lower(): kind for kind in trace.SpanKind}
 _FAILED: Final = trace.Status(trace.StatusCode.ERROR)
 _NO_TRACE: Final = Context()
 
@@ -83,9 +78,9 @@ class Spans:
 
     def part(self, name: str, kind: Kind, attributes: Mapping[str, Value] | None) -> Span:
         whole = tracing.current.get()
-        if not isinstance(whole, _Made):
+        if not (isinstance(whole, _Made) and whole.span.is_recording()):
             return tracing.NOTHING
-        return _Made(self._tracer.start_span(name, whole.context, _KINDS[kind], attributes))
+        return self._child(whole.span, name, kind, attributes)
 
     def continued(
         self, name: str, kind: Kind, traceparent: str, attributes: Mapping[str, Value] | None
@@ -93,14 +88,18 @@ class Spans:
         parent = _read(traceparent)
         if parent is None:
             return self._first(name, kind, attributes)
-        if not parent.trace_flags.sampled:
-            return Unsampled(traceparent)
-        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), _NO_TRACE)
-        return _Made(self._tracer.start_span(name, context, _KINDS[kind], attributes))
+        whole = trace.NonRecordingSpan(parent)
+        return self._child(whole, name, kind, attributes) if parent.trace_flags.sampled else _Made(whole)
 
     def begun(self, name: str, kind: Kind, linked_to: str, attributes: Mapping[str, Value] | None) -> Span:
         stranger = _read(linked_to)
         return self._first(name, kind, attributes, () if stranger is None else [trace.Link(stranger)])
+
+    def _child(
+        self, whole: trace.Span, name: str, kind: Kind, attributes: Mapping[str, Value] | None
+    ) -> Span:
+        context = trace.set_span_in_context(whole, _NO_TRACE)
+        return _Made(self._tracer.start_span(name, context, _KINDS[kind], attributes))
 
     def _first(
         self,
@@ -109,34 +108,33 @@ class Spans:
         attributes: Mapping[str, Value] | None,
         links: Sequence[trace.Link] = (),
     ) -> Span:
-        span = self._tracer.start_span(name, _NO_TRACE, _KINDS[kind], attributes, links)
-        return _Made(span) if span.is_recording() else Unsampled(_traceparent(span))
+        return _Made(self._tracer.start_span(name, _NO_TRACE, _KINDS[kind], attributes, links))
 
 
 class _Made(Span):
-    """A span that is sent when it has ended. With `context` another span becomes its part."""
+    """A span that is sent when it has ended. One of a trace that is not kept only passes that decision on."""
 
-    __slots__ = ("_span", "_token", "context")
+    __slots__ = ("_token", "span")
 
     _token: Token[Span]
 
     def __init__(self, span: trace.Span) -> None:
-        self._span = span
-        self.context = trace.set_span_in_context(span, _NO_TRACE)
+        self.span = span
 
     def set_attribute(self, name: str, value: Value) -> None:
-        self._span.set_attribute(name, value)
+        self.span.set_attribute(name, value)
 
     def rename(self, name: str) -> None:
-        self._span.update_name(name)
+        self.span.update_name(name)
 
     def fail(self, kind: str) -> None:
-        self._span.set_status(_FAILED)
-        self._span.set_attribute("error.type", kind)
+        self.span.set_status(_FAILED)
+        self.span.set_attribute("error.type", kind)
 
     @property
     def traceparent(self) -> str:
-        return _traceparent(self._span)
+        of = self.span.get_span_context()
+        return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"
 
     def __enter__(self) -> Self:
         self._token = tracing.current.set(self)
@@ -148,7 +146,7 @@ class _Made(Span):
         tracing.current.reset(self._token)
         if kind is not None and not getattr(kind, "is_answer", False):
             self.fail(kind.__qualname__)
-        self._span.end()
+        self.span.end()
 
 
 class _Queue(BatchSpanProcessor):
@@ -194,11 +192,6 @@ class _Sender(SpanExporter):
 
     def shutdown(self) -> None:
         self._inner.shutdown()  # type: ignore[no-untyped-call]  # theirs has no types
-
-
-def _traceparent(span: trace.Span) -> str:
-    of = span.get_span_context()
-    return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"
 
 
 def _read(traceparent: str) -> trace.SpanContext | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -64,30 +64,6 @@ class Span:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         pass
-
-
-class Unsampled(Span):
-    """A span of a trace that is not kept. It only passes that decision on to other processes."""
-
-    __slots__ = ("_token", "_traceparent")
-
-    _token: Token[Span]
-
-    def __init__(self, traceparent: str) -> None:
-        self._traceparent = traceparent
-
-    @property
-    def traceparent(self) -> str:
-        return self._traceparent
-
-    def __enter__(self) -> Self:
-        self._token = current.set(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        current.reset(self._token)
 
 
 NOTHING: Final = Span()
