@@ -28,10 +28,10 @@ FIRST_HEAD_SECONDS: Final = 10
 # For one head, with its request line. Browsers send a few KiB; gunicorn alone would accept 100 fields of 8 KiB each.
 HEAD_MAX_BYTES: Final = 16 * 1024
 # Bytes of a body that wait for a resource to read them; above this, the connection is not read.
-HELD_MAX_BYTES: Final = 16 * 1024
+HELD_MAX_BYTES: Final = 8 * 1024
 # The loop reads everything that has arrived at a socket, long before a resource can refuse it. So the buffer is small
 # until a resource reads the body. Then it is larger, or a picture from far away would take minutes.
-SOCKET_BUFFER_BYTES: Final = 16 * 1024
+SOCKET_BUFFER_BYTES: Final = 8 * 1024
 SOCKET_BUFFER_FOR_BODY_BYTES: Final = 256 * 1024
 # Time that a half-closed connection waits for a next request: everything that the client sent is read by then.
 NOTHING_MORE_COMES_SECONDS: Final = 0.001
