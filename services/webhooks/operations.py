@@ -21,7 +21,6 @@ from kit.work.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
 from services.webhooks.delivery.seals import REPLACED
-from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.domain import (
     EventTerms,
     FinishedInvoice,
@@ -35,6 +34,7 @@ from services.webhooks.models import Event
 from services.webhooks.store import books, claims, events, retention
 from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
 from services.webhooks.store.retention import Pruned
+from services.webhooks.store.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.wiring import Deps
 
 log = structlog.get_logger(__name__)
@@ -252,7 +252,7 @@ def check_invoices(
     ids = [_id("invoice_ids", each) for each in invoice_ids]
     with deps.db.autocommit() as connection:
         found = events.events_of_invoices(connection, ids)
-        differences = books.differences(connection, facts, deps.seals) if facts else {}
+        differences = books.differences(connection, facts, deps.seals.flaw) if facts else {}
     return [replace(each, differences=differences.get(each.invoice_id, ())) for each in found]
 
 

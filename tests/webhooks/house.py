@@ -26,12 +26,11 @@ from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
 from services.webhooks import operations, workers
 from services.webhooks.config import WebhooksSettings
-from services.webhooks.delivery.lanes import LaneKey, Rooms
-from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import FinishedInvoice
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store import claims
 from services.webhooks.store.events import EventHistory
+from services.webhooks.store.stages import Claimed, LaneKey, Rooms
 from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
 from tests.support.databases import past_all_rules

@@ -16,11 +16,11 @@ from cli.demonstrating import Receiver as DemoReceiver
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from services.webhooks.delivery import engine
-from services.webhooks.delivery.lanes import MERCHANT, LaneKey, Rooms, lane_of
+from services.webhooks.delivery.lanes import MERCHANT
 from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT
-from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 from services.webhooks.store import claims
+from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Rooms, Shipment, lane_of
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.servers import PostgresServer

@@ -5,9 +5,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from kit.base.ids import new_id
-from services.webhooks.delivery.lanes import LANE, MERCHANT, LaneKey, Lanes
-from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
+from services.webhooks.delivery.lanes import LANE, MERCHANT, Lanes
 from services.webhooks.domain import EventStatus, EventTerms, Trigger
+from services.webhooks.store.stages import Answer, Claimed, LaneKey, Outcome, Shipment
 from tests.support.clock import START
 
 MERCHANT_ID, OTHER_ID = UUID(int=1), UUID(int=2)

@@ -171,7 +171,7 @@ def test_a_destination_that_was_changed_by_sql_is_corrected(
     queue(house, fact)
     assert house.event(fact.invoice_id).destination == destination_of(receiver.url())
     with house.deps.db.autocommit() as connection:
-        assert books.differences(connection, [fact], house.deps.seals) == {fact.invoice_id: []}
+        assert books.differences(connection, [fact], house.deps.seals.flaw) == {fact.invoice_id: []}
 
 
 def test_an_event_that_waits_longer_than_any_retry_may_is_named(house: House, receiver: Receiver) -> None:

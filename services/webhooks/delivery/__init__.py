@@ -1,4 +1,4 @@
-"""The delivery engine: three stages with typed hand-overs, bounded at each.
+"""The delivery engine: three stages with typed hand-overs (store/stages.py), bounded at each.
 
     claim   due events, in batches, under a lease          Claimed    engine.py, store/claims.py
             with the present secret                        Shipment   engine.py, clients.py

@@ -12,7 +12,7 @@ from kit.base.clock import Clock
 from kit.egress.client import Egress
 from services.webhooks.delivery.seals import Seals
 from services.webhooks.delivery.sender import Sender
-from services.webhooks.delivery.stages import Outcome, Shipment
+from services.webhooks.store.stages import Outcome, Shipment
 
 T = TypeVar("T")
 

@@ -23,11 +23,11 @@ from kit.rpc.errors import Refused
 from kit.work.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import MerchantsClient
 from services.webhooks.delivery.courier import Courier
-from services.webhooks.delivery.lanes import LaneKey, Lanes, Rooms, lane_of
+from services.webhooks.delivery.lanes import Lanes
 from services.webhooks.delivery.record import Recorder
 from services.webhooks.delivery.sender import Sender
-from services.webhooks.delivery.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.store import claims
+from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Recorded, Rooms, Shipment, lane_of
 
 log = structlog.get_logger(__name__)
 

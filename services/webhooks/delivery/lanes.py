@@ -12,10 +12,10 @@ This is the breaker as well: it delays attempts that are due and drops none. Whi
 from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
-from services.webhooks.delivery.stages import Claimed, Outcome, Shipment
+from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Rooms, Shipment, lane_of
 
 QUICK_MS: Final = 1000
 SLOW_MS: Final = 5000
@@ -38,17 +38,6 @@ class Limits:
 
 LANE: Final = Limits(fewest=4, first=16, most=64, most_claimed=2000)
 MERCHANT: Final = Limits(fewest=16, first=64, most=128, most_claimed=3000)
-
-
-class LaneKey(NamedTuple):
-    """Merchants that share a host have separate lanes: one's endpoint may hang while the other's answers."""
-
-    merchant_id: UUID
-    destination: str
-
-
-def lane_of(claimed: Claimed) -> LaneKey:
-    return LaneKey(claimed.terms.merchant_id, claimed.terms.destination)
 
 
 class Bound:
@@ -112,21 +101,6 @@ class Lane(Bound):
     @property
     def may_send(self) -> bool:
         return bool(self.queue) and self.sending < self.slots
-
-
-@dataclass(frozen=True)
-class Rooms:
-    """The numbers of events that may be claimed now: in `total`, of each lane and each merchant, in order of turn."""
-
-    total: int
-    lanes: dict[LaneKey, int]
-    merchants: dict[UUID, int]
-
-    def by_merchant(self) -> dict[UUID, dict[LaneKey, int]]:
-        by_merchant: dict[UUID, dict[LaneKey, int]] = {id: {} for id in self.merchants}
-        for key, room in self.lanes.items():
-            by_merchant[key.merchant_id][key] = room
-        return by_merchant
 
 
 @dataclass(frozen=True)

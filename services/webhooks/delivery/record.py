@@ -12,7 +12,6 @@ from kit.base.clock import Clock
 from kit.db.database import Database, retry_conflicts
 from kit.observe import metrics, tracing
 from kit.observe.log import in_one_write
-from services.webhooks.delivery.stages import Outcome, Recorded
 from services.webhooks.domain import (
     RETRY_JITTER_SECONDS,
     Dead,
@@ -25,6 +24,7 @@ from services.webhooks.domain import (
     after_manual,
 )
 from services.webhooks.store import claims
+from services.webhooks.store.stages import Outcome, Recorded
 
 ATTEMPTS = metrics.counter(
     "webhook_attempts",

@@ -12,8 +12,8 @@ from kit.egress import client
 from kit.egress.client import Egress, EgressError
 from services.webhooks.delivery import spans
 from services.webhooks.delivery.seals import UNSEALED, Seals
-from services.webhooks.delivery.stages import Answer, Claimed, Outcome, Shipment
 from services.webhooks.domain import HELD_BACK_ERROR, destination_of, is_success, signature
+from services.webhooks.store.stages import Answer, Claimed, Outcome, Shipment
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,7 @@ Receivers get no `traceparent`: docs/api.md#webhook-headers lists all headers th
 
 from kit.observe import tracing
 from kit.observe.tracing import Span, Value
-from services.webhooks.delivery.stages import Claimed, Outcome
+from services.webhooks.store.stages import Claimed, Outcome
 
 
 def of_attempt(claimed: Claimed) -> Span:

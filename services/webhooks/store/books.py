@@ -1,7 +1,7 @@
 """Invariants of events and their attempts (kit.db.books), and of an event and the fact that it was made from."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -9,8 +9,7 @@ from uuid import UUID
 from sqlalchemy import Connection, literal_column, select, text
 
 from kit.db.books import Part
-from services.webhooks.delivery.seals import Seals
-from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
+from services.webhooks.domain import HELD_BACK_ERROR, EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
 from services.webhooks.store.claims import SEAL, terms_from_row
 
@@ -100,6 +99,8 @@ class Difference:
     due: str
 
 
+FlawOf = Callable[[EventTerms, str | None], str | None]
+
 _EVENTS: Final = select(
     Event.payload_event_id,
     Event.invoice_id,
@@ -113,9 +114,9 @@ _EVENTS: Final = select(
 
 
 def differences(
-    connection: Connection, facts: Sequence[FinishedInvoice], seals: Seals
+    connection: Connection, facts: Sequence[FinishedInvoice], flaw_of: FlawOf
 ) -> Mapping[UUID, Sequence[Difference]]:
-    """The differences of the events that these facts have, by invoice."""
+    """The differences of the events that these facts have, by invoice; `flaw_of` judges their seals."""
     by_invoice = {fact.invoice_id: fact for fact in facts}
     wanted = _EVENTS.where(Event.invoice_id.in_(list(by_invoice)))
     sealed = SEAL.is_there(connection)
@@ -123,14 +124,14 @@ def differences(
     return {
         row.invoice_id: [
             *_differences(row, by_invoice[row.invoice_id]),
-            *(_seal_differences(row, seals) if sealed else ()),
+            *(_seal_differences(row, flaw_of) if sealed else ()),
         ]
         for row in found
     }
 
 
-def _seal_differences(event: Any, seals: Seals) -> Iterator[Difference]:
-    flaw = seals.flaw(terms_from_row(event), event.seal)
+def _seal_differences(event: Any, flaw_of: FlawOf) -> Iterator[Difference]:
+    flaw = flaw_of(terms_from_row(event), event.seal)
     if flaw is not None:
         yield Difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
 

@@ -10,8 +10,6 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from kit.db.schema import NewColumn
-from services.webhooks.delivery.lanes import LaneKey, Rooms
-from services.webhooks.delivery.stages import Claimed, Outcome, Recorded
 from services.webhooks.domain import (
     AttemptStatus,
     Dead,
@@ -22,6 +20,7 @@ from services.webhooks.domain import (
     Trigger,
     Verdict,
 )
+from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Recorded, Rooms
 
 SEAL: Final = NewColumn("events", "seal")
 MOST_COUNTED: Final = 1_000_000_000

@@ -24,7 +24,6 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.orm import Session, defer
 
 from kit.db.database import table_of
-from services.webhooks.delivery.stages import Claimed
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
     EventStatus,
@@ -34,6 +33,7 @@ from services.webhooks.domain import (
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
 from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row, terms_from_row
+from services.webhooks.store.stages import Claimed
 
 HISTORY_ATTEMPTS = 100
 """The number of an event's newest attempts in an answer, which stays below gRPC's 4 MiB after any number of resends."""

@@ -1,11 +1,35 @@
-"""The values that one stage passes to the next."""
+"""The values that the stages of a delivery pass to each other: rooms and claims, shipments, outcomes, records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from services.webhooks.domain import EventStatus, EventTerms, Trigger, is_success
+
+
+class LaneKey(NamedTuple):
+    """Merchants that share a host have separate lanes: one's endpoint may hang while the other's answers."""
+
+    merchant_id: UUID
+    destination: str
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """The numbers of events that may be claimed now: in `total`, of each lane and each merchant, in order of turn."""
+
+    total: int
+    lanes: dict[LaneKey, int]
+    merchants: dict[UUID, int]
+
+    def by_merchant(self) -> dict[UUID, dict[LaneKey, int]]:
+        by_merchant: dict[UUID, dict[LaneKey, int]] = {id: {} for id in self.merchants}
+        for key, room in self.lanes.items():
+            by_merchant[key.merchant_id][key] = room
+        return by_merchant
+
 
 Claim = tuple[int, UUID]
 """An event and the token of its lease; a whole batch has one token."""
@@ -32,6 +56,10 @@ class Claimed:
     @property
     def claim(self) -> Claim:
         return self.event_id, self.lease_token
+
+
+def lane_of(claimed: Claimed) -> LaneKey:
+    return LaneKey(claimed.terms.merchant_id, claimed.terms.destination)
 
 
 @dataclass(frozen=True, slots=True)
