@@ -75,7 +75,6 @@ def create(
 @app.command("list", epilog="Example: fiatgate merchants list --json")
 def list_all(*, as_json: Json = False) -> None:
     """List all merchants, newest first."""
-    answer = connection.merchants().ListMerchants(pb.ListMerchantsRequest())
     columns = (
         "merchant_id",
         "name",
@@ -86,7 +85,7 @@ def list_all(*, as_json: Json = False) -> None:
         "client_share",
     )
     output.records(
-        answer.merchants, columns, as_json=as_json, empty="No merchants yet: fiatgate merchants create"
+        _all_merchants(), columns, as_json=as_json, empty="No merchants yet: fiatgate merchants create"
     )
 
 

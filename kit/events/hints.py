@@ -7,10 +7,10 @@ NATS may be away at any time: then no hints are received, everything else goes o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from nats.aio.subscription import Subscription
 
@@ -43,9 +43,8 @@ class Hints:
         self._ca = ca
         self._name = name
         self._client = Client(ca=self._ca)
-        self._listening: list[_Listening] = []
+        self._entries: list[_Listening] = []
         self._stays: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         self._stays = supervised("hints", self._stay_connected)
@@ -63,46 +62,26 @@ class Hints:
         """Whether hints are received at this moment."""
         return bool(self._client.is_connected)
 
-    def on_hint(self, subject: str, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work).
-
-        The listener should only set a signal. Returns a function that ends the subscription, which a listener for one
-        request must call.
+    @asynccontextmanager
+    async def listening(self, subject: str, listener: Listener) -> AsyncIterator[None]:
+        """Calls `listener(subject, data)` in this loop for every hint on `subject` (NATS wildcards work) until the
+        block ends. The listener should only set a signal.
         """
-        listening = _Listening(subject, listener)
-        self._listening.append(listening)
-        if self.connected:
-            self._start(self._subscribe(listening))
+        entry = _Listening(subject, listener)
+        self._entries.append(entry)
+        try:
+            if self.connected:
+                await self._subscribe(entry)
+            yield
+        finally:
+            self._entries.remove(entry)
+            await _unsubscribe(entry)
 
-        def stop() -> None:
-            if listening in self._listening:
-                self._listening.remove(listening)
-                self._start(self._unsubscribe(listening))
-
-        return stop
-
-    def _start(self, step: Any) -> None:
-        task = asyncio.get_running_loop().create_task(step)
-        self._tasks.add(task)  # the loop holds tasks weakly
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("hint_step_failed", exc_info=task.exception())
-
-    async def _subscribe(self, listening: _Listening) -> None:
+    async def _subscribe(self, entry: _Listening) -> None:
         with suppress(*NATS_ERRORS):
-            listening.subscription = await self._client.subscribe(
-                listening.subject, cb=callback_of(listening.listener)
-            )
-            if listening not in self._listening:  # it was stopped meanwhile
-                await listening.subscription.unsubscribe()
-
-    async def _unsubscribe(self, listening: _Listening) -> None:
-        if listening.subscription is not None:
-            with suppress(*NATS_ERRORS):
-                await listening.subscription.unsubscribe()
+            entry.subscription = await self._client.subscribe(entry.subject, cb=callback_of(entry.listener))
+            if entry not in self._entries:  # it was stopped meanwhile
+                await _unsubscribe(entry)
 
     async def _stay_connected(self) -> None:
         """Connects again whenever nats-py gives up; until then nats-py itself reconnects and keeps subscriptions."""
@@ -111,8 +90,8 @@ class Hints:
             try:
                 await self._connect(over)
                 _log.info("hints_connected")
-                for listening in list(self._listening):
-                    await self._subscribe(listening)
+                for entry in list(self._entries):
+                    await self._subscribe(entry)
                 await over.wait()
             except NATS_ERRORS as error:
                 _log.warning("hints_lost", error=error_text(error))
@@ -146,3 +125,9 @@ class Hints:
             reconnected_cb=reconnected,
             closed_cb=closed,
         )
+
+
+async def _unsubscribe(entry: _Listening) -> None:
+    if entry.subscription is not None:
+        with suppress(*NATS_ERRORS):
+            await entry.subscription.unsubscribe()

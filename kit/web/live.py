@@ -71,21 +71,20 @@ class Live:
             bell.set()
         self._open[item] += 1
         self._networks[network] += 1
-        stop_listening = self._hints.on_hint(subject, lambda *_: bell.set())
         stopped = asyncio.create_task(stopping.wait())
         stopped.add_done_callback(lambda _: bell.set())
         try:
-            yield SSEvent(comment="listening", retry=RECONNECT_MILLISECONDS)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(STREAM_SECONDS):
-                    yield await _next(bell, stopping, SETTLE_SECONDS)
-                    if await check():
-                        bell.set()
-                    while not stopping.is_set():
-                        yield await _next(bell, stopping, PING_SECONDS)
+            async with self._hints.listening(subject, lambda *_: bell.set()):
+                yield SSEvent(comment="listening", retry=RECONNECT_MILLISECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STREAM_SECONDS):
+                        yield await _next(bell, stopping, SETTLE_SECONDS)
+                        if await check():
+                            bell.set()
+                        while not stopping.is_set():
+                            yield await _next(bell, stopping, PING_SECONDS)
         finally:
             stopped.cancel()
-            stop_listening()
             for counts, name in ((self._open, item), (self._networks, network)):
                 counts[name] -= 1
                 if not counts[name]:

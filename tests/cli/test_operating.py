@@ -12,6 +12,7 @@ import pytest
 import requests
 from google.protobuf.message import Message
 
+from cli.commands import merchants
 from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
@@ -47,6 +48,14 @@ def shop(fiatgate: Fiatgate) -> dict[str, str]:
     )
     key = fiatgate("keys", "create", merchant["merchant_id"], "--name", "till")
     return {"merchant_id": merchant["merchant_id"], "api_key": key["api_key"], "key_id": key["key_id"]}
+
+
+def test_the_list_of_merchants_reads_all_pages(fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merchants, "PAGE", 1)
+    owner = f"{new_id().hex}@shop.example"
+    made = [fiatgate("merchants", "create", f"Shop {number}", "--owner", owner) for number in range(3)]
+    listed = [merchant["merchant_id"] for merchant in fiatgate("merchants", "list")]
+    assert listed[:3] == [merchant["merchant_id"] for merchant in reversed(made)]
 
 
 def test_a_merchant_is_made_with_its_brand(fiatgate: Fiatgate, tmp_path: Path) -> None:

@@ -199,8 +199,11 @@ def test_with_their_rights_hints_reach_those_that_use_them(nats_server: NatsServ
         assert bus.wait_ready(10)
 
     async def gateway() -> None:
-        async with Hints(nats_server.url_of("gateway"), name="gateway") as hints, asyncio.timeout(10):
-            hints.on_hint(changed, lambda subject, _: received.add(subject))
+        async with (
+            Hints(nats_server.url_of("gateway"), name="gateway") as hints,
+            hints.listening(changed, lambda subject, _: received.add(subject)),
+            asyncio.timeout(10),
+        ):
             while received != {changed, CATALOG_CHANGED}:
                 invoices_bus.hint(changed)
                 catalog.hint(CATALOG_CHANGED)
