@@ -7,6 +7,7 @@ google.rpc.Status with ErrorInfo; the client's channel reads it back. Only the g
 
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import grpc
@@ -66,49 +67,31 @@ class Refused(Exception):
         return f"{self.reason}: {self.message}" if self.message else self.reason
 
 
-def invalid(reason: str, message: str, **metadata: str) -> Refused:
-    """INVALID_ARGUMENT: wrong in any state."""
-    return _declared(grpc.StatusCode.INVALID_ARGUMENT, reason, message, metadata)
+def _refusal(code: grpc.StatusCode, reason: str, message: str, /, **metadata: str) -> Refused:
+    if reason not in _REASONS:  # a typing error here would reach merchants as an undocumented code
+        raise ValueError(f"{reason} is not declared in fiatgate/errors/v1/error_reason.proto")
+    return Refused(reason, message, code=code, metadata=metadata)
 
 
-def not_found(reason: str, message: str, **metadata: str) -> Refused:
-    """NOT_FOUND: it does not exist, or the caller may not see it."""
-    return _declared(grpc.StatusCode.NOT_FOUND, reason, message, metadata)
-
-
-def already_exists(reason: str, message: str, **metadata: str) -> Refused:
-    """ALREADY_EXISTS: the caller tried to create a thing that exists."""
-    return _declared(grpc.StatusCode.ALREADY_EXISTS, reason, message, metadata)
-
-
-def precondition(reason: str, message: str, **metadata: str) -> Refused:
-    """FAILED_PRECONDITION: the current state doesn't allow it."""
-    return _declared(grpc.StatusCode.FAILED_PRECONDITION, reason, message, metadata)
-
-
-def denied(reason: str, message: str, **metadata: str) -> Refused:
-    """PERMISSION_DENIED: the caller is known, but not allowed."""
-    return _declared(grpc.StatusCode.PERMISSION_DENIED, reason, message, metadata)
-
-
-def unauthenticated(reason: str, message: str, **metadata: str) -> Refused:
-    """UNAUTHENTICATED: the caller is not known."""
-    return _declared(grpc.StatusCode.UNAUTHENTICATED, reason, message, metadata)
-
-
-def exhausted(reason: str, message: str, **metadata: str) -> Refused:
-    """RESOURCE_EXHAUSTED: the caller has used up a limit."""
-    return _declared(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, metadata)
-
-
-def conflict(reason: str, message: str, **metadata: str) -> Refused:
-    """ABORTED: another call does the same right now."""
-    return _declared(grpc.StatusCode.ABORTED, reason, message, metadata)
-
-
-def unavailable(reason: str, message: str, **metadata: str) -> Refused:
-    """UNAVAILABLE: temporary; the same call may succeed later."""
-    return _declared(grpc.StatusCode.UNAVAILABLE, reason, message, metadata)
+# Each takes a reason, a message and the metadata: `not_found("INVOICE_NOT_FOUND", "There is no such invoice")`.
+invalid = partial(_refusal, grpc.StatusCode.INVALID_ARGUMENT)
+"""Wrong in any state."""
+not_found = partial(_refusal, grpc.StatusCode.NOT_FOUND)
+"""It does not exist, or the caller may not see it."""
+already_exists = partial(_refusal, grpc.StatusCode.ALREADY_EXISTS)
+"""The caller tried to create a thing that exists."""
+precondition = partial(_refusal, grpc.StatusCode.FAILED_PRECONDITION)
+"""The current state doesn't allow it."""
+denied = partial(_refusal, grpc.StatusCode.PERMISSION_DENIED)
+"""The caller is known, but not allowed."""
+unauthenticated = partial(_refusal, grpc.StatusCode.UNAUTHENTICATED)
+"""The caller is not known."""
+exhausted = partial(_refusal, grpc.StatusCode.RESOURCE_EXHAUSTED)
+"""The caller has used up a limit."""
+conflict = partial(_refusal, grpc.StatusCode.ABORTED)
+"""Another call does the same right now."""
+unavailable = partial(_refusal, grpc.StatusCode.UNAVAILABLE)
+"""Temporary: the same call may succeed later."""
 
 
 def database_unavailable(
@@ -132,12 +115,6 @@ def unexpected() -> Refused:
         code=grpc.StatusCode.INTERNAL,
         metadata={"error_id": secrets.token_hex(4)},
     )
-
-
-def _declared(code: grpc.StatusCode, reason: str, message: str, metadata: Mapping[str, str]) -> Refused:
-    if reason not in _REASONS:  # a typing error here would reach merchants as an undocumented code
-        raise ValueError(f"{reason} is not declared in fiatgate/errors/v1/error_reason.proto")
-    return Refused(reason, message, code=code, metadata=metadata)
 
 
 # -- the wire
