@@ -1,0 +1,37 @@
+"""The main program of every process with an HTTP server: `python -m gateway run | settings`.
+
+run       serves until it is stopped (SIGTERM: gracefully); exit code 2: settings to correct
+settings  lists every setting with its default and meaning, then ends
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from kit.base import config
+from kit.observe import log
+from kit.web.config import WebSettings
+from kit.web.server import Server, Site
+
+S = TypeVar("S", bound=WebSettings)
+
+
+def main(program: str, settings_type: type[S], site: Callable[[S], Site]) -> None:
+    """Runs the subcommand.
+
+    program  as it is called: `python -m gateway`
+    """
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("mode", choices=("run", "settings"), nargs="?", default="run")
+    if parser.parse_args().mode == "settings":
+        for row in config.describe(settings_type):
+            sys.stdout.write(f"{' or '.join(row.variables)}\n    {row.default or '-'}: {row.meaning}\n")
+        return
+    settings = config.load(settings_type)
+    log.configure(settings.service, settings)
+    Server(settings, site(settings)).run()
