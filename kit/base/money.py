@@ -12,6 +12,7 @@ FIAT_PLACES = 2
 USDT_PLACES = 6
 RATE_PLACES = 2
 PERCENT_PLACES = 2
+FRACTION_PLACES = 6
 
 _PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _EXACT = Context(prec=120)
@@ -27,6 +28,19 @@ def parse_decimal(text: str) -> Decimal:
     if not _PLAIN.fullmatch(text):
         raise ValueError("not a plain decimal number")
     return Decimal(text)
+
+
+def has_decimals(value: Decimal, *, at_most: int) -> bool:
+    """Returns whether the number can be written with that many decimals: 100.50 needs one."""
+    return value == round_down(value, at_most)
+
+
+def parse_fraction(text: str) -> Decimal:
+    """Returns a share or commission: 0 to 1, with at most 6 decimals. Raises `ValueError` otherwise."""
+    value = parse_decimal(text)
+    if not 0 <= value <= 1 or not has_decimals(value, at_most=FRACTION_PLACES):
+        raise ValueError(f"expected 0 to 1 with at most {FRACTION_PLACES} decimals")
+    return abs(value)  # no "-0"
 
 
 def round_down(value: Decimal, places: int) -> Decimal:

@@ -8,7 +8,7 @@ from fiatgate.books.v1 import books_pb2 as pb
 from fiatgate.books.v1 import books_pb2_grpc
 from kit.db import books
 from kit.db.database import Database
-from kit.rpc import errors
+from kit.rpc import values
 
 # ruff: noqa: N802  methods are named by the proto
 
@@ -24,14 +24,11 @@ class BooksServicer(books_pb2_grpc.BooksServiceServicer):
     def CheckPage(self, request: pb.CheckPageRequest, context: grpc.ServicerContext) -> pb.CheckPageResponse:
         part = self._parts.get(request.part)
         if part is None:
-            raise errors.invalid(
-                "VALIDATION_ERROR", f"Expected one of {', '.join(self._parts)}", field="part"
-            )
+            raise values.invalid("part", f"Expected one of {', '.join(self._parts)}")
         if request.after and not books.is_key(part, request.after):
-            raise errors.invalid("VALIDATION_ERROR", f"Expected a {part.key_type}", field="after")
-        if not 0 <= request.limit <= books.PAGE_ROWS:
-            raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {books.PAGE_ROWS}", field="limit")
-        page = books.check_page(self._db, part, after=request.after, limit=request.limit or books.PAGE_ROWS)
+            raise values.invalid("after", f"Expected a {part.key_type}")
+        limit = values.rows(request.limit, default=books.PAGE_ROWS, most=books.PAGE_ROWS)
+        page = books.check_page(self._db, part, after=request.after, limit=limit)
         return pb.CheckPageResponse(
             checked=page.checked,
             unrecorded=page.unrecorded,

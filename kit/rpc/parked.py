@@ -1,21 +1,15 @@
 """fiatgate.parked.v1.ParkedService: the parked events of a consumer, for operators to list, retry and discard."""
 
-from typing import Final
-
 import grpc
 
 from fiatgate.parked.v1 import parked_pb2 as pb
 from fiatgate.parked.v1 import parked_pb2_grpc
-from kit.base.ids import parse_id
 from kit.base.proto import optional, timestamp_from
 from kit.events.consumer import Consumer
 from kit.events.parked import Listed, MayBeTrue
-from kit.rpc import errors
+from kit.rpc import values
 
 # ruff: noqa: N802  methods are named by the proto
-
-LIST_ROWS: Final = 100
-LIST_MOST_ROWS: Final = 1000
 
 
 class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
@@ -25,9 +19,7 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
     def ListParked(
         self, request: pb.ListParkedRequest, context: grpc.ServicerContext
     ) -> pb.ListParkedResponse:
-        if not 0 <= request.limit <= LIST_MOST_ROWS:
-            raise errors.invalid("VALIDATION_ERROR", f"Expected 1 to {LIST_MOST_ROWS}", field="limit")
-        rows, total = self._consumer.list_parked(limit=request.limit or LIST_ROWS)
+        rows, total = self._consumer.list_parked(limit=values.rows(request.limit))
         events = [_event_to_message(self._consumer, each) for each in rows]
         return pb.ListParkedResponse(events=events, total=total)
 
@@ -35,10 +27,7 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
         self, request: pb.RetryParkedRequest, context: grpc.ServicerContext
     ) -> pb.RetryParkedResponse:
         given = {name: optional(request, name) for name in ("event_id", "after_event_id")}
-        ids = {name: None if text is None else parse_id(text) for name, text in given.items()}
-        for name, text in given.items():
-            if text is not None and ids[name] is None:
-                raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field=name)
+        ids = {name: None if text is None else values.uuid(name, text) for name, text in given.items()}
         retried = self._consumer.retry_parked(only=ids["event_id"], after=ids["after_event_id"])
         return pb.RetryParkedResponse(
             retried=retried.retried,
@@ -50,16 +39,13 @@ class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):
     def DiscardParked(
         self, request: pb.DiscardParkedRequest, context: grpc.ServicerContext
     ) -> pb.DiscardParkedResponse:
-        event_id = parse_id(request.event_id)
-        if event_id is None:
-            raise errors.invalid("VALIDATION_ERROR", "Expected a UUID", field="event_id")
+        event_id = values.uuid("event_id", request.event_id)
         try:
             even_if_true = request.even_if_true
             discarded = self._consumer.discard_parked(event_id, even_if_true=even_if_true)
             return pb.DiscardParkedResponse(discarded=discarded)
         except MayBeTrue as doubt:
-            message = f"The event is not discarded: {doubt.reason}"
-            raise errors.invalid("VALIDATION_ERROR", message, field="event_id") from None
+            raise values.invalid("event_id", f"The event is not discarded: {doubt.reason}") from None
 
 
 def _event_to_message(consumer: Consumer, listed: Listed) -> pb.ParkedEvent:

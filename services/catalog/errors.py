@@ -3,16 +3,13 @@
 from decimal import Decimal
 
 from kit.base.money import rate_text
-from kit.rpc.errors import Refused, invalid, not_found, precondition, unavailable
-
-
-def field_invalid(field: str, message: str) -> Refused:
-    return invalid("VALIDATION_ERROR", message, field=field)
+from kit.rpc import values
+from kit.rpc.errors import Refused, not_found, precondition, unavailable
 
 
 def logo_invalid(message: str) -> Refused:
     advice = "a WebP of 96 x 96 pixels will do, for customers see it in 40 x 40"
-    return field_invalid("logo", f"logo: {message}; {advice}")
+    return values.invalid("logo", f"logo: {message}; {advice}")
 
 
 def logo_not_found() -> Refused:

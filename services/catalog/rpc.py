@@ -10,13 +10,13 @@ import grpc
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
-from kit.base.money import fiat_text, percent_text, rate_text
+from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import books
+from kit.rpc import books, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
-from services.catalog.operations import checks, entries, logos, offers, rates
+from services.catalog.operations import entries, fields, logos, offers, rates
 from services.catalog.operations.offers import MethodOffer
 from services.catalog.operations.rates import RateInfo, RateState
 from services.catalog.store.books import parts
@@ -188,8 +188,8 @@ def merchant_from_message(message: merchants_pb2.Merchant) -> Merchant:
     commission: str | None = optional(message, "category_commission")
     return Merchant(
         category_code=optional(message, "category_code"),
-        category_commission=None if commission is None else checks.decimal_or_nan(commission),
-        client_share=checks.fraction(message.client_share, field="merchant.client_share"),
+        category_commission=None if commission is None else fields.decimal_or_nan(commission),
+        client_share=values.parsed("merchant.client_share", message.client_share, parse_fraction),
         allowed_currencies=frozenset(message.allowed_currencies),
         allowed_methods=frozenset(message.allowed_methods),
     )

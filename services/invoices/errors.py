@@ -6,16 +6,13 @@ from decimal import Decimal
 from uuid import UUID
 
 from kit.base.money import fiat_text
+from kit.rpc import values
 from kit.rpc.errors import Refused, already_exists, denied, invalid, not_found, precondition, unavailable
-
-
-def field_invalid(field: str, message: str) -> Refused:
-    return invalid("VALIDATION_ERROR", message, field=field)
 
 
 def too_many_decimals(currency_code: str, decimals: int) -> Refused:
     message = f"An amount in {currency_code} has at most {decimals} decimal places"
-    return invalid("VALIDATION_ERROR", message, field="amount", shape="query")
+    return values.query_invalid("amount", message)
 
 
 def deals_system_disabled() -> Refused:

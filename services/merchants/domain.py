@@ -13,12 +13,9 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from kit.base.money import parse_decimal
-
 NAME_CHARACTERS: Final = 128
 KEY_NAME_CHARACTERS: Final = 64
 EMAIL_CHARACTERS: Final = 254
-FRACTION_DECIMALS: Final = 6
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20
 # Every customer of the shop loads it, on any network, and the whole page stays under 60 KB. It is shown in at most
@@ -112,16 +109,6 @@ def parse_category_code(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9_-]{1,64}", text):
         raise ValueError("expected 1 to 64 characters of a-z, 0-9, - and _")
     return text
-
-
-def parse_fraction(text: str) -> Decimal:
-    """A share or commission: 0 to 1, at most 6 decimals."""
-    value = parse_decimal(text)
-    if not 0 <= value <= 1:
-        raise ValueError("expected a fraction from 0 to 1")
-    if value != round(value, FRACTION_DECIMALS):
-        raise ValueError(f"expected at most {FRACTION_DECIMALS} decimals")
-    return abs(value)  # no "-0"
 
 
 def fraction_text(value: Decimal) -> str:

@@ -1,12 +1,9 @@
 """Every reason that this service can refuse with, besides those of kit."""
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
+from kit.rpc import values
 from kit.rpc.errors import Refused, denied, invalid, not_found, precondition
-
-V = TypeVar("V")
-T = TypeVar("T")
 
 # The message of each reason to refuse a key.
 _ADMISSION: Final = {
@@ -48,16 +45,4 @@ def logo_not_found() -> Refused:
 
 def logo_invalid(message: str) -> Refused:
     advice = "a WebP of 320 x 96 pixels will do, for customers see it in at most 160 x 48"
-    return invalid("VALIDATION_ERROR", f"logo: {message}; {advice}", field="logo")
-
-
-def out_of_bounds(field: str, most: int) -> Refused:
-    return invalid("VALIDATION_ERROR", f"{field}: at most {most}", field=field)
-
-
-def checked(field: str, parse: Callable[[V], T], value: V) -> T:
-    """Returns `parse(value)`; turns its ValueError into a VALIDATION_ERROR that names the field."""
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise invalid("VALIDATION_ERROR", f"{field}: {error}", field=field) from None
+    return values.invalid("logo", f"logo: {message}; {advice}")

@@ -1,10 +1,6 @@
 """Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
-from kit.rpc.errors import Refused, conflict, exhausted, invalid, not_found
-
-
-def field_invalid(field: str, message: str) -> Refused:
-    return invalid("VALIDATION_ERROR", message, field=field)
+from kit.rpc.errors import Refused, conflict, exhausted, not_found
 
 
 def webhook_not_found() -> Refused:

@@ -13,10 +13,10 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 
 from kit.base import request_id
 from kit.base.clock import monotonic_seconds
-from kit.base.ids import new_id, parse_id
+from kit.base.ids import new_id
 from kit.db.database import after_commit, retry_conflicts
 from kit.observe import tracing
-from kit.rpc import deadline
+from kit.rpc import deadline, values
 from kit.work.worker import Outage
 from services.webhooks import errors
 from services.webhooks.delivery.engine import worker_name
@@ -40,8 +40,6 @@ from services.webhooks.wiring import Deps
 log = structlog.get_logger(__name__)
 
 CHECK_MAX_INVOICES = 1000
-STUCK_MAX_EVENTS = 1000
-STUCK_DEFAULT_EVENTS = 100
 STUCK_DEFAULT_SECONDS = 60
 RECORD_SECONDS = 5.0
 """Longest time that a resend waits for a database that went away after the request: a restart takes less."""
@@ -51,13 +49,6 @@ PRUNE_REST = 19
 PRUNE_SECONDS = 2.0
 """Longest time that one call deletes and pauses."""
 PRUNE_MOST_DAYS = 36_500
-
-
-def _id(field: str, value: str) -> UUID:
-    id = parse_id(value)
-    if id is None:
-        raise errors.field_invalid(field, "Expected a UUID")
-    return id
 
 
 # -- the consumed fact
@@ -125,8 +116,8 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
 
 def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
     """The events of the merchant's invoice, newest first. An empty merchant id means any: for operators."""
-    merchant = _id("merchant_id", merchant_id) if merchant_id else None
-    invoice = _id("invoice_id", invoice_id)
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    invoice = values.uuid("invoice_id", invoice_id)
     with deps.db.transaction() as tx:
         return events.histories_of_invoice(tx, merchant_id=merchant, invoice_id=invoice)
 
@@ -161,8 +152,8 @@ def resend_latest(deps: Deps, *, merchant_id: str, invoice_id: str) -> Resent:
     and the database then stayed away: the history lacks the attempt, and a pending event is sent again once its lease
     has run out.
     """
-    merchant = _id("merchant_id", merchant_id) if merchant_id else None
-    invoice = _id("invoice_id", invoice_id)
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    invoice = values.uuid("invoice_id", invoice_id)
     claimed = replace(
         _claim_latest(deps, merchant_id=merchant, invoice_id=invoice),
         request_id=request_id.current(),  # of the caller's request, not of the one that led to the event
@@ -247,9 +238,9 @@ def check_invoices(
     """The number of events of each of these invoices (at most 1000); those without events are left out. `facts` of some
     of them add the differences between their events and the events that the facts would make.
     """
-    if len(invoice_ids) > CHECK_MAX_INVOICES or len(facts) > CHECK_MAX_INVOICES:
-        raise errors.field_invalid("invoice_ids", f"At most {CHECK_MAX_INVOICES} invoices at a time")
-    ids = [_id("invoice_ids", each) for each in invoice_ids]
+    values.at_most("invoice_ids", invoice_ids, CHECK_MAX_INVOICES)
+    values.at_most("facts", facts, CHECK_MAX_INVOICES)
+    ids = [values.uuid("invoice_ids", each) for each in invoice_ids]
     with deps.db.autocommit() as connection:
         found = events.events_of_invoices(connection, ids)
         differences = books.differences(connection, facts, deps.seals.flaw) if facts else {}
@@ -258,9 +249,8 @@ def check_invoices(
 
 def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[UUID]:
     """Invoices that have an event, in the order of their ids, after the given one ("" is the start)."""
-    if not 1 <= limit <= CHECK_MAX_INVOICES:
-        raise errors.field_invalid("limit", f"Expected 1 to {CHECK_MAX_INVOICES}")
-    after = _id("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
+    values.whole_number("limit", limit, least=1, most=CHECK_MAX_INVOICES)
+    after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
     with deps.db.autocommit() as connection:
         return books.invoices_with_event(connection, after=after, limit=limit)
 
@@ -270,27 +260,24 @@ def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequen
 
     At most `limit` (1 to 1000, 0: 100), without payload and attempts.
     """
-    if not 0 <= limit <= STUCK_MAX_EVENTS:
-        raise errors.field_invalid("limit", f"Expected 1 to {STUCK_MAX_EVENTS}")
-    limit = limit or STUCK_DEFAULT_EVENTS
+    limit = values.rows(limit)
     with deps.db.transaction() as tx:
         return events.stuck_events(tx, overdue_since=_before_now(deps, overdue_seconds), limit=limit)
 
 
 @retry_conflicts
 def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
-    """Makes up to `STUCK_MAX_EVENTS` due now, the longest overdue first; returns their number."""
+    """Makes up to 1000 due now, the longest overdue first; returns their number."""
     overdue_since = _before_now(deps, overdue_seconds)
     with deps.db.transaction() as tx:
         after_commit(tx, deps.wake.set)
         return events.reschedule_stuck_events(
-            tx, overdue_since=overdue_since, now=deps.clock.now(), limit=STUCK_MAX_EVENTS
+            tx, overdue_since=overdue_since, now=deps.clock.now(), limit=values.LIST_MOST_ROWS
         )
 
 
 def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
-    if overdue_seconds < 0:
-        raise errors.field_invalid("overdue_seconds", "Expected 0 or more")
+    values.whole_number("overdue_seconds", overdue_seconds, least=0)
     return deps.clock.now() - timedelta(seconds=overdue_seconds or STUCK_DEFAULT_SECONDS)
 
 
@@ -301,10 +288,8 @@ def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
     """Deletes older attempts of finished events, from the oldest after number `after` on, in small batches with pauses,
     for at most `PRUNE_SECONDS`. If `more`, call again with `after=last_id`.
     """
-    if not 1 <= older_than_days <= PRUNE_MOST_DAYS:
-        raise errors.field_invalid("older_than_days", f"Expected 1 to {PRUNE_MOST_DAYS}")
-    if after < 0:
-        raise errors.field_invalid("after_attempt_id", "Expected 0 or more")
+    values.whole_number("older_than_days", older_than_days, least=1, most=PRUNE_MOST_DAYS)
+    values.whole_number("after_attempt_id", after, least=0)
     before = deps.clock.now() - timedelta(days=older_than_days)
     left_seconds = deadline.remaining_seconds()
     until = monotonic_seconds() + min(

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-USDT_PLACES: Final = 6
 # Far more than all USDT in existence, far less than a balance column holds.
 MAX_AMOUNT: Final = Decimal(10) ** 12
 MAX_ADDRESS_CHARACTERS: Final = 128

@@ -3,17 +3,9 @@
 from decimal import Decimal
 
 from kit.base.money import usdt_text
+from kit.rpc import values
 from kit.rpc.errors import Refused, invalid, not_found, precondition
 from services.withdrawals.domain import State
-
-
-def field_invalid(field: str, message: str) -> Refused:
-    return invalid("VALIDATION_ERROR", message, field=field)
-
-
-def query_invalid(field: str, message: str) -> Refused:
-    """For a merchant's query parameters: answered in the 422 shape."""
-    return invalid("VALIDATION_ERROR", message, field=field, shape="query")
 
 
 def withdrawals_not_found() -> Refused:
@@ -72,10 +64,12 @@ def paid_by_another_transaction(external_tx_id: str) -> Refused:
 
 
 def transaction_taken() -> Refused:
-    return field_invalid(
+    return values.invalid(
         "external_tx_id", "This transaction has paid another withdrawal of the network already"
     )
 
 
 def request_key_taken() -> Refused:
-    return field_invalid("request_key", "This request_key made another withdrawal already, with other values")
+    return values.invalid(
+        "request_key", "This request_key made another withdrawal already, with other values"
+    )

@@ -9,8 +9,8 @@ from google.protobuf.message import DecodeError
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import parse_id
-from kit.base.money import parse_decimal
-from services.withdrawals.domain import MAX_AMOUNT, USDT_PLACES
+from kit.base.money import USDT_PLACES, has_decimals, parse_decimal
+from services.withdrawals.domain import MAX_AMOUNT
 
 _UNPAID: Final = frozenset(
     {
@@ -64,6 +64,6 @@ def _uuid(field: str, text: str) -> UUID:
 
 def _usdt(text: str) -> Decimal:
     amount = parse_decimal(text)
-    if not 0 <= amount <= MAX_AMOUNT or amount != round(amount, USDT_PLACES):
+    if not 0 <= amount <= MAX_AMOUNT or not has_decimals(amount, at_most=USDT_PLACES):
         raise ValueError(f"merchant_usdt is no amount of USDT: {text!r}")
     return amount

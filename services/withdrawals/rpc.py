@@ -8,10 +8,10 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import books, parked
+from kit.rpc import books, parked, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists
-from services.withdrawals import errors, workers
+from services.withdrawals import workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.operations import creating, ledger, methods, reading, stepping
@@ -266,11 +266,11 @@ def method_to_message(method: WithdrawalMethod) -> pb.WithdrawalMethod:
 def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStatus | None:
     """None for UNSPECIFIED, which means all."""
     if status not in _STATUS_FILTERS:
-        raise errors.query_invalid("status", "Expected pending, success, failed or cancelled")
+        raise values.query_invalid("status", "Expected pending, success, failed or cancelled")
     return _STATUS_FILTERS[status]
 
 
 def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:
     if order not in _NEWEST_FIRST:
-        raise errors.query_invalid("order", "Expected desc or asc")
+        raise values.query_invalid("order", "Expected desc or asc")
     return _NEWEST_FIRST[order]

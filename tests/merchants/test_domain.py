@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.base.money import parse_fraction
 from services.merchants import domain
 from services.merchants.domain import Merchant, MerchantStatus
 from tests.support.clock import START
@@ -91,7 +92,7 @@ def test_what_cannot_be_an_address_is_refused(text: str) -> None:
     ("text", "shortest"), [("0", "0"), ("1.000000", "1"), ("0.050", "0.05"), ("-0", "0")]
 )
 def test_a_fraction_is_written_as_short_as_it_can_be(text: str, shortest: str) -> None:
-    assert domain.fraction_text(domain.parse_fraction(text)) == shortest
+    assert domain.fraction_text(parse_fraction(text)) == shortest
 
 
 @pytest.mark.parametrize(
@@ -100,13 +101,13 @@ def test_a_fraction_is_written_as_short_as_it_can_be(text: str, shortest: str) -
 )
 def test_what_is_no_fraction_from_zero_to_one_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|number"):
-        domain.parse_fraction(text)
+        parse_fraction(text)
 
 
 @given(st.integers(0, 10**6).map(lambda millionths: Decimal(millionths).scaleb(-6)))
 def test_every_fraction_of_six_decimals_comes_back_from_its_text(fraction: Decimal) -> None:
     text = domain.fraction_text(fraction)
-    assert domain.parse_fraction(text) == fraction
+    assert parse_fraction(text) == fraction
     assert "e" not in text.lower()
 
 
@@ -117,7 +118,7 @@ def test_no_text_breaks_a_parser(text: str) -> None:
         domain.parse_key_name,
         domain.parse_email,
         domain.parse_category_code,
-        domain.parse_fraction,
+        parse_fraction,
     ):
         try:
             value = parse(text)

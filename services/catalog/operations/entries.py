@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kit.base.money import FIAT_PLACES, parse_fraction
 from kit.db.database import refusing
+from kit.rpc import values
 from services.catalog import errors
 from services.catalog.domain import Currency, Method
 from services.catalog.events import CATALOG_CHANGED
-from services.catalog.operations import checks
+from services.catalog.operations import fields
 from services.catalog.operations.logos import kept_logo
 from services.catalog.store import entries
 from services.catalog.wiring import Deps
@@ -43,22 +45,17 @@ def set_currency(
     enabled: bool,
 ) -> Currency:
     """Creates the currency or replaces all of its options. Raises VALIDATION_ERROR."""
-    decimals = checks.whole_number(decimals, field="currency.decimals", minimum=0, maximum=2)
-    low, high = checks.amount_range(
-        min_amount,
-        max_amount,
-        minimum_field="currency.min_amount",
-        maximum_field="currency.max_amount",
-        decimals=decimals,
-    )
+    decimals = values.whole_number("currency.decimals", decimals, least=0, most=FIAT_PLACES)
+    low = fields.amount("currency.min_amount", min_amount, decimals=decimals)
+    high = fields.amount("currency.max_amount", max_amount, decimals=decimals, least=low)
     currency = Currency(
-        code=checks.currency_code(code, field="currency.code"),
-        name=checks.label(name, field="currency.name", max_characters=NAME_MAX_CHARACTERS),
-        symbol=checks.label(symbol, field="currency.symbol", max_characters=SYMBOL_MAX_CHARACTERS),
+        code=fields.currency_code("currency.code", code),
+        name=values.label("currency.name", name, most=NAME_MAX_CHARACTERS),
+        symbol=values.label("currency.symbol", symbol, most=SYMBOL_MAX_CHARACTERS),
         decimals=decimals,
         min_amount=low,
         max_amount=high,
-        markup=checks.fraction(markup, field="currency.markup"),
+        markup=values.parsed("currency.markup", markup, parse_fraction),
         enabled=enabled,
     )
     with deps.db.transaction() as tx:
@@ -85,20 +82,17 @@ def set_payment_method(
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
     """
-    low, high = checks.amount_range(
-        min_sum, max_sum, minimum_field="method.min_sum", maximum_field="method.max_sum", decimals=2
-    )
+    low = fields.amount("method.min_sum", min_sum, decimals=FIAT_PLACES)
+    high = fields.amount("method.max_sum", max_sum, decimals=FIAT_PLACES, least=low)
     method = Method(
-        code=checks.method_code(method_code, field="method.method_code"),
-        currency_code=checks.currency_code(currency_code, field="method.currency_code"),
-        name=checks.label(name, field="method.name", max_characters=NAME_MAX_CHARACTERS),
+        code=values.code("method.method_code", method_code),
+        currency_code=fields.currency_code("method.currency_code", currency_code),
+        name=values.label("method.name", name, most=NAME_MAX_CHARACTERS),
         min_sum=low,
         max_sum=high,
-        payment_minutes=checks.whole_number(
-            payment_minutes, field="method.payment_minutes", minimum=1, maximum=1440
-        ),
-        commission=checks.fraction(commission, field="method.commission"),
-        logo_url=checks.image_url(logo_url, field="method.logo_url"),
+        payment_minutes=values.whole_number("method.payment_minutes", payment_minutes, least=1, most=1440),
+        commission=values.parsed("method.commission", commission, parse_fraction),
+        logo_url=fields.image_url("method.logo_url", logo_url),
         active=active,
         logo=kept_logo(deps, logo or b""),
     )

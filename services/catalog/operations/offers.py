@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from kit.rpc import values
 from kit.rpc.errors import Refused
 from services.catalog import errors
 from services.catalog.domain import (
@@ -18,7 +19,7 @@ from services.catalog.domain import (
     price,
     split_commission,
 )
-from services.catalog.operations.checks import CURRENCY_CODE, METHOD_CODE
+from services.catalog.operations.fields import CURRENCY_CODE
 from services.catalog.store import entries, rates
 from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
@@ -101,7 +102,7 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
 
     Raises PAYMENT_METHOD_NOT_FOUND, then the category reasons, then the rate reasons of its one currency.
     """
-    if not METHOD_CODE.fullmatch(method_code):
+    if not values.is_code(method_code):
         raise errors.payment_method_not_found(method_code)
     with deps.db.autocommit() as connection:
         found = rates.active_method_with_rates(connection, method_code)

@@ -25,7 +25,7 @@ from services.catalog.domain import (
     with_markup,
 )
 from services.catalog.events import CATALOG_CHANGED
-from services.catalog.operations import checks
+from services.catalog.operations import fields
 from services.catalog.store import rates
 from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
@@ -62,8 +62,8 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`.
     """
-    code = checks.currency_code(currency_code, field="currency_code")
-    source_rate = checks.rate(rate, field="rate")
+    code = fields.currency_code("currency_code", currency_code)
+    source_rate = fields.rate("rate", rate)
     max_jump = deps.settings.rates_max_jump
     with deps.db.transaction() as tx:
         currency = rates.lock_currency(tx, code)
@@ -92,7 +92,7 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD.
     """
-    code = checks.currency_code(currency_code, field="currency_code")
+    code = fields.currency_code("currency_code", currency_code)
     with deps.db.transaction() as tx:
         currency = rates.lock_currency(tx, code)
         if currency is None:

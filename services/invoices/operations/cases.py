@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.db.database import retry_conflicts
+from kit.rpc import values
 from services.invoices import domain, errors
 from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
 from services.invoices.models import Case, CustomerPicture, Deal
@@ -77,11 +78,11 @@ def picture_from(content: bytes | None) -> Picture | None:
     if not content:
         return None
     if len(content) > PICTURE_MAX_BYTES:
-        raise errors.field_invalid("picture", f"A picture has at most {PICTURE_MAX_BYTES // 1024**2} MiB")
+        raise values.invalid("picture", f"A picture has at most {PICTURE_MAX_BYTES // 1024**2} MiB")
     try:
         return cleaned(content, most_bytes=PICTURE_MAX_BYTES, most_pixels=PICTURE_MAX_PIXELS)
     except NoPicture as fault:
-        raise errors.field_invalid("picture", f"picture: {fault}") from None
+        raise values.invalid("picture", f"picture: {fault}") from None
 
 
 def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, now: datetime) -> None:
@@ -102,7 +103,7 @@ def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, n
 
 def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseView]:
     with deps.db.autocommit() as connection:
-        return cases.newest_cases(connection, fields.limit(limit), open_only=open_only)
+        return cases.newest_cases(connection, values.rows(limit), open_only=open_only)
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:
@@ -123,7 +124,7 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
 @retry_conflicts
 def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseView:
     """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
-    answer = fields.text(outcome.strip(), "outcome", most=OUTCOME_MAX_CHARACTERS)
+    answer = values.text("outcome", outcome.strip(), most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
         known = _found(cases.case(tx, number))
         row = cases.resolve_case_if_open(

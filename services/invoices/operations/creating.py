@@ -5,12 +5,13 @@ from decimal import Decimal
 
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import secret_id
-from kit.base.money import parse_decimal
+from kit.base.money import has_decimals, parse_decimal
+from kit.rpc import values
 from kit.rpc.errors import Refused, conflict
 from services.invoices import domain, errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
 from services.invoices.domain import CreationFacts, NewInvoice, Wanted
-from services.invoices.operations import fields, scarcity, timers
+from services.invoices.operations import scarcity, timers
 from services.invoices.store import invoices
 from services.invoices.wiring import Deps
 
@@ -40,16 +41,16 @@ def create_invoice(
     catalog = deps.catalog.catalog()
     new = NewInvoice(
         id=secret_id(now),  # the id gives access to the customer's page
-        merchant_id=fields.required_id(merchant.merchant_id, "merchant_id"),
-        key_id=fields.required_id(key_id, "key_id"),
-        external_id=fields.text(external_id, "external_id", most=128),
+        merchant_id=values.uuid("merchant_id", merchant.merchant_id),
+        key_id=values.uuid("key_id", key_id),
+        external_id=values.text("external_id", external_id, most=128),
         amount=_amount(amount, currency_code, catalog),
         currency_code=currency_code,
-        customer_id=fields.text(customer_id, "customer_id", most=128),
-        purpose=None if purpose is None else fields.text(purpose, "purpose", most=512),
-        callback_url=_url(callback_url, merchant.callback_url, "callback_url"),
-        success_url=_url(success_url, merchant.success_url, "success_url"),
-        fail_url=_url(fail_url, merchant.fail_url, "fail_url"),
+        customer_id=values.text("customer_id", customer_id, most=128),
+        purpose=None if purpose is None else values.text("purpose", purpose, most=512),
+        callback_url=_url("callback_url", callback_url, merchant.callback_url),
+        success_url=_url("success_url", success_url, merchant.success_url),
+        fail_url=_url("fail_url", fail_url, merchant.fail_url),
         created_at=now,
         expires_at=now + deps.settings.invoice_ttl,
     )
@@ -119,9 +120,9 @@ def _refusal(
 
 
 def _amount(amount: str, currency_code: str, catalog: CatalogSnapshot) -> Decimal:
-    value = fields.amount(amount, "amount")
+    value = values.decimal("amount", amount)
     decimals = catalog.decimals.get(currency_code, 2)
-    if not fields.has_decimals(value, at_most=decimals):
+    if not has_decimals(value, at_most=decimals):
         raise errors.too_many_decimals(currency_code, decimals)
     return value
 
@@ -158,6 +159,6 @@ def _amount_fiat(
     return None if percent is None else domain.customer_amount(amount, percent, decimals)
 
 
-def _url(given: str | None, default: str, field: str) -> str | None:
+def _url(field: str, given: str | None, default: str) -> str | None:
     url = default if given is None else given
-    return fields.text(url, field, most=2048) if url else None
+    return values.text(field, url, most=2048) if url else None

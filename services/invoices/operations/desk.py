@@ -6,7 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from kit.base.ids import new_id
+from kit.base.money import has_decimals
 from kit.db.database import retry_conflicts
+from kit.rpc import values
 from services.invoices import domain, errors
 from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
 from services.invoices.models import Requisite
@@ -43,13 +45,13 @@ def list_deals(
     """Newest first unless `oldest_first`; an empty filter matches all."""
     wanted = deals.DealFilter(
         status=status,
-        sub_status=fields.text(sub_status, "sub_status", least=0, most=64),
-        merchant_id=fields.required_id(merchant_id, "merchant_id") if merchant_id else None,
-        method_code=fields.text(method_code, "payment_method_code", least=0, most=64),
+        sub_status=values.text("sub_status", sub_status, least=0, most=64),
+        merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
+        method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_before=created_before,
     )
     with deps.db.autocommit() as connection:
-        return deals.deals(connection, wanted, fields.limit(limit), oldest_first=oldest_first)
+        return deals.deals(connection, wanted, values.rows(limit), oldest_first=oldest_first)
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
@@ -91,7 +93,7 @@ def resolve_adjusted(
     deps: Deps, *, deal_id: str, amount: str, actor: str, note: str, expected: str = ""
 ) -> DealView:
     """The customer paid less: the invoice succeeds with `amount` (fiat, below the requested one). Once per deal."""
-    adjusted = fields.amount(amount, "adjusted_amount")
+    adjusted = values.decimal("adjusted_amount", amount)
     return _step(
         deps,
         deal_id,
@@ -144,9 +146,7 @@ def _found_deal(deal: DealView | None) -> DealView:
 
 
 def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:
-    if not fields.has_decimals(adjusted, at_most=decimals) or not domain.adjustment_allowed(
-        requested, adjusted
-    ):
+    if not has_decimals(adjusted, at_most=decimals) or not domain.adjustment_allowed(requested, adjusted):
         raise errors.adjustment_invalid(adjusted, requested)
 
 
@@ -166,18 +166,14 @@ def add_requisite(
 ) -> RequisiteView:
     """Raises VALIDATION_ERROR; the method must exist in the catalog."""
     if not deps.catalog.knows_method(method_code):
-        raise errors.field_invalid(
-            "method_code", "No such payment method; set it with `fiatgate methods set`"
-        )
-    if not 0 <= max_deals <= 10_000:
-        raise errors.field_invalid("max_deals", "max_deals is 1 to 10000")
+        raise values.invalid("method_code", "No such payment method; set it with `fiatgate methods set`")
     row = Requisite(
         id=new_id(),
         method_code=method_code,
-        holder=fields.text(holder, "holder", most=128),
-        account=fields.text(account, "account", most=64),
-        bank=fields.text(bank, "bank", most=128) if bank else None,
-        max_deals=max_deals or DEFAULT_MAX_DEALS,
+        holder=values.text("holder", holder, most=128),
+        account=values.text("account", account, most=64),
+        bank=values.text("bank", bank, most=128) if bank else None,
+        max_deals=values.whole_number("max_deals", max_deals or DEFAULT_MAX_DEALS, least=1, most=10_000),
         open_deals=0,
         enabled=True,
         created_at=deps.clock.now(),

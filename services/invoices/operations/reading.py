@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.base.ids import parse_id
+from kit.rpc import values
 from services.invoices import errors
 from services.invoices.domain import InvoiceStatus
-from services.invoices.operations import fields
 from services.invoices.store import invoices
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
-
-MAX_PER_PAGE = 500
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceVie
     """The merchant's invoice by UUID or external id. Raises INVOICE_NOT_FOUND."""
     if "\0" in invoice_ref:
         raise errors.invoice_not_found()
-    owner = fields.required_id(merchant_id, "merchant_id")
+    owner = values.uuid("merchant_id", merchant_id)
     view = invoices.invoice_view_by_ref(deps.db, owner, invoice_ref, parse_id(invoice_ref))
     if view is None:
         raise errors.invoice_not_found()
@@ -44,9 +42,8 @@ def list_invoices(
     ascending: bool,
 ) -> Page:
     """Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
-    if page < 1 or not 1 <= per_page <= MAX_PER_PAGE:
-        raise errors.field_invalid("page", f"page is at least 1, per_page 1 to {MAX_PER_PAGE}")
-    owner = fields.required_id(merchant_id, "merchant_id")
+    values.page(page, per_page)
+    owner = values.uuid("merchant_id", merchant_id)
     with deps.db.autocommit() as connection:
         total = invoices.invoice_count(connection, owner, status, currency_code)
         if total == 0:

@@ -15,7 +15,8 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
-from services.invoices import errors, events
+from kit.rpc import values
+from services.invoices import events
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.operations import fields
 from services.invoices.store import invoices
@@ -52,9 +53,9 @@ class Reannounced:
 
 def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
     """Terminal invoices with their deals, in order of the invoices' ids, beginning after the given one."""
-    after = fields.required_id(after_invoice_id, "after_invoice_id") if after_invoice_id else None
+    after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
     with deps.db.transaction() as tx:
-        page = invoices.finished_invoices_after(tx, after, fields.limit(limit, default=MAX_BATCH))
+        page = invoices.finished_invoices_after(tx, after, values.rows(limit, default=MAX_BATCH))
         return _judged(deps, tx, page)
 
 
@@ -69,9 +70,8 @@ def reannounce(
     Each announcement has a new id of the outbox: with the old one JetStream (for two minutes) and every inbox (for
     days) would drop it, and it would repair nothing. Consumers have one effect per invoice, however often they get it.
     """
-    if len(invoice_ids) > MAX_BATCH:
-        raise errors.field_invalid("invoice_ids", f"at most {MAX_BATCH} at once")
-    wanted = [fields.required_id(each, "invoice_ids") for each in invoice_ids]
+    values.at_most("invoice_ids", invoice_ids, MAX_BATCH)
+    wanted = [values.uuid("invoice_ids", each) for each in invoice_ids]
     answers_for_it = fields.actor(actor)
     with deps.db.transaction() as tx:
         finished = _judged(deps, tx, invoices.finished_invoices(tx, wanted))

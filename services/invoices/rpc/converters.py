@@ -3,7 +3,7 @@
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
-from services.invoices import errors
+from kit.rpc import values
 from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, PictureKind
 from services.invoices.events import invoice_finished
 from services.invoices.operations.verification import Finished
@@ -141,7 +141,7 @@ def invoice_status_from_message(value: int) -> InvoiceStatus | None:
     for status, number in _INVOICE_STATUSES.items():
         if number == value:
             return InvoiceStatus(status)
-    raise errors.field_invalid("status", "unknown status")
+    raise values.invalid("status", "unknown status")
 
 
 def deal_status_from_message(value: int) -> DealStatus | None:
@@ -151,7 +151,7 @@ def deal_status_from_message(value: int) -> DealStatus | None:
     for status, number in _DEAL_STATUSES.items():
         if number == value:
             return DealStatus(status)
-    raise errors.field_invalid("status", "unknown status")
+    raise values.invalid("status", "unknown status")
 
 
 def picture_kind_from_message(value: int) -> PictureKind:
@@ -159,4 +159,4 @@ def picture_kind_from_message(value: int) -> PictureKind:
     for kind, number in _PICTURE_KINDS.items():
         if number == value:
             return PictureKind(kind)
-    raise errors.field_invalid("kind", "Expected the appeal's picture or the case's")
+    raise values.invalid("kind", "Expected the appeal's picture or the case's")

@@ -5,7 +5,7 @@ import grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional, optional_datetime
-from services.invoices import errors
+from kit.rpc import values
 from services.invoices.operations import cases, desk
 from services.invoices.rpc.converters import (
     case_to_message,
@@ -82,7 +82,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         elif request.rejected:
             row = desk.resolve_as_rejected(self._deps, **who)
         else:
-            raise errors.field_invalid("outcome", "Expected one of paid, adjusted_amount, rejected")
+            raise values.invalid("outcome", "Expected one of paid, adjusted_amount, rejected")
         return pb.ResolveAppealResponse(deal=deal_to_message(row))
 
     def GetProof(self, request: pb.GetProofRequest, context: Context) -> pb.GetProofResponse:

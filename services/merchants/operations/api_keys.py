@@ -6,8 +6,8 @@ from typing import Final
 from uuid import UUID
 
 from kit.base.ids import new_id, parse_id
+from kit.rpc import values
 from services.merchants import credentials, domain, errors, models, store
-from services.merchants.errors import checked
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import KeyHolder
 from services.merchants.wiring import Deps
@@ -58,7 +58,7 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
 def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey:
     """Makes a key and its signing secret; only a keyed hash and a sealed form are stored. Raises MERCHANT_NOT_FOUND."""
     now = deps.clock.now()
-    key_name = checked("name", domain.parse_key_name, name)
+    key_name = values.parsed("name", name, domain.parse_key_name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
@@ -87,9 +87,7 @@ def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
 
 def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
     """Deactivates the key for good, from the next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
-    parsed = parse_id(key_id)
-    if parsed is None:
-        raise errors.api_key_not_found()
+    parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
         key = store.api_key_to_change(tx, parsed)
         if key is None:
@@ -102,8 +100,7 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
     """For each (merchant id, preferred key id): the secret of that key while it is active, else of the merchant's
     newest active key (docs/api.md#signature). The answer leaves out a merchant that is unknown or has no active key.
     """
-    if len(queries) > SIGNING_SECRETS_PER_CALL:
-        raise errors.out_of_bounds("queries", SIGNING_SECRETS_PER_CALL)
+    values.at_most("queries", queries, SIGNING_SECRETS_PER_CALL)
     parsed = [
         (merchant_id, parse_id(preferred))
         for text, preferred in queries

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from kit.base.money import parse_fraction
+from kit.rpc import values
 from services.merchants import domain, models, store
-from services.merchants.errors import checked
 from services.merchants.wiring import Deps
 
 CATEGORIES_LISTED: Final = 10_000
@@ -13,8 +14,8 @@ CATEGORIES_LISTED: Final = 10_000
 def set_category(deps: Deps, *, code: str, commission: str) -> models.Category:
     """Creates the category, or changes its commission."""
     category = models.Category(
-        code=checked("code", domain.parse_category_code, code),
-        commission=checked("commission", domain.parse_fraction, commission),
+        code=values.parsed("code", code, domain.parse_category_code),
+        commission=values.parsed("commission", commission, parse_fraction),
         updated_at=deps.clock.now(),
     )
     with deps.db.transaction() as tx:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from kit.base.ids import parse_id
+from kit.rpc import values
 from services.merchants import errors, store
 from services.merchants.domain import Merchant
 
@@ -17,7 +17,4 @@ def merchant_or_refuse(tx: Session, merchant_id: UUID) -> Merchant:
 
 
 def id_of_merchant(text: str) -> UUID:
-    merchant_id = parse_id(text)
-    if merchant_id is None:
-        raise errors.merchant_not_found()
-    return merchant_id
+    return values.uuid_or(errors.merchant_not_found, text)

@@ -7,10 +7,11 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
+from kit.base.money import parse_fraction
 from kit.egress.address import check_url
+from kit.rpc import values
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantStatus
-from services.merchants.errors import checked
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.wiring import Deps
@@ -46,7 +47,7 @@ def create_merchant(
     The options must have a name. Raises MERCHANT_CATEGORY_NOT_FOUND.
     """
     now = deps.clock.now()
-    email = checked("owner_email", domain.parse_email, owner_email)
+    email = values.parsed("owner_email", owner_email, domain.parse_email)
     created = models.Merchant(
         id=new_id(), created_at=now, activated_at=now if active else None, client_share=domain.NO_SHARE
     )
@@ -70,11 +71,10 @@ def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 
 def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
     """Newest first: the page after the given merchant, or the first page when it is empty."""
-    if not 0 <= limit <= MERCHANTS_PER_PAGE:
-        raise errors.out_of_bounds("limit", MERCHANTS_PER_PAGE)
+    limit = values.rows(limit, default=MERCHANTS_PER_PAGE, most=MERCHANTS_PER_PAGE)
     older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
     with deps.db.transaction() as tx:
-        return store.merchants_newest_first(tx, older_than=older_than, limit=limit or MERCHANTS_PER_PAGE)
+        return store.merchants_newest_first(tx, older_than=older_than, limit=limit)
 
 
 def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
@@ -144,7 +144,7 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
     for field, parse in (
         ("name", domain.parse_name),
         ("category_code", _or_none(domain.parse_category_code)),
-        ("client_share", domain.parse_fraction),
+        ("client_share", parse_fraction),
         ("callback_url", _or_none(callback_url)),
         ("success_url", _or_none(page_url)),
         ("fail_url", _or_none(page_url)),
@@ -155,7 +155,7 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
     ):
         given = getattr(options, field)
         if given is not None:
-            setattr(merchant, field, checked(field, parse, given))
+            setattr(merchant, field, values.parsed(field, given, parse))
 
 
 def _or_none(parse: Callable[[str], str]) -> Callable[[str], str | None]:

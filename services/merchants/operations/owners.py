@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from kit.rpc import values
 from services.merchants import domain, errors, models, store
-from services.merchants.errors import checked
 from services.merchants.wiring import Deps
 
 
@@ -22,7 +22,7 @@ def unblock_owner(deps: Deps, *, email: str) -> models.Owner:
 def _set_block(
     deps: Deps, email: str, blocked_at: Callable[[datetime | None], datetime | None]
 ) -> models.Owner:
-    address = checked("email", domain.parse_email, email)
+    address = values.parsed("email", email, domain.parse_email)
     with deps.db.transaction() as tx:
         owner = store.owner_to_change(tx, address)
         if owner is None:

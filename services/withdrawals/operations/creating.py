@@ -6,12 +6,13 @@ from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
 from kit.db.database import refusing, retry_conflicts
+from kit.rpc import values
 from kit.rpc.errors import Refused
 from services.withdrawals import errors
 from services.withdrawals.addresses import is_address_of
 from services.withdrawals.domain import MAX_AMOUNT, PENDING, withdrawal_movements
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
-from services.withdrawals.operations import checked
+from services.withdrawals.operations import fields
 from services.withdrawals.operations.ledger import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.wiring import Deps
@@ -38,12 +39,12 @@ def create_withdrawal(
     """
     asked = Withdrawal(
         id=new_id(),
-        merchant_id=checked.uuid("merchant_id", merchant_id),
-        request_key=checked.uuid("request_key", request_key),
+        merchant_id=values.uuid("merchant_id", merchant_id),
+        request_key=values.uuid("request_key", request_key),
         method_id=withdrawal_method_id,
-        address=checked.address(address),
-        address_memo=checked.memo(address_memo),
-        amount=checked.amount(amount),
+        address=fields.address(address),
+        address_memo=fields.memo(address_memo),
+        amount=fields.amount("amount", amount),
     )
     too_little = {"ck_accounts_balance_not_negative": lambda: _insufficient_balance(deps, asked)}
     with refusing(too_little), deps.db.transaction() as tx:
@@ -68,7 +69,7 @@ def _fitting_method(tx: Session, asked: Withdrawal) -> WithdrawalMethod:
     if not is_address_of(method.network, asked.address):
         raise errors.address_invalid(method.network)
     if asked.address_memo is not None and not method.memo_allowed:
-        raise errors.field_invalid("address_memo", f"{method.network} knows no memo")
+        raise values.invalid("address_memo", f"{method.network} knows no memo")
     if asked.amount < method.min_amount:
         raise errors.amount_below_min(method.min_amount)
     if asked.amount > MAX_AMOUNT:

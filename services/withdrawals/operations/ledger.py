@@ -8,9 +8,9 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from kit.base.money import usdt_text
+from kit.rpc import values
 from services.withdrawals.domain import invoice_credit
 from services.withdrawals.events import InvoicePaid
-from services.withdrawals.operations import checked
 from services.withdrawals.store import checks, ledger, withdrawals
 from services.withdrawals.store.ledger import Balance, Credit
 from services.withdrawals.wiring import Deps
@@ -46,13 +46,13 @@ def confirm_credit(tx: Session, paid: InvoicePaid) -> None:
 def get_balance(deps: Deps, *, merchant_id: str) -> Balance:
     """An unknown merchant has zeros."""
     with deps.db.autocommit() as connection:
-        return ledger.balance(connection, checked.uuid("merchant_id", merchant_id))
+        return ledger.balance(connection, values.uuid("merchant_id", merchant_id))
 
 
 def list_credits(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Credit]:
     """Credits in the order of invoice ids; from the start when `after_invoice_id` is empty."""
-    after = checked.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
-    limit = checked.limit(limit, most=MAX_CREDITS)
+    after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
+    limit = values.whole_number("limit", limit, least=1, most=MAX_CREDITS)
     with deps.db.transaction() as tx:
         return ledger.credits_after(tx, after, limit=limit)
 

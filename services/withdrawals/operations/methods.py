@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from services.withdrawals import errors
-from services.withdrawals.domain import MAX_AMOUNT
+from kit.rpc import values
+from services.withdrawals.domain import MAX_AMOUNT, METHOD_NAME_MAX_CHARACTERS
 from services.withdrawals.models import WithdrawalMethod
-from services.withdrawals.operations import checked
+from services.withdrawals.operations import fields
 from services.withdrawals.store import withdrawals
 from services.withdrawals.wiring import Deps
 
@@ -31,16 +31,16 @@ def set_withdrawal_method(
 
     Existing withdrawals keep their network and fee. Raises VALIDATION_ERROR.
     """
-    fee = checked.amount(network_fee, field="method.network_fee")
-    least = checked.amount(min_amount, field="method.min_amount")
+    fee = fields.amount("method.network_fee", network_fee)
+    least = fields.amount("method.min_amount", min_amount)
     if fee < 0:
-        raise errors.field_invalid("method.network_fee", "Expected 0 or more")
+        raise values.invalid("method.network_fee", "Expected 0 or more")
     if not fee < least <= MAX_AMOUNT:
-        raise errors.field_invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
+        raise values.invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
     given = WithdrawalMethod(
-        code=checked.method_code(code),
-        network=checked.network(network),
-        name=checked.method_name(name),
+        code=values.code("method.code", code),
+        network=fields.network(network),
+        name=values.label("method.name", name, most=METHOD_NAME_MAX_CHARACTERS),
         network_fee=fee,
         min_amount=least,
         memo_allowed=memo_allowed,
@@ -52,5 +52,5 @@ def set_withdrawal_method(
         given.id = before.id if before else max((method.id for method in known.values()), default=0) + 1
         if before and before.network != given.network:
             message = f"{given.code} is of {before.network}; another network needs a method of its own"
-            raise errors.field_invalid("method.network", message)
+            raise values.invalid("method.network", message)
         return tx.merge(given)

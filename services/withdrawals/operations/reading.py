@@ -2,19 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from kit.base.ids import parse_id
+from kit.rpc import values
 from services.withdrawals import errors
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal
-from services.withdrawals.operations import checked
 from services.withdrawals.store import withdrawals
 from services.withdrawals.wiring import Deps
-
-MAX_PER_PAGE: Final = 500
-MAX_LIMIT: Final = 1000
-DEFAULT_LIMIT: Final = 100
 
 
 @dataclass(frozen=True)
@@ -35,11 +29,8 @@ def list_withdrawals(
     newest_first: bool,
 ) -> Page:
     """Returns a page. Raises WITHDRAWALS_NOT_FOUND when nothing matches at all; a page past the last is empty."""
-    merchant = checked.uuid("merchant_id", merchant_id)
-    if page < 1:
-        raise errors.query_invalid("page", "Expected 1 or more")
-    if not 1 <= per_page <= MAX_PER_PAGE:
-        raise errors.query_invalid("per_page", f"Expected 1 to {MAX_PER_PAGE}")
+    merchant = values.uuid("merchant_id", merchant_id)
+    values.page(page, per_page)
     offset = (page - 1) * per_page
     with deps.db.transaction() as tx:
         total = withdrawals.count(tx, merchant_id=merchant, status=status)
@@ -60,10 +51,8 @@ def list_withdrawals(
 
 def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withdrawal:
     """Returns one withdrawal. Raises WITHDRAWAL_NOT_FOUND for an unknown one and for another merchant's."""
-    merchant = checked.uuid("merchant_id", merchant_id)
-    withdrawal_id = parse_id(withdraw_uuid)
-    if withdrawal_id is None:
-        raise errors.withdrawal_not_found()
+    merchant = values.uuid("merchant_id", merchant_id)
+    withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     with deps.db.transaction() as tx:
         withdrawal = withdrawals.withdrawal_of(tx, merchant, withdrawal_id)
     if withdrawal is None:
@@ -75,7 +64,7 @@ def list_all_withdrawals(
     deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
 ) -> Sequence[Withdrawal]:
     """The operator's list, newest first; an empty `merchant_id` means all merchants."""
-    merchant = checked.uuid("merchant_id", merchant_id) if merchant_id else None
-    limit = checked.limit(limit, most=MAX_LIMIT, default=DEFAULT_LIMIT)
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    limit = values.rows(limit)
     with deps.db.transaction() as tx:
         return withdrawals.newest(tx, merchant_id=merchant, status=status, limit=limit)

@@ -2,8 +2,8 @@
 
 from sqlalchemy.orm import Session
 
-from kit.base.ids import parse_id
 from kit.db.database import refusing, retry_conflicts
+from kit.rpc import values
 from services.withdrawals import errors
 from services.withdrawals.domain import (
     CANCELLED_BY_ADMIN,
@@ -18,7 +18,7 @@ from services.withdrawals.domain import (
     withdrawal_movements,
 )
 from services.withdrawals.models import Withdrawal
-from services.withdrawals.operations import checked
+from services.withdrawals.operations import fields
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
@@ -34,14 +34,14 @@ def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) 
 
     Raises VALIDATION_ERROR when the transaction, in any spelling, has paid another withdrawal.
     """
-    return _advance(deps, withdraw_uuid, SUCCESS, checked.external_tx_id(external_tx_id))
+    return _advance(deps, withdraw_uuid, SUCCESS, fields.external_tx_id(external_tx_id))
 
 
 def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdrawal:
     """Records that it could not be sent, for one of the reasons of `FAILURES`; gives the money back to the merchant."""
     target = FAILURES.get(substatus or str(FAILED.substatus))
     if target is None:
-        raise errors.field_invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
+        raise values.invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
     return _advance(deps, withdraw_uuid, target)
 
 
@@ -52,9 +52,7 @@ def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> Withd
 
 @retry_conflicts
 def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None) -> Withdrawal:
-    withdrawal_id = parse_id(withdraw_uuid)
-    if withdrawal_id is None:
-        raise errors.withdrawal_not_found()
+    withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     tx_taken = {"uq_withdrawals_network_external_tx_id": errors.transaction_taken}
     with refusing(tx_taken), deps.db.transaction() as tx:
         withdrawal = withdrawals.locked(tx, withdrawal_id)
