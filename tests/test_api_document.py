@@ -349,7 +349,7 @@ def test_the_document_says_what_the_gateway_does() -> None:
         ("| `per_page` | query | integer | 1 to 500,", "| `per_page` | query | integer | 1 to 600,"),
         ("default `20`", "default `25`"),
         ("| `page` | query |", "| `pages` | query |"),
-        ("`success`, `failed`, `cancelled` | Only these", "`success`, `failed` | Only these"),
+        ("`success`, `failed`, `cancelled` | Only withdrawals", "`success`, `failed` | Only withdrawals"),
         ("| `customer_id` | string | yes | 1 to 128", "| `customer_id` | string |  | 1 to 128"),
         ("| `purpose` | string |  | 1 to 512", "| `purpose` | string |  | 1 to 500"),
         ("| `resend.http_status` | integer | yes |", "| `resend.http_status` | integer |  |"),

@@ -40,7 +40,9 @@ _FINISHED_AT: Final = "2026-01-15T12:09:42.870000+00:00"
 def _invoice(*, finished: bool) -> dict[str, Json]:
     """The members that created and read invoices share; the example of a read one is paid."""
     return {
-        "invoice_id": uuid("The invoice's id, made here. In webhooks it is `order_id`.", INVOICE_ID),
+        "invoice_id": uuid(
+            "The invoice's id, which Fiatgate chooses. In webhooks it is `order_id`.", INVOICE_ID
+        ),
         "external_id": text("Your order id, as you sent it.", "order-1"),
         "amount": fiat("The requested amount.", "100.50"),
         "currency": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
@@ -57,11 +59,13 @@ def _invoice(*, finished: bool) -> dict[str, Json]:
         "callback_url": nullable(
             url("Address for the webhook: yours, or the merchant's default.", "https://shop.example/webhooks")
         ),
-        "success_url": nullable(url("The customer's way back after success.", "https://shop.example/thanks")),
-        "fail_url": nullable(
-            url("The customer's way back after fail, expiry or cancel.", "https://shop.example/sorry")
+        "success_url": nullable(
+            url("Address for the customer after success.", "https://shop.example/thanks")
         ),
-        "created_at": moment("When it was created.", _CREATED_AT),
+        "fail_url": nullable(
+            url("Address for the customer after fail, expiry or cancel.", "https://shop.example/sorry")
+        ),
+        "created_at": moment("Time of creation.", _CREATED_AT),
         "expires_at": moment(
             "End of the time to choose a payment method. Once one is chosen, the deal's own expiry counts.",
             _EXPIRES_AT,
@@ -85,16 +89,19 @@ INVOICE: Final = record(
 )
 
 DEAL: Final = record(
-    "The payment itself: made when the customer chooses a method. After another choice, the newest one.",
+    "The payment under an invoice, made when the customer chooses a method. After another choice, the newest one.",
     {
         "deal_id": uuid("The deal's id.", DEAL_ID),
         "status": choice(
-            "The inner state. Decide by the invoice's `status`, not by this one.",
+            "State of the deal. Decide by the invoice's `status`, not by this one.",
             invoices.DEAL_STATUS_NAMES.values(),
             "completed",
         ),
         "sub_status": nullable(
-            text("More precisely, such as `awaiting_confirmation`; the set may grow.", "successfully_paid")
+            text(
+                "Detail of `status`, such as `awaiting_confirmation`. New values may appear.",
+                "successfully_paid",
+            )
         ),
         "payment_method_code": nullable(text("The method's code.", "sepa")),
         "payment_method_name": nullable(text("The method's name.", "SEPA transfer")),
@@ -115,33 +122,35 @@ CURRENCY: Final = record(
     "A currency you can create invoices in.",
     {
         "currency": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
-        "decimal": whole("Decimal places that are used in it.", 2, minimum=0),
-        "symbol": text("Its sign.", "€"),
-        "name": text("Its name.", "Euro"),
+        "decimal": whole("Number of decimal places of the currency.", 2, minimum=0),
+        "symbol": text("The currency's sign.", "€"),
+        "name": text("The currency's name.", "Euro"),
         "rate": fiat("Fiat per USDT, rounded down to 2 decimals.", "0.92"),
     },
 )
 
 PAYMENT_METHOD: Final = record(
-    "A way to pay that your customers are offered.",
+    "A way to pay that your customers can choose.",
     {
-        "name": text("Its name.", "SEPA transfer"),
-        "method_code": text("Its code.", "sepa"),
-        "min_sum": fiat("The least amount.", "10.00"),
-        "max_sum": fiat("The greatest amount.", "5000.00"),
-        "logo_url": nullable(text("A picture.", "https://pay.example.com/logos/sepa.svg")),
-        "payment_time": whole("Minutes the customer has to pay.", 15, minimum=1),
+        "name": text("The method's name.", "SEPA transfer"),
+        "method_code": text("The method's code.", "sepa"),
+        "min_sum": fiat("The smallest amount of an invoice.", "10.00"),
+        "max_sum": fiat("The largest amount of an invoice.", "5000.00"),
+        "logo_url": nullable(text("Address of the method's logo.", "https://pay.example.com/logos/sepa.svg")),
+        "payment_time": whole("Minutes that the customer has to pay.", 15, minimum=1),
         "currency": record(
-            "Its currency.",
+            "The method's currency.",
             {
                 "code": text("Currency code.", "EUR", pattern="^[A-Z]{3}$"),
-                "name": text("Its name.", "Euro"),
-                "symbol": text("Its sign.", "€"),
+                "name": text("The currency's name.", "Euro"),
+                "symbol": text("The currency's sign.", "€"),
             },
         ),
-        "max_commission": fiat("Commission in all, percent.", "5.00"),
-        "client_commission": fiat("The customer's part of it, percent.", "2.50"),
-        "merchant_commission": fiat("Your part of it, percent. The two add up to the whole.", "2.50"),
+        "max_commission": fiat("The whole commission, percent.", "5.00"),
+        "client_commission": fiat("The customer's part of the commission, percent.", "2.50"),
+        "merchant_commission": fiat(
+            "Your part of the commission, percent. Both parts add up to the whole.", "2.50"
+        ),
     },
 )
 
@@ -149,12 +158,12 @@ WITHDRAWAL: Final = record(
     "USDT on its way to your wallet.",
     {
         "withdraw_uuid": uuid("The withdrawal's id.", WITHDRAWAL_ID),
-        "withdrawal_method_id": whole("The network it goes through.", 1),
-        "address": text("The wallet.", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"),
-        "address_memo": nullable(text("Memo or tag, where a network needs one.", ""), example=None),
+        "withdrawal_method_id": whole("Number of the withdrawal method: token and network.", 1),
+        "address": text("Address of the wallet.", "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"),
+        "address_memo": nullable(text("Memo or tag, on networks that need one.", ""), example=None),
         "amount": usdt("Amount that leaves your balance.", "25.000000"),
-        "network_fee": usdt("The fee that is taken from it.", "1.000000"),
-        "amount_to_receive": usdt("Amount that arrives.", "24.000000"),
+        "network_fee": usdt("Fee of the network, which is taken from `amount`.", "1.000000"),
+        "amount_to_receive": usdt("Amount that arrives at the wallet.", "24.000000"),
         "status": choice(
             "State of the withdrawal; all but `pending` are final.",
             withdrawals.STATUS_NAMES.values(),
@@ -162,15 +171,17 @@ WITHDRAWAL: Final = record(
         ),
         "substatus": nullable(
             text(
-                "More precisely: `processing`, `cancelled_by_user`, `cancelled_by_admin`, `failed`, "
+                "Detail of `status`: `processing`, `cancelled_by_user`, `cancelled_by_admin`, `failed`, "
                 "`invalid_address`, `unknown`.",
                 "",
             ),
             example=None,
         ),
-        "external_tx_id": nullable(text("The blockchain's transaction, once it is sent.", "9f2c61a4")),
-        "created_at": moment("When it was created.", _CREATED_AT),
-        "updated_at": moment("When it last changed.", _FINISHED_AT),
+        "external_tx_id": nullable(
+            text("Hash of the blockchain's transaction, once the money is sent.", "9f2c61a4")
+        ),
+        "created_at": moment("Time of creation.", _CREATED_AT),
+        "updated_at": moment("Time of the last change.", _FINISHED_AT),
         "processed_at": nullable(moment("When it ended.", _FINISHED_AT)),
     },
 )
@@ -178,8 +189,10 @@ WITHDRAWAL: Final = record(
 WEBHOOK_ATTEMPT: Final = record(
     "One delivery attempt.",
     {
-        "try_number": whole("Counts from 1.", 1, minimum=1),
-        "trigger": choice("`auto`: by itself; `manual`: a resend.", webhooks.TRIGGER_NAMES.values(), "auto"),
+        "try_number": whole("Number of the attempt, from 1.", 1, minimum=1),
+        "trigger": choice(
+            "`auto`: an automatic attempt; `manual`: a resend.", webhooks.TRIGGER_NAMES.values(), "auto"
+        ),
         "attempt_status": choice(
             "Whether you answered 2xx in time.", webhooks.ATTEMPT_STATUS_NAMES.values(), "success"
         ),
@@ -187,42 +200,50 @@ WEBHOOK_ATTEMPT: Final = record(
         "response_headers": nullable(
             {
                 "type": "object",
-                "description": "The headers you answered.",
+                "description": "Headers of your answer.",
                 "additionalProperties": {"type": "string"},
                 "examples": [{"content-length": "2"}],
             }
         ),
-        "response_body": nullable(text("The beginning of the body you answered.", "ok")),
+        "response_body": nullable(text("Beginning of the body of your answer.", "ok")),
         "error_message": nullable(
             text("Reason of the failure; null when it did not fail.", ""), example=None
         ),
-        "duration_ms": nullable(whole("How long it took, milliseconds.", 48, minimum=0)),
-        "created_at": nullable(moment("When it began.", _FINISHED_AT)),
+        "duration_ms": nullable(whole("Duration of the attempt, milliseconds.", 48, minimum=0)),
+        "created_at": nullable(moment("Start of the attempt.", _FINISHED_AT)),
     },
 )
 
 WEBHOOK_EVENT: Final = record(
-    "A webhook and its delivery.",
+    "A webhook event and its delivery.",
     {
-        "event_id": whole("A number of our own; not the payload's `event_id`.", 42),
+        "event_id": whole("Number of the event in the history. It is not the payload's `event_id`.", 42),
         "event_type": text(
             "`invoice.success`, `invoice.fail`, `invoice.expired`, `invoice.canceled`, or `invoice.adjusted` in "
             "place of success when the amount was adjusted.",
             "invoice.success",
         ),
-        "status": choice("`dead` after the eighth failure.", webhooks.EVENT_STATUS_NAMES.values(), "success"),
-        "callback_url": text("Address that it is sent to.", "https://shop.example/webhooks"),
-        "auto_attempts": whole("Attempts by itself.", 1, minimum=0),
-        "manual_attempts": whole("Manual resends.", 0, minimum=0),
-        "total_attempts": whole("Both.", 1, minimum=0),
-        "next_retry_at": nullable(
-            moment("When the next automatic attempt comes; null when none does.", _FINISHED_AT), example=None
+        "status": choice(
+            "State of the delivery; `dead` after the eighth failed attempt.",
+            webhooks.EVENT_STATUS_NAMES.values(),
+            "success",
         ),
-        "locked_at": nullable(moment("Set while an attempt is under way.", _FINISHED_AT), example=None),
-        "locked_by": nullable(text("Worker that makes the attempt.", ""), example=None),
+        "callback_url": text("Address that the event is sent to.", "https://shop.example/webhooks"),
+        "auto_attempts": whole("Number of automatic attempts.", 1, minimum=0),
+        "manual_attempts": whole("Number of resends.", 0, minimum=0),
+        "total_attempts": whole("Number of all attempts.", 1, minimum=0),
+        "next_retry_at": nullable(
+            moment("Time of the next automatic attempt; null when there is none.", _FINISHED_AT), example=None
+        ),
+        "locked_at": nullable(
+            moment("Start of the attempt that is under way; null when none is.", _FINISHED_AT), example=None
+        ),
+        "locked_by": nullable(
+            text("Worker that makes this attempt; null when none is under way.", ""), example=None
+        ),
         "request_payload": ref("WebhookPayload"),
-        "created_at": nullable(moment("When the event was made.", _FINISHED_AT)),
-        "updated_at": nullable(moment("When it last changed.", _FINISHED_AT)),
+        "created_at": nullable(moment("Time of creation of the event.", _FINISHED_AT)),
+        "updated_at": nullable(moment("Time of the last change.", _FINISHED_AT)),
         "attempts": list_of("In the order of `try_number`.", ref("WebhookAttempt")),
     },
 )
@@ -238,7 +259,9 @@ WEBHOOK_PAYLOAD: Final = record(
             [name for name in invoices.STATUS_NAMES.values() if name != "pending"],
             "success",
         ),
-        "sub_status": nullable(text("More precisely; null when no method was chosen.", "successfully_paid")),
+        "sub_status": nullable(
+            text("Detail of `status`; null when no method was chosen.", "successfully_paid")
+        ),
         "finished_at": nullable(moment("When it ended.", _FINISHED_AT)),
         "expires_at": nullable(moment("The invoice's original expiry.", _EXPIRES_AT)),
         "amount": fiat("The final amount: use this one.", "100.50"),
@@ -267,7 +290,7 @@ RESEND: Final = record(
     {
         "ok": flag("Whether you answered 2xx in time.", example=True),
         "http_status": nullable(whole("Status of your answer; null when none came.", 200)),
-        "duration_ms": whole("How long it took, milliseconds.", 48, minimum=0),
+        "duration_ms": whole("Duration of the attempt, milliseconds.", 48, minimum=0),
         "attempt_id": whole("The attempt's number.", 7),
     },
 )

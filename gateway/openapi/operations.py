@@ -46,10 +46,10 @@ _INVOICE_REF: Final[Json] = {
     "example": INVOICE_ID,
 }
 _PAGING: Final = (
-    _query("page", "Counts from 1.", {"type": "integer", "minimum": 1, "default": 1}, 1),
+    _query("page", "Number of the page, from 1.", {"type": "integer", "minimum": 1, "default": 1}, 1),
     _query(
         "per_page",
-        "Items on a page.",
+        "Number of items on a page.",
         {"type": "integer", "minimum": 1, "maximum": PER_PAGE_MAX, "default": PER_PAGE_DEFAULT},
         PER_PAGE_DEFAULT,
     ),
@@ -72,9 +72,10 @@ OPERATIONS: Final = (
         id="createInvoice",
         tag="Invoices",
         summary="Create an invoice",
-        description="Makes a pending invoice; send the customer to its `payment_link`.\n\n"
+        description="Creates a pending invoice. Send the customer to its `payment_link`.\n\n"
         "`external_id` makes it safe to repeat: a second request with the same one creates nothing and is answered "
-        "with `DUPLICATE_EXTERNAL_ID`, which names the first invoice. So when an answer is lost, ask again.\n\n"
+        "with `DUPLICATE_EXTERNAL_ID`, which names the first invoice. When an answer is lost, send the request "
+        "again.\n\n"
         "Each of the three URLs may be left out when the merchant has a default for it.",
         has_body=True,
         status=201,
@@ -100,7 +101,7 @@ OPERATIONS: Final = (
         id="getInvoice",
         tag="Invoices",
         summary="Get an invoice",
-        description="By its id or by your `external_id`.",
+        description="Returns one invoice, by its id or by your `external_id`.",
         parameters=(_INVOICE_REF,),
         answered="The invoice.",
         answer=one("Invoice"),
@@ -112,11 +113,11 @@ OPERATIONS: Final = (
         id="listInvoices",
         tag="Invoices",
         summary="List invoices",
-        description="Page by page.",
+        description="Returns one page of your invoices, filtered and ordered as you request.",
         parameters=(
             *_PAGING,
-            _one_of("status", "Only these.", invoices.STATUSES, "success"),
-            _query("currency", "Only in this currency, in either case.", _CURRENCY_CODE, "EUR"),
+            _one_of("status", "Only invoices with this status.", invoices.STATUSES, "success"),
+            _query("currency", "Only invoices in this currency; upper or lower case.", _CURRENCY_CODE, "EUR"),
             _order(invoices.ORDERS),
         ),
         answered="One page.",
@@ -130,7 +131,7 @@ OPERATIONS: Final = (
         id="listInvoiceWebhooks",
         tag="Webhooks",
         summary="Webhook history of an invoice",
-        description="Every webhook of the invoice with every attempt to deliver it.",
+        description="Returns each webhook event of the invoice with its attempts.",
         parameters=(_INVOICE_REF,),
         answered="The events; none while the invoice is pending.",
         answer=HISTORY,
@@ -142,11 +143,11 @@ OPERATIONS: Final = (
         id="resendInvoiceWebhook",
         tag="Webhooks",
         summary="Resend the latest webhook",
-        description="Sends the latest event of the invoice once more, now, whatever its status, and waits for your "
-        "endpoint's answer, 15 seconds at most. No request body. When it succeeds the event is a `success`; when it "
-        "fails nothing changes, and the automatic retries go on.",
+        description="Sends the latest event of the invoice now, whatever its status, and waits for your endpoint's "
+        "answer, at most 15 seconds. The request has no body. A success sets the event to `success` and ends the "
+        "automatic retries. A failure changes nothing, and the automatic retries go on.",
         parameters=(_INVOICE_REF,),
-        answered="It was sent; `resend.ok` is true when your endpoint answered 2xx in time.",
+        answered="The event was sent. `resend.ok` is true when your endpoint answered 2xx in time.",
         answer=RESENT,
         reasons=(
             "INVOICE_NOT_FOUND",
@@ -161,8 +162,8 @@ OPERATIONS: Final = (
         id="listCurrencies",
         tag="Currencies and payment methods",
         summary="List currencies",
-        description="The currencies you can create invoices in, with their rates.",
-        answered="All of them.",
+        description="Returns the currencies that you can create invoices in, with their rates.",
+        answered="All currencies.",
         answer=all_of("Currency"),
         reasons=("RATES_UNAVAILABLE", "RATES_INVALID", "RATE_INVALID", "RATE_NOT_FOUND"),
     ),
@@ -172,9 +173,11 @@ OPERATIONS: Final = (
         id="listPaymentMethods",
         tag="Currencies and payment methods",
         summary="List payment methods",
-        description="The ways to pay that your customers are offered, with amounts and commissions.",
-        parameters=(_query("currency", "Only in this currency, in either case.", _CURRENCY_CODE, "EUR"),),
-        answered="All of them.",
+        description="Returns the payment methods that your customers can choose, with amounts and commissions.",
+        parameters=(
+            _query("currency", "Only methods of this currency; upper or lower case.", _CURRENCY_CODE, "EUR"),
+        ),
+        answered="All payment methods.",
         answer=all_of("PaymentMethod"),
         invalid_fields=True,
         reasons=(
@@ -190,10 +193,10 @@ OPERATIONS: Final = (
         id="listWithdrawals",
         tag="Withdrawals",
         summary="List withdrawals",
-        description="Page by page.",
+        description="Returns one page of your withdrawals, filtered and ordered as you request.",
         parameters=(
             *_PAGING,
-            _one_of("status", "Only these.", withdrawals.STATUSES, "success"),
+            _one_of("status", "Only withdrawals with this status.", withdrawals.STATUSES, "success"),
             _order(withdrawals.ORDERS),
         ),
         answered="One page.",
@@ -207,7 +210,7 @@ OPERATIONS: Final = (
         id="getWithdrawal",
         tag="Withdrawals",
         summary="Get a withdrawal",
-        description="By its id.",
+        description="Returns one withdrawal, by its id.",
         parameters=(
             {
                 "name": "withdraw_uuid",
