@@ -105,5 +105,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "Age of the oldest webhook that is still to be delivered",
         ),
         Gauge("inflight", backlog.in_flight, "Attempts to deliver a webhook that are under way"),
-        Gauge("parked", backlog.parked, "Events that could not take effect and were set aside"),
+        Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
     ]

@@ -87,5 +87,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
     return [
         Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),
         Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),
-        Gauge("parked", backlog.parked, "Events that could not take effect and were set aside"),
+        Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
     ]
