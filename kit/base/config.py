@@ -143,7 +143,8 @@ class CallerSettings(BaseSettings):
     )
     tls_cert: str = Field(
         default="",
-        description="file with this process's certificate; its DNS name is who it is: gateway, invoices, cli",
+        description="file with this process's certificate; its DNS name is the name of the process, such "
+        "as gateway, invoices or cli",
     )
     tls_key: str = Field(default="", validate_default=True, description="file with that certificate's key")
 
@@ -187,7 +188,8 @@ class Settings(CallerSettings):
     nats_url: str = Field(
         default="nats://127.0.0.1:4222",
         repr=False,
-        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process has a user of "
+        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process "
+        "has a user of "
         "its own",
     )
     nats_ca: FileOrNone = Field(
@@ -195,21 +197,23 @@ class Settings(CallerSettings):
         description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="least level that is logged"
+        default="info", description="lowest level that is logged"
     )
     log_format: Literal["json", "console"] = Field(
         default="json", description="json for machines, console for people"
     )
     metrics_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port where Prometheus fetches metrics, the next ports for further processes; empty: nowhere",
+        description="host:port that answers Prometheus; further processes take the next ports; empty: no "
+        "metrics",
     )
     traces_endpoint: BaseUrlOrNone = Field(
         default="",
-        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: no traces",
+        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: "
+        "no traces",
     )
     traces_ratio: Decimal = Field(
-        default=Decimal(1), ge=0, le=1, description="share of the requests that are traced"
+        default=Decimal(1), ge=0, le=1, description="fraction of the requests that are traced"
     )
 
 
@@ -222,10 +226,13 @@ class DatabaseSettings(Settings):
     migration_database_url: PostgresUrlOrNone = Field(
         default="",
         repr=False,
-        description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
+        description="the same database as the role that owns it; read by `migrate` alone, which grants "
+        "DATABASE_URL's "
         "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
     )
-    start_seconds: int = Field(default=60, ge=0, le=600, description="longest wait for the database at start")
+    start_seconds: int = Field(
+        default=60, ge=0, le=600, description="longest wait for the database at start, seconds"
+    )
 
     @classmethod
     def of(cls, service: str) -> type["DatabaseSettings"]:
@@ -244,19 +251,22 @@ class ServiceSettings(DatabaseSettings):
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
     health_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
+        description="host:port without TLS that answers health only, for probes, which can't do TLS; "
+        "empty: none",
     )
     threads: int = Field(
         default=4,
         ge=1,
         le=64,
-        description="threads for the calls that merchants' requests wait for most; more than 4 was measured slower",
+        description="threads for the calls that merchants' requests wait for most; more than 4 was "
+        "measured slower",
     )
     pool_size: int = Field(
         default=8,
         ge=2,
         le=200,
-        description="database connections of one process for THREADS and workers, at least THREADS; other kinds of "
+        description="database connections of one process for THREADS and workers, at least THREADS; other "
+        "kinds of "
         "calls have a few more",
     )
     max_concurrent_calls: int = Field(
@@ -266,10 +276,10 @@ class ServiceSettings(DatabaseSettings):
         description="calls in work or waiting in one process, of all kinds; more are refused at once",
     )
     call_seconds: int = Field(
-        default=5, ge=1, le=60, description="longest a call may take when the caller sets no deadline"
+        default=5, ge=1, le=60, description="longest time of a call whose caller sets no deadline, seconds"
     )
     stop_seconds: int = Field(
-        default=20, ge=1, le=300, description="how long calls and workers may take to finish at stop"
+        default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop, seconds"
     )
 
     # A validator of the field, not of the model: so its error is in the same list as all others.
@@ -295,11 +305,13 @@ class FactSettings(ServiceSettings):
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
+        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has "
+        "no effect",
     )
     unsigned_facts_until: Time | None = Field(
         default=None,
-        description="until then facts without a signature count, for the upgrade from a version that did not sign; as "
+        description="until then facts without a signature count, for the upgrade from a version that did "
+        "not sign; as "
         f"{TIME_EXAMPLE}, at most 31 days ahead; empty: never",
     )
 

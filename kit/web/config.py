@@ -60,42 +60,48 @@ class WebSettings(Settings):
         default=10,
         ge=0,
         le=600,
-        description="longest time that each process waits for the services at start before it takes connections",
+        description="longest time that each process waits for the services at start before it takes "
+        "connections, seconds",
     )
     keepalive_seconds: int = Field(
         default=75,
         ge=0,
         le=3600,
-        description="idle time of a client's connection; longer than the proxy's in front",
+        description="time that an idle connection of a client stays open, seconds; longer than the idle "
+        "timeout of the proxy in front",
     )
     unread_seconds: int = Field(
         default=20,
         ge=1,
         le=600,
-        description="how long a client may leave an answer unread, or read less of it than 512 bytes a second, before "
-        "its connection is ended",
+        description="time after which a connection ends whose client does not read an answer, or reads "
+        "less than 512 bytes of it a second; seconds",
     )
     connections: int = Field(
         default=4096,
         ge=16,
         le=1_000_000,
-        description="connections of clients that one process keeps open; above this, the one that has waited for "
+        description="connections of clients that one process keeps open; above this, the one that has "
+        "waited for "
         "its client for longest is dropped",
     )
     connections_per_client: int = Field(
         default=1024,
         ge=4,
         le=1_000_000,
-        description="the same for one client's network; does not hold for trusted proxies",
+        description="connections of one client's network that one process keeps open; does not hold for "
+        "trusted proxies",
     )
     trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),
-        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the client; empty: "
+        description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the "
+        "client; empty: "
         "the client is the peer of the connection",
     )
     trusted_proxies_header: Literal["x-forwarded-for", "forwarded"] = Field(
         default="x-forwarded-for",
-        description="the header that those proxies write; the other one may be the client's own and is not read",
+        description="the header that those proxies write; the other one may be the client's own and is not "
+        "read",
     )
     client_ipv4_bits: int = Field(
         default=32,
@@ -107,7 +113,8 @@ class WebSettings(Settings):
         default=64,
         ge=16,
         le=128,
-        description="the same for an IPv6 address; one subscriber has at least the last 64 bits",
+        description="bits of an IPv6 address that make the network under which a client is counted; one "
+        "subscriber has at least the last 64 bits",
     )
 
 

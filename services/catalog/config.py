@@ -64,22 +64,26 @@ class CatalogSettings(ServiceSettings):
     slot_connections: ClassVar[int] = 7
 
     rates_max_age_seconds: int = Field(
-        default=600, ge=1, le=604_800, description="an older rate is unavailable"
+        default=600, ge=1, le=604_800, description="age after which a rate is not used any more, seconds"
     )
     rates_poll_seconds: int = Field(
-        default=60, ge=1, le=86_400, description="time between two polls of the sources"
+        default=60, ge=1, le=86_400, description="time between two polls of the sources, seconds"
     )
     rates_min_sources: int = Field(
-        default=1, ge=1, le=100, description="sources that must have answered for a currency's rate to count"
+        default=1,
+        ge=1,
+        le=100,
+        description="number of sources that must answer before a currency's rate counts",
     )
     rates_max_jump: Decimal = Field(
         default=Decimal("0.10"),
         gt=0,
         le=100,
-        description="a rate moving by more than this fraction is held back",
+        description="largest change of a rate that needs no operator, as a fraction; a larger one is held "
+        "back",
     )
     rate_source_timeout_seconds: int = Field(
-        default=3, ge=1, le=60, description="whole request to one source, wall clock"
+        default=3, ge=1, le=60, description="longest time of a request to one source, seconds"
     )
     # Stands before the sources: the check of their addresses needs it.
     rate_allow_private: bool = Field(

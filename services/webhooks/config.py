@@ -21,45 +21,48 @@ class WebhooksSettings(FactSettings):
         default=64,
         ge=2,
         le=256,
-        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same time, and 6 "
+        description="threads for manual resends, which wait for receivers: 2 of one merchant at the same "
+        "time, and 6 "
         "more that wait for their turn",
     )
     pool_size: int = Field(
         default=20,
         ge=1,
         le=200,
-        description="database connections of one process for resends and workers, at least THREADS / 16; other kinds "
+        description="database connections of one process for resends and workers, at least THREADS / 16; "
+        "other kinds "
         "of calls have 5 more",
     )
     call_seconds: int = Field(
         default=30,
         ge=1,
         le=180,
-        description="longest a call may take; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
+        description="longest time of a call, seconds; a resend takes up to WEBHOOK_TIMEOUT_SECONDS",
     )
     merchants_address: Address = Field(description="host:port of the merchants service")
     webhook_seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, 32 random bytes in base64 each: the first seals the webhook events in the "
+        description="comma-separated, 32 random bytes in base64 each: the first seals the webhook events "
+        "in the "
         "database, all check them; an event without a right seal is not sent",
     )
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
             default=RETRY_DELAYS_SECONDS,
             max_length=50,
-            description="delays before each automatic retry, seconds, after the failure",
+            description="time from each failed attempt to the next automatic retry, seconds",
         )
     )
     webhook_timeout_seconds: int = Field(
-        default=15, ge=1, le=120, description="longest a delivery attempt may take, wall clock, seconds"
+        default=15, ge=1, le=120, description="longest time of a delivery attempt, seconds"
     )
     webhook_lease_margin_seconds: int = Field(
         default=30,
         ge=1,
         le=600,
-        description="how much longer than two attempts a worker may hold an event, seconds; after that the events of "
-        "a worker that died are sent again",
+        description="time that a worker may hold an event beyond two attempts, seconds; after it the "
+        "events of a worker that died are sent again",
     )
     webhook_resend_cooldown_seconds: int = Field(
         default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"

@@ -16,11 +16,12 @@ class WithdrawalsSettings(FactSettings):
         default=60,
         ge=1,
         le=600,
-        description="longest a call may take, the check of the whole ledger included",
+        description="longest time of a call, the check of the whole ledger included, seconds",
     )
     ledger_check_minutes: int = Field(
         default=60,
         ge=0,
         le=10_080,
-        description="how often each working process verifies the ledger, for the metrics; 0: never",
+        description="time between two checks of the ledger by each working process, for the metrics, "
+        "minutes; 0: never",
     )
