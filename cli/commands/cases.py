@@ -22,7 +22,7 @@ COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outco
 @app.command("list", epilog="Example: fiatgate cases list --open")
 def list_all(
     *,
-    open_only: Annotated[bool, typer.Option("--open", help="Only those that wait for an answer.")] = False,
+    open_only: Annotated[bool, typer.Option("--open", help="Only cases that wait for an answer.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
     as_json: Json = False,
 ) -> None:

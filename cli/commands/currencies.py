@@ -24,8 +24,12 @@ def set_one(
     decimals: Annotated[int, typer.Option(help="Decimal places, 0 to 2.")],
     minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
-    markup: Annotated[str, typer.Option(metavar="0..1", help="Taken off the source's rate.")] = "0",
-    enabled: Annotated[bool, typer.Option("--enabled/--disabled", help="Offered to merchants.")] = True,
+    markup: Annotated[
+        str, typer.Option(metavar="0..1", help="Fraction that is taken off the source's rate.")
+    ] = "0",
+    enabled: Annotated[
+        bool, typer.Option("--enabled/--disabled", help="Whether merchants may use it.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Create a currency or replace its options."""

@@ -23,11 +23,14 @@ Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pendi
 SubStatus = Annotated[
     str, typer.Option("--sub-status", metavar="S", help="awaiting_payment, awaiting_confirmation, …")
 ]
-Overdue = Annotated[bool, typer.Option("--overdue", help="In appeal because no operator confirmed in time.")]
-Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Of this merchant.")]
-Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Of this payment method.")]
+Overdue = Annotated[
+    bool, typer.Option("--overdue", help="Only deals in appeal because no operator confirmed in time.")
+]
+Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Only deals of this merchant.")]
+Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Only deals of this payment method.")]
 OlderThan = Annotated[
-    str | None, typer.Option("--older-than", metavar="TIME", help="Opened longer ago: 90s, 30m, 24h, 7d.")
+    str | None,
+    typer.Option("--older-than", metavar="TIME", help="Only deals opened longer ago: 90s, 30m, 24h, 7d."),
 ]
 COLUMNS = (
     "deal_id",
@@ -130,8 +133,10 @@ def reject(
     merchant: Merchant = "",
     method: Method = "",
     older_than: OlderThan = None,
-    limit: Annotated[int, typer.Option(min=1, max=rejecting.MOST, help="The most to reject.")] = 100,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=rejecting.MOST, help="Largest number of deals to reject.")
+    ] = 100,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Reject without a question.")] = False,
     actor: Actor = "",
     note: Note = "",
     as_json: Json = False,
@@ -223,9 +228,11 @@ def appeal(deal_id: Id, *, actor: Actor = "", note: Note = "", as_json: Json = F
 def resolve(
     deal_id: Id,
     *,
-    paid: Annotated[bool, typer.Option("--paid", help="Paid as asked.")] = False,
-    amount: Annotated[str | None, typer.Option(metavar="A", help="Paid less: the final amount.")] = None,
-    rejected: Annotated[bool, typer.Option("--reject", help="Not paid.")] = False,
+    paid: Annotated[bool, typer.Option("--paid", help="The customer paid the requested amount.")] = False,
+    amount: Annotated[
+        str | None, typer.Option(metavar="A", help="The customer paid less: the final amount.")
+    ] = None,
+    rejected: Annotated[bool, typer.Option("--reject", help="The money did not come.")] = False,
     actor: Actor = "",
     note: Note = "",
     as_json: Json = False,

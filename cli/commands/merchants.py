@@ -23,7 +23,7 @@ Codes = Annotated[
     str | None, typer.Option(metavar="A,B", help='Allowed codes, comma-separated; "" allows all again.')
 ]
 Colour = Annotated[
-    str | None, typer.Option(metavar="#RRGGBB", help='Of the customer\'s page; "": the default.')
+    str | None, typer.Option(metavar="#RRGGBB", help='Colour of the customer\'s page; "": the default.')
 ]
 Origins = Annotated[
     str | None,

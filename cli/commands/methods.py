@@ -25,13 +25,17 @@ def set_one(
     minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
     minutes: Annotated[int, typer.Option(metavar="M", help="Time a customer has to pay.")],
-    commission: Annotated[str, typer.Option(metavar="0..1", help="Added to the category's.")] = "0",
+    commission: Annotated[
+        str, typer.Option(metavar="0..1", help="Fraction that is added to the category's commission.")
+    ] = "0",
     logo: logos.MethodLogo = None,
     logo_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="The address that merchants get, in place of the logo's own."),
     ] = None,
-    active: Annotated[bool, typer.Option("--active/--inactive", help="Offered to customers.")] = True,
+    active: Annotated[
+        bool, typer.Option("--active/--inactive", help="Whether customers may choose it.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Create a payment method or replace its options; its logo stays unless another is given."""

@@ -27,7 +27,9 @@ COLUMNS = (
 @app.command("list", epilog="Example: fiatgate parked list")
 def list_all(
     *,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Of each service.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="Largest number of events of each service.")
+    ] = 100,
     as_json: Json = False,
 ) -> None:
     """List events that a service could not handle, with the last failure, those parked longest ago first."""
@@ -44,7 +46,9 @@ def list_all(
 def retry(
     event_id: Annotated[str | None, typer.Argument(metavar="EVENT_ID", show_default=False)] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Every parked event of every service.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Handle every parked event of every service.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Handle parked events again, once, after the cause is removed. Safe to repeat: each takes effect once.
@@ -68,7 +72,10 @@ def discard(
     event_id: Annotated[str, typer.Argument(metavar="EVENT_ID", show_default=False)],
     *,
     even_if_true: Annotated[
-        bool, typer.Option("--even-if-true", help="Also one with an unknown key or without a signature.")
+        bool,
+        typer.Option(
+            "--even-if-true", help="Also delete an event with an unknown key or without a signature."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -29,7 +29,8 @@ def set_one(
     rate: Annotated[str, typer.Argument(metavar="RATE", help="Fiat per USDT, before the markup.")],
     *,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also if it is far from the last rate; this is recorded.")
+        bool,
+        typer.Option("--anyway", help="Set the rate although the jump guard refuses it; this is recorded."),
     ] = False,
     as_json: Json = False,
 ) -> None:

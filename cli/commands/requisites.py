@@ -24,7 +24,9 @@ def add(
     holder: Annotated[str, typer.Option(metavar="H")],
     account: Annotated[str, typer.Option(metavar="A", help="Account or card number.")],
     bank: Annotated[str | None, typer.Option(metavar="B")] = None,
-    max_deals: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Open deals at once.")] = 100,
+    max_deals: Annotated[
+        int, typer.Option(metavar="N", min=1, max=10_000, help="Largest number of open deals on it.")
+    ] = 100,
     as_json: Json = False,
 ) -> None:
     """Add an account to a payment method."""
@@ -37,7 +39,9 @@ def add(
 @app.command("list", epilog="Example: fiatgate requisites list --method sepa")
 def list_all(
     *,
-    method: Annotated[str, typer.Option(metavar="METHOD", help="Only of this method.")] = "",
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help="Only requisites of this payment method.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """List all accounts with their open deals."""

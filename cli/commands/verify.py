@@ -37,7 +37,9 @@ def verify(
     actor: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Your name, for the record of --accept.")
     ] = "",
-    repair_seconds: Annotated[int, typer.Option(min=1, help="How long to wait for a repair to show.")] = 60,
+    repair_seconds: Annotated[
+        int, typer.Option(min=1, help="Longest wait for the effects of a repair.")
+    ] = 60,
     as_json: Json = False,
 ) -> None:
     """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once.

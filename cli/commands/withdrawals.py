@@ -39,7 +39,9 @@ def set_method(
     fee: Annotated[str, typer.Option(metavar="A", help="USDT taken off each amount.")],
     minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least amount, the fee included.")],
     memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Whether a memo may be given.")] = False,
-    enabled: Annotated[bool, typer.Option("--enabled/--disabled", help="For new withdrawals.")] = True,
+    enabled: Annotated[
+        bool, typer.Option("--enabled/--disabled", help="Whether new withdrawals may use it.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Create a withdrawal method or replace its options."""
@@ -64,10 +66,13 @@ def create(
     *,
     method: Annotated[int, typer.Option(metavar="ID", help="See `fiatgate withdrawals methods`.")],
     address: Annotated[str, typer.Option(metavar="A", help="Wallet address on the method's network.")],
-    memo: Annotated[str | None, typer.Option(metavar="M", help="Where the network uses one.")] = None,
+    memo: Annotated[
+        str | None, typer.Option(metavar="M", help="Memo or tag, where the network uses one.")
+    ] = None,
     amount: Annotated[str, typer.Option(metavar="A", help="USDT, the fee included.")],
     request_key: Annotated[
-        str | None, typer.Option(metavar="UUID", help="Give the same again to repeat safely.")
+        str | None,
+        typer.Option(metavar="UUID", help="A repeated call with the same key creates nothing twice."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -94,7 +99,7 @@ def create(
 @app.command("list", epilog="Example: fiatgate withdrawals list --status pending")
 def list_all(
     *,
-    merchant: Annotated[str, typer.Option(metavar="ID", help="Only of this merchant.")] = "",
+    merchant: Annotated[str, typer.Option(metavar="ID", help="Only withdrawals of this merchant.")] = "",
     status: Annotated[
         str | None, typer.Option(metavar="S", help="pending, success, failed, cancelled.")
     ] = None,
@@ -146,7 +151,7 @@ def fail(
 def cancel(
     withdraw_uuid: Id,
     *,
-    by_user: Annotated[bool, typer.Option("--by-user", help="At the merchant's request.")] = False,
+    by_user: Annotated[bool, typer.Option("--by-user", help="The merchant requested it.")] = False,
     as_json: Json = False,
 ) -> None:
     """Cancel it: the amount is available again."""
