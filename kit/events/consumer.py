@@ -49,7 +49,7 @@ UNSIGNED = metrics.counter(
     "events_unsigned", "Events without a signature that counted, as FIATGATE_UNSIGNED_FACTS_UNTIL allows"
 )
 WAITING_SECONDS = metrics.gauge(
-    "events_waiting_seconds", "How long the event that has waited longest for the database has been put off"
+    "events_waiting_seconds", "Longest time that an event has waited for the database"
 )
 
 Handler = Callable[[Session, Incoming], None]

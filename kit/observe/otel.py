@@ -36,7 +36,7 @@ CLOSE_SECONDS: Final = 3.0
 
 SENT: Final = metrics.counter("trace_spans_sent", "Spans that the collector took")
 NOT_SENT: Final = metrics.counter(
-    "trace_spans_not_sent", "Spans that the collector did not take, and are lost"
+    "trace_spans_not_sent", "Spans that were lost because the collector did not take them"
 )
 DROPPED: Final = metrics.counter(
     "trace_spans_dropped", "Spans that are lost because the queue to the collector was full"

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 OPENED: Final = metrics.counter(
     "rpc_breaker_opened",
-    "Times that a peer was found hanging, and calls to it were refused at once",
+    "Times that a service was found hanging and calls to it were refused at once",
     ["peer", "calls"],
 )
 REST_SECONDS: Final = 1.0

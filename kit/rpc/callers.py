@@ -24,7 +24,7 @@ ALL: Final = "*"
 """Every method, also status and reflection: for an operator."""
 
 # Without labels, so that it exists from the start at 0 and the first refusal is an increase.
-REFUSED: Final = metrics.counter("rpc_peers_refused", "Calls by peers of ours that may not make them")
+REFUSED: Final = metrics.counter("rpc_peers_refused", "Calls that the caller's certificate does not allow")
 
 _HEALTH: Final = ("Health/Check", "Health/Watch")
 

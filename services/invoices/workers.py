@@ -97,7 +97,7 @@ def _gauges_of_method(load: deals.MethodLoad) -> Sequence[Gauge]:
         Gauge(
             "method_places_of_one_merchant",
             load.of_one_merchant,
-            "The most of these open deals that one merchant holds",
+            "Largest number of these open deals that one merchant holds",
             label,
         ),
     ]

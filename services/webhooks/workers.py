@@ -97,7 +97,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge(
             "oldest_due_seconds",
             backlog.oldest_due.total_seconds(),
-            "Time that the attempt that has waited longest has been due",
+            "Longest time that a due attempt has waited",
         ),
         Gauge(
             "oldest_undelivered_seconds",

@@ -30,10 +30,11 @@ REFUSED = metrics.counter(
 for _what in ("password", "right"):
     REFUSED.labels(_what)  # shown as 0 from the start: an alert sees the first refusal
 DROPPED = metrics.counter(
-    "nats_messages_dropped", "Messages on the subject of facts that no process of ours published"
+    "nats_messages_dropped", "Messages on the subject of facts that no process of Fiatgate published"
 )
 HINTS_DROPPED = metrics.counter(
-    "nats_hints_dropped", "Hints that were dropped unread: larger than those of our processes"
+    "nats_hints_dropped",
+    "Hints that were dropped unread because they are larger than those of Fiatgate's processes",
 )
 
 HINT_MOST_BYTES = 8 << 10

@@ -28,7 +28,7 @@ from services.webhooks.store.stages import Outcome, Recorded
 
 ATTEMPTS = metrics.counter(
     "webhook_attempts",
-    "Attempts to deliver that were recorded, by their result",
+    "Recorded attempts to deliver a webhook, by their result",
     ["trigger", "verdict"],
 )
 ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "Duration of attempts", ["trigger"])
