@@ -143,8 +143,7 @@ class CallerSettings(BaseSettings):
     )
     tls_cert: str = Field(
         default="",
-        description="file with this process's certificate; its DNS name is the name of the process, such "
-        "as gateway, invoices or cli",
+        description="file with this process's certificate; its DNS name is the process's name: gateway, invoices, cli",
     )
     tls_key: str = Field(default="", validate_default=True, description="file with that certificate's key")
 
@@ -188,8 +187,7 @@ class Settings(CallerSettings):
     nats_url: str = Field(
         default="nats://127.0.0.1:4222",
         repr=False,
-        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process "
-        "has a user of "
+        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process has a user of "
         "its own",
     )
     nats_ca: FileOrNone = Field(
@@ -204,13 +202,11 @@ class Settings(CallerSettings):
     )
     metrics_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port that answers Prometheus; further processes take the next ports; empty: no "
-        "metrics",
+        description="host:port that answers Prometheus, the next ports for further processes; empty: no metrics",
     )
     traces_endpoint: BaseUrlOrNone = Field(
         default="",
-        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: "
-        "no traces",
+        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: no traces",
     )
     traces_ratio: Decimal = Field(
         default=Decimal(1), ge=0, le=1, description="fraction of the requests that are traced"
@@ -226,13 +222,10 @@ class DatabaseSettings(Settings):
     migration_database_url: PostgresUrlOrNone = Field(
         default="",
         repr=False,
-        description="the same database as the role that owns it; read by `migrate` alone, which grants "
-        "DATABASE_URL's "
+        description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
         "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
     )
-    start_seconds: int = Field(
-        default=60, ge=0, le=600, description="longest wait for the database at start, seconds"
-    )
+    start_seconds: int = Field(default=60, ge=0, le=600, description="longest wait for the database at start")
 
     @classmethod
     def of(cls, service: str) -> type["DatabaseSettings"]:
@@ -251,22 +244,19 @@ class ServiceSettings(DatabaseSettings):
     bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
     health_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port without TLS that answers health only, for probes, which can't do TLS; "
-        "empty: none",
+        description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
     )
     threads: int = Field(
         default=4,
         ge=1,
         le=64,
-        description="threads for the calls that merchants' requests wait for most; more than 4 was "
-        "measured slower",
+        description="threads for the calls that merchants' requests wait for most; more than 4 was measured slower",
     )
     pool_size: int = Field(
         default=8,
         ge=2,
         le=200,
-        description="database connections of one process for THREADS and workers, at least THREADS; other "
-        "kinds of "
+        description="database connections of one process for THREADS and workers, at least THREADS; other kinds of "
         "calls have a few more",
     )
     max_concurrent_calls: int = Field(
@@ -276,10 +266,10 @@ class ServiceSettings(DatabaseSettings):
         description="calls in work or waiting in one process, of all kinds; more are refused at once",
     )
     call_seconds: int = Field(
-        default=5, ge=1, le=60, description="longest time of a call whose caller sets no deadline, seconds"
+        default=5, ge=1, le=60, description="longest time of a call whose caller sets no deadline"
     )
     stop_seconds: int = Field(
-        default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop, seconds"
+        default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop"
     )
 
     # A validator of the field, not of the model: so its error is in the same list as all others.
@@ -305,13 +295,11 @@ class FactSettings(ServiceSettings):
     fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has "
-        "no effect",
+        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
     )
     unsigned_facts_until: Time | None = Field(
         default=None,
-        description="until then facts without a signature count, for the upgrade from a version that did "
-        "not sign; as "
+        description="until then facts without a signature count, for the upgrade from a version that did not sign; as "
         f"{TIME_EXAMPLE}, at most 31 days ahead; empty: never",
     )
 
