@@ -1,4 +1,6 @@
-"""The source of an operator's logo: a file, or an address that is fetched once, now. Customers load it only from us."""
+"""Reads an operator's logo from a file, or from an address that is fetched once, now. Customers load the logo from the
+gateway only.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The next step after a refusal, by its code: the command that shows more."""
+"""The next command for an operator, by the code of a refusal."""
 
 from collections.abc import Mapping
 from typing import Final

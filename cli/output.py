@@ -79,7 +79,7 @@ def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: boo
 
 
 def rows(values: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
-    """Prints a list of values that are no messages, in the same way."""
+    """Prints a list of values that are no messages, as `records` does."""
     if as_json:
         print_json(values)
     elif values:

@@ -72,7 +72,7 @@ def check_books(findings: Findings, advance: Advance) -> None:
 
 
 def _is_unknown(refused: Refused) -> bool:
-    """Whether the service does not have the method."""
+    """Returns whether the service does not have the method."""
     cause = refused.__cause__
     return isinstance(cause, grpc.RpcError) and cause.code() is grpc.StatusCode.UNIMPLEMENTED
 

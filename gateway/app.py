@@ -34,7 +34,7 @@ INDEX: Final = "Fiatgate. Merchants: /docs, and /api/v1 with the X-Api-Key heade
 
 
 def site(settings: GatewaySettings) -> Site:
-    """The gateway, for the server."""
+    """Returns the gateway, for the server."""
     return Site(
         edge=lambda: gateway(settings),
         is_ready=lambda: can_reach_all(addresses(settings), settings.identity),
@@ -43,7 +43,7 @@ def site(settings: GatewaySettings) -> Site:
 
 
 def gateway(settings: GatewaySettings) -> Edge:
-    """The ASGI application; its channels are opened when the server's loop runs."""
+    """Returns the ASGI application; its channels are opened when the server's loop runs."""
 
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Any]:
@@ -58,7 +58,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
-    """Every address of the gateway. A trailing slash makes no difference anywhere (`edge` removes it)."""
+    """Returns every address of the gateway. A trailing slash makes no difference anywhere (`edge` removes it)."""
     app = falcon.asgi.App(middleware=[Middleware()], request_type=Request)
     app.add_middleware(Authentication(deps.merchants, deps.rate_limit, deps.strangers))
     Refusals(deps.links).add_to(app)

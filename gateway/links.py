@@ -17,19 +17,19 @@ class Links:
         return f"{self._public_url}/pay/{invoice_id}"
 
     def invoice(self, invoice_id: str) -> str:
-        """A path, for `Location`."""
+        """Returns the path of the invoice, for `Location`."""
         return f"{self.prefix}/api/v1/invoices/{invoice_id}"
 
     def page(self, invoice_id: str) -> str:
-        """The customer's page: a path."""
+        """Returns the path of the customer's page."""
         return f"{self.prefix}/pay/{invoice_id}"
 
     def merchant_logo(self, logo: str) -> str:
-        """A path."""
+        """Returns a path."""
         return f"{self.prefix}/pay-logo/merchants/{logo}"
 
     def method_logo(self, logo: str) -> str:
-        """A path."""
+        """Returns a path."""
         return f"{self.prefix}/pay-logo/methods/{logo}"
 
     def public_method_logo(self, logo: str) -> str:
@@ -37,5 +37,5 @@ class Links:
         return f"{self._public_url}/pay-logo/methods/{logo}"
 
     def static(self, name: str) -> str:
-        """A file of the customer's page: a path."""
+        """Returns the path of a file of the customer's page."""
         return f"{self.prefix}/pay-static/{name}"

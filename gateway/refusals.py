@@ -63,7 +63,9 @@ class Refusals(refusals.Refusals[Request]):
     async def _on_service_validation(
         self, req: Request, resp: falcon.asgi.Response, refused: Refused
     ) -> None:
-        """A service checks more than the gateway; `shape` selects one of the two shapes."""
+        """Answers a VALIDATION_ERROR of a service, which checks more than the gateway. `shape` selects one of the two
+        shapes.
+        """
         field = refused.metadata.get("field", "")
         if req.is_customers:
             self.answer(req, resp, refused)

@@ -56,7 +56,7 @@ class Deps:
 
 
 def addresses(settings: GatewaySettings) -> Mapping[str, str]:
-    """The address of each service, by name."""
+    """Returns the address of each service, by name."""
     return {
         "merchants": settings.merchants_address,
         "catalog": settings.catalog_address,

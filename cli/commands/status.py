@@ -93,7 +93,7 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
 
 
 def details(service: dict[str, Any]) -> Iterator[str]:
-    """Yields each trouble on its own line, then all healthy parts, as short as possible."""
+    """Yields a line for each trouble, then one short line for all healthy parts."""
     if "error" in service:
         yield f"[bold red]does not answer[/bold red] ({escape(service['error'])})"
         return
@@ -130,7 +130,7 @@ def _number(gauge: dict[str, Any]) -> str:
 
 
 def _round_of(worker: dict[str, Any]) -> str:
-    """Returns how long ago its last step ended well."""
+    """Returns how long ago the worker's last step ended well."""
     return f"[dim]{output.age(worker['last_run_at'])}[/dim]"
 
 

@@ -39,7 +39,9 @@ def ensure_role(admin_url: str, role: str, *, password: str, connections: int = 
 
 
 def ensure_roles_of(admin_url: str, service: str, *, password: str, owners_password: str) -> None:
-    """Makes the service's role and its owner's, and closes the databases of the server itself for both."""
+    """Makes the service's role and its owner's. Neither may connect to the databases of the server itself (`postgres`,
+    `template1`).
+    """
     ensure_role(admin_url, service, password=password, connections=CONNECTIONS_OF_A_SERVICE)
     ensure_role(admin_url, owner_of(service), password=owners_password, connections=CONNECTIONS_OF_AN_OWNER)
     with _admin(admin_url) as admin:

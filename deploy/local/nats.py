@@ -53,7 +53,7 @@ class Nats:
         )
 
     def is_ready(self) -> bool:
-        """Whether it greets a client now (it listens only once JetStream has recovered its streams)."""
+        """Returns whether the server answers a client now. It listens only once JetStream has recovered its streams."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
                 return connection.recv(4) == b"INFO"

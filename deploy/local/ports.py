@@ -15,7 +15,7 @@ _TRIES = 200
 
 
 def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
-    """Whether a server could listen on `host:port` now."""
+    """Returns whether a server could listen on `host:port` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

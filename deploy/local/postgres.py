@@ -90,7 +90,7 @@ class Postgres:
         )
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query now."""
+        """Returns whether the server answers a query now."""
         try:
             connection = psycopg2.connect(self.url(), connect_timeout=1)
         except psycopg2.OperationalError:

@@ -1,4 +1,4 @@
-"""A file with the fingerprint of the migrations that the data has had, so that most starts need not check them.
+"""A file with the fingerprint of the migrations that have run on the data. A start with the same migrations skips them.
 
 It is apart from `deploy.local.schema` because the migration tools take half a second and 60 MB to import.
 """
@@ -14,7 +14,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def is_current(home: Home) -> bool:
-    """Whether the data was migrated by exactly the migrations in the tree."""
+    """Returns whether the data was migrated by exactly the migrations in the tree."""
     stamp = _stamp(home)
     return stamp.exists() and stamp.read_text() == _fingerprint()
 

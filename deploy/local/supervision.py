@@ -136,7 +136,7 @@ class Supervisor:
 
 
 def trim_logs(logs: Path) -> None:
-    """Moves a log of more than 10 MB to `NAME.log.1`, replacing the one before.
+    """Copies a log of more than 10 MB to `NAME.log.1`, in place of the one before, and empties it.
 
     The processes append to the open file, so it is emptied and not renamed; a line written at that moment is lost.
     """

@@ -39,7 +39,7 @@ class Allowance:
         }
 
     def refusal(self) -> Refused:
-        """RATE_LIMITED, for a request that was not granted."""
+        """Returns RATE_LIMITED for a request that was not granted."""
         return exhausted(
             "RATE_LIMITED",
             f"More than {self.limit} requests with this key within {WINDOW_SECONDS} seconds",

@@ -92,7 +92,9 @@ class InvoiceResource:
 
 
 def create_request_from(wanted: CreateInvoice, exchange: Exchange) -> pb.CreateInvoiceRequest:
-    """The request has the merchant from Authenticate, so that invoices need not call merchants again."""
+    """Returns the request for invoices. It has the merchant from Authenticate, so invoices need not call merchants
+    again.
+    """
     return pb.CreateInvoiceRequest(
         merchant=exchange.caller,
         key_id=exchange.key_id,

@@ -19,12 +19,12 @@ class Page:
 
     @property
     def asked(self) -> int:
-        """The page number for services: 10^30 is empty like any page past the last."""
+        """The page number to send to services. A larger number is cut, because that page is past the last one too."""
         return min(self.number, LAST_PAGE_ASKED)
 
 
 def page_from(query: Query) -> Page:
-    """`page` and `per_page`; `query.check()` raises their faults."""
+    """Reads `page` and `per_page`; `query.check()` raises their faults."""
     return Page(
         query.integer("page", default=1, least=1),
         query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PER_PAGE_MAX),

@@ -9,7 +9,9 @@ MAX_CHARACTERS: Final = 128
 
 
 def invoice_ref_from(segment: str) -> str:
-    """The reference in a raw path segment, decoded once. Raises INVOICE_NOT_FOUND for a text that can't be one."""
+    """Returns the reference in a raw path segment, decoded once. Raises INVOICE_NOT_FOUND for a text that can't be
+    one.
+    """
     try:
         text = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:

@@ -40,7 +40,7 @@ _NUMBER: Final = object()
 
 
 def json_object(req: Request) -> dict[str, Any]:
-    """The body as a JSON object. Raises InvalidBody.
+    """Returns the body as a JSON object. Raises InvalidBody.
 
     It is stricter than `json.loads` where two programs could read one body differently: duplicate keys, NaN, other
     encodings. The API has no number fields, so numbers of any size are read but never computed.
@@ -61,7 +61,7 @@ def json_object(req: Request) -> dict[str, Any]:
 
 
 def no_other_than_json(req: Request) -> None:
-    """For a POST without a body: a body that comes nevertheless must have the JSON type. Raises InvalidBody."""
+    """Checks a POST that needs no body: a body that comes nevertheless must have the JSON type. Raises InvalidBody."""
     if req.exchange.body:
         _require_json_type(req)
 
@@ -119,7 +119,9 @@ def _no_nul(text: str) -> str:
 
 
 def _web_url(text: str) -> str:
-    """http or https with a host, no user name or password, no characters that a header or a link can't hold."""
+    """Checks a URL: http or https, a host, no user name or password, no characters that a header or a link can't
+    hold.
+    """
     try:
         parts = urlsplit(text)
         usable = bool(
@@ -139,7 +141,7 @@ def _web_url(text: str) -> str:
 
 
 def _bounded(amount: str) -> str:
-    """The amount, or a shorter one that is also above every maximum: no service computes with a thousand digits."""
+    """Returns the amount. Replaces one of a thousand digits by a shorter one that is also above every maximum."""
     whole, point, decimals = amount.partition(".")
     whole = whole.lstrip("0") or "0"
     return (
@@ -150,7 +152,9 @@ def _bounded(amount: str) -> str:
 
 
 def _usable_host(host: str) -> bool:
-    """An address, or a valid host name: labels of 1 to 63 characters, none beginning or ending in "-"."""
+    """Returns whether the host is an address or a valid name: labels of 1 to 63 characters, none beginning or ending in
+    "-".
+    """
     if ":" in host:  # urlsplit has checked the text in brackets
         return True
     labels = host.rstrip(".").split(".")
@@ -160,7 +164,9 @@ def _usable_host(host: str) -> bool:
 
 
 def _addressable(text: str) -> str:
-    """Clients remove "." and ".." from a path (RFC 3986, 5.2.4): an invoice of that name could not be requested."""
+    """Refuses "." and "..": clients remove them from a path (RFC 3986, 5.2.4), so such an invoice could not be
+    requested.
+    """
     if text in {".", ".."}:
         raise PydanticCustomError("string_dots", "String should not be '.' or '..'")
     return text
@@ -232,7 +238,7 @@ class CreateInvoice(BaseModel):
 
 
 def create_invoice_from(req: Request, *, http_callbacks: bool) -> CreateInvoice:
-    """The body of create-invoice. Raises InvalidBody, or InvalidFields for an amount with too many decimals.
+    """Returns the body of create-invoice. Raises InvalidBody, or InvalidFields for an amount with too many decimals.
 
     http_callbacks  allow http callback URLs; a development setting (WEBHOOK_ALLOW_PRIVATE)
     """

@@ -39,7 +39,7 @@ def _names(text: str) -> list[str]:
 
 
 def _later(message: str) -> Problem:
-    """A temporary 503."""
+    """Returns the row of a temporary 503."""
     return Problem(503, message, retry_after_seconds=RETRY_SECONDS)
 
 
@@ -153,7 +153,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
 
 
 def problem_of(reason: str) -> Problem:
-    """The row of the reason; a newer service's reason that this gateway does not know is an internal error."""
+    """Returns the row of the reason; a newer service's reason that this gateway does not know is an internal error."""
     return PROBLEMS.get(reason, _INTERNAL)
 
 
@@ -221,7 +221,7 @@ FIELDS_STATUS: Final = 422
 
 
 def body_envelope(faults: Sequence[BodyFault], *, request_id: str) -> Json:
-    """The 400 shape: `details` is a list of {loc, code, message}."""
+    """Returns the 400 shape: `details` is a list of {loc, code, message}."""
     answer = envelope("VALIDATION_ERROR", request_id=request_id)
     answer["error"]["details"] = [
         {"loc": list(fault.loc), "code": fault.code, "message": fault.message} for fault in faults
@@ -230,7 +230,7 @@ def body_envelope(faults: Sequence[BodyFault], *, request_id: str) -> Json:
 
 
 def fields_envelope(faults: Sequence[FieldFault], *, request_id: str) -> Json:
-    """The 422 shape, with `successful` and `request_id` as in every answer."""
+    """Returns the 422 shape, with `successful` and `request_id` as in every answer."""
     return {
         "error": "VALIDATION_ERROR",
         "message": "Invalid request parameters",

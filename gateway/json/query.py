@@ -28,7 +28,7 @@ class Query:
             self._values.setdefault(unquote_plus(name), []).append(value)
 
     def integer(self, name: str, *, default: int, least: int, most: int | None = None) -> int:
-        """ASCII digits, any realistic number of them: a page of 10^30 is past the last page, not an error."""
+        """Returns a number of ASCII digits. A page of 10^30 is past the last page, not an error."""
         text = self._one(name)
         if text is None:
             return default
@@ -42,7 +42,7 @@ class Query:
         return value
 
     def choice(self, name: str, choices: Mapping[str, T], default: T) -> T:
-        """The value of one of the names, which must match exactly."""
+        """Returns the value of the name that matches exactly."""
         text = self._one(name)
         if text is None:
             return default
@@ -51,7 +51,7 @@ class Query:
         return choices[text]
 
     def currency(self, name: str) -> str | None:
-        """Three letters of either case, returned in upper case."""
+        """Returns a currency code in upper case, given in either case."""
         text = self._one(name)
         if text is None:
             return None
@@ -60,7 +60,7 @@ class Query:
         return text.upper()
 
     def text(self, name: str) -> str | None:
-        """Any text that is not empty."""
+        """Returns a text that is not empty."""
         return self._one(name)
 
     def check(self) -> None:

@@ -14,6 +14,6 @@ def time_text(stamp: Any) -> str:
 
 
 def optional_time_text(message: Any, field: str) -> str | None:
-    """The same for an optional timestamp."""
+    """Returns the same for an optional timestamp."""
     value: datetime | None = optional_datetime(message, field)
     return None if value is None else value.isoformat()

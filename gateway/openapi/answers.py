@@ -38,7 +38,7 @@ _FINISHED_AT: Final = "2026-01-15T12:09:42.870000+00:00"
 
 
 def _invoice(*, finished: bool) -> dict[str, Json]:
-    """The members that created and read invoices share; the example of a read one is paid."""
+    """Returns the members that created and read invoices share; the example of a read one is paid."""
     return {
         "invoice_id": uuid(
             "The invoice's id, which Fiatgate chooses. In webhooks it is `order_id`.", INVOICE_ID
@@ -309,12 +309,12 @@ COMPONENTS: Final[Mapping[str, Json]] = {
 
 
 def one(name: str) -> Json:
-    """`{successful, data}` with one object."""
+    """Returns the schema of `{successful, data}` with one object."""
     return record("", {"successful": true(), "data": ref(name)})
 
 
 def all_of(name: str) -> Json:
-    """`{successful, data}` with a list of all objects."""
+    """Returns the schema of `{successful, data}` with a list of all objects."""
     return record("", {"successful": true(), "data": list_of("All of them.", ref(name))})
 
 

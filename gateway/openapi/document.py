@@ -40,7 +40,7 @@ TAGS: Final = {
 
 
 def document(settings: GatewaySettings) -> Json:
-    """The document of this installation: its address, and its limit of requests."""
+    """Returns the document of this installation: its address, and its limit of requests."""
     components = dict(answers.COMPONENTS)
     codes = dict.fromkeys(
         [*errors.ALWAYS, *(code for each in OPERATIONS for code in each.reasons), *errors.ELSEWHERE]
@@ -162,7 +162,7 @@ def _success(operation: Operation, components: dict[str, Json], *, is_limited: b
 
 
 def _create_invoice(*, http_callbacks: bool) -> Json:
-    """The gateway's own model of the body; a setting decides whether http callbacks are allowed
+    """Returns the gateway's own model of the body; a setting decides whether http callbacks are allowed
     (`gateway.json.body`).
     """
     schema: Json = _without_titles(CreateInvoice.model_json_schema())

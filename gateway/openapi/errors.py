@@ -112,18 +112,18 @@ def status_of(code: str) -> int:
 
 
 def component(code: str) -> str:
-    """DUPLICATE_EXTERNAL_ID -> DuplicateExternalId."""
+    """Returns DuplicateExternalId for DUPLICATE_EXTERNAL_ID."""
     return "".join(word.capitalize() for word in code.split("_"))
 
 
 def example(code: str) -> Json:
-    """The error's answer, made by the function that makes every answer."""
+    """Returns the error's answer, made by the function that makes every answer."""
     metadata = {**_METADATA, **_METADATA_OF.get(code, {})}
     return envelope(code, request_id=REQUEST_ID, metadata=metadata)
 
 
 def components(codes: Iterable[str]) -> dict[str, Json]:
-    """A schema for each code, and for the two shapes of a validation error."""
+    """Returns a schema for each code, and for the two shapes of a validation error."""
     found = {component(code): _schema(code) for code in codes}
     found[INVALID_BODY] = _invalid_body()
     found[INVALID_FIELDS] = _invalid_fields()
@@ -131,7 +131,7 @@ def components(codes: Iterable[str]) -> dict[str, Json]:
 
 
 def examples(codes: Iterable[str]) -> dict[str, Json]:
-    """An answer for each code, and for the two shapes of a validation error."""
+    """Returns an answer for each code, and for the two shapes of a validation error."""
     return {component(code): example(code) for code in codes} | {
         INVALID_BODY: body_envelope(
             [BodyFault(("body", "currency_code"), "missing", "Field required")], request_id=REQUEST_ID
@@ -143,7 +143,7 @@ def examples(codes: Iterable[str]) -> dict[str, Json]:
 
 
 def responses(codes: Iterable[str], *, invalid_fields: bool) -> dict[str, Json]:
-    """OpenAPI responses by status; each lists its codes, with a schema and an example for each."""
+    """Returns the OpenAPI responses by status; each lists its codes, with a schema and an example for each."""
     told: dict[int, dict[str, str]] = {BODY_STATUS: {INVALID_BODY: "VALIDATION_ERROR"}}
     if invalid_fields:
         told[FIELDS_STATUS] = {INVALID_FIELDS: "VALIDATION_ERROR"}

@@ -100,7 +100,7 @@ class DocsStyleResource:
 
 @cache
 def _stylesheet() -> tuple[str, bytes]:
-    """The stylesheet's name, which changes with its content, and its content."""
+    """Returns the stylesheet's name, which changes with its content, and its content."""
     content = (_HERE / "static" / "docs.css").read_bytes()
     return f"docs.{hashlib.sha256(content).hexdigest()[:12]}.css", content
 
@@ -109,7 +109,7 @@ def _stylesheet() -> tuple[str, bytes]:
 
 
 def render(described: Json, *, prefix: str) -> str:
-    """The page of a document; `prefix` is the path that the gateway's addresses begin with."""
+    """Returns the page of a document; `prefix` is the path that the gateway's addresses begin with."""
     schemas = described["components"]["schemas"]
     examples = described["components"]["examples"]
     template = _environment().get_template("docs.html")
@@ -200,7 +200,7 @@ def _curl(server: str, path: str, method: str, operation: Json, body: Json | Non
 
 
 def _codes() -> list[tuple[str, int, str, str, list[str]]]:
-    """Every code with status, meaning, advice and its endpoints; no endpoints means any."""
+    """Returns each code with its status, meaning, advice and endpoints. A code without endpoints may come from any."""
     own = {code: [each.id for each in OPERATIONS if code in each.reasons] for code in PROBLEMS}
     found = [
         (code, errors.status_of(code), PROBLEMS[code].message, advice, own[code])
@@ -210,7 +210,7 @@ def _codes() -> list[tuple[str, int, str, str, list[str]]]:
 
 
 def _rows(schema: Json, schemas: Mapping[str, Json], prefix: str = "") -> Iterator[tuple[str, Json, bool]]:
-    """Name, schema and required flag of every member; members of inner objects follow as `outer.inner`."""
+    """Yields name, schema and required flag of every member; members of inner objects follow as `outer.inner`."""
     if "$ref" in schema:
         schema = schemas[named(schema["$ref"])]
     for name, each in schema["properties"].items():
@@ -221,7 +221,7 @@ def _rows(schema: Json, schemas: Mapping[str, Json], prefix: str = "") -> Iterat
 
 
 def _description(schema: Json, schemas: Mapping[str, Json]) -> str:
-    """The schema's own description, or that of the object it refers to."""
+    """Returns the schema's own description, or that of the object it refers to."""
     for each in (schema, *schema.get("anyOf", ())):
         if "$ref" in each:
             return str(schemas[named(each["$ref"])]["description"])
@@ -237,7 +237,7 @@ def inline(text: str) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """The part of CommonMark that the descriptions use: paragraphs, lists, code."""
+    """Returns the text as HTML. Knows the part of CommonMark that the descriptions use: paragraphs, lists, code."""
     parts = []
     for block in re.split(r"\n\n", text):
         lines = block.split("\n")
@@ -256,7 +256,7 @@ def _json_text(value: Any) -> str:
 
 
 def type_text(schema: Json) -> Markup:
-    """The type of a value in a few words; links to objects."""
+    """Returns the type of a value in a few words; links to objects."""
     if "$ref" in schema:
         name = named(schema["$ref"])
         return Markup('<a href="#{0}">{0}</a>').format(name)

@@ -23,7 +23,7 @@ def moment(description: str, example: str) -> Json:
 
 
 def url(description: str, example: str) -> Json:
-    """A URL in any script, as it was given."""
+    """Returns the schema of a URL, which may be in any script."""
     return text(description, example, format="iri")
 
 
@@ -48,12 +48,12 @@ def flag(description: str, example: bool) -> Json:
 
 
 def true() -> Json:
-    """`successful` of a wrapped answer."""
+    """Returns the schema of `successful` in a wrapped answer."""
     return {"type": "boolean", "const": True, "description": "Always true here.", "examples": [True]}
 
 
 def nullable(schema: Json, *, example: Any = ...) -> Json:
-    """The schema or null; `example` (such as None) replaces the schema's own example."""
+    """Returns the schema of a value that may be null; `example` (such as None) replaces the schema's own example."""
     shown = {} if example is ... else {"examples": [example]}
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}], **shown}
@@ -64,7 +64,7 @@ def nullable(schema: Json, *, example: Any = ...) -> Json:
 
 
 def record(description: str, properties: Mapping[str, Json]) -> Json:
-    """An object in which all of these members are always present."""
+    """Returns the schema of an object in which all of these members are always present."""
     return {
         "type": "object",
         "description": description,
@@ -82,12 +82,12 @@ def ref(name: str) -> Json:
 
 
 def named(reference: str) -> str:
-    """The component that a `$ref` names."""
+    """Returns the component that a `$ref` names."""
     return reference.rpartition("/")[2]
 
 
 def example_of(schema: Mapping[str, Any], components: Mapping[str, Json]) -> Any:
-    """An example of an answer of this schema, from the examples of its leaves."""
+    """Returns an example of an answer of this schema, from the examples of its leaves."""
     if "$ref" in schema:
         return example_of(components[named(schema["$ref"])], components)
     if "examples" in schema:

@@ -52,7 +52,7 @@ HEADERS: Final = (
 
 
 def webhooks(components: dict[str, Json]) -> Json:
-    """The `webhooks` of the document."""
+    """Returns the `webhooks` of the document."""
     payload = ref("WebhookPayload")
     return {
         "invoice-finished": {

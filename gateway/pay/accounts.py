@@ -31,7 +31,8 @@ class Code:
 
 
 def in_groups(account: str) -> Sequence[str]:
-    """Long numbers and IBANs in groups of four, without the typed spaces; anything else in one piece.
+    """Returns the parts of an account: long numbers and IBANs in groups of four, without the typed spaces; anything
+    else in one piece.
 
     The groups without spaces are the text for copying: banks' fields count spaces as characters, and cut off the rest.
     """
@@ -42,14 +43,14 @@ def in_groups(account: str) -> Sequence[str]:
 
 
 def is_iban(text: str) -> bool:
-    """Whether the text is an IBAN with the right check digits (ISO 13616)."""
+    """Returns whether the text is an IBAN with the right check digits (ISO 13616)."""
     if not _IBAN(text):
         return False
     return int("".join(str(int(letter, 36)) for letter in text[4:] + text[:4])) % 97 == 1
 
 
 def code_of(*, account: str, holder: str, amount: str, currency: str) -> Code:
-    """The content of the QR code for a transfer.
+    """Returns the content of the QR code for a transfer.
 
     account  without spaces if it's a number, see `in_groups`
     amount   with 2 decimals

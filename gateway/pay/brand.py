@@ -22,13 +22,13 @@ _NAME: Final = re.compile(r"([0-9a-f]{6})\.css").fullmatch
 
 
 def stylesheet_name(colour: str) -> str:
-    """The name of a colour's stylesheet: `1d5bb8.css` for `#1d5bb8`."""
+    """Returns the name of a colour's stylesheet: `1d5bb8.css` for `#1d5bb8`."""
     return f"{colour.removeprefix('#')}.css"
 
 
 @lru_cache(maxsize=CACHED_MAX)
 def stylesheet(name: str) -> bytes | None:
-    """The stylesheet of that name; None for a name of another form."""
+    """Returns the stylesheet of that name; None for a name of another form."""
     found = _NAME(name)
     if found is None:
         return None
@@ -45,7 +45,7 @@ def stylesheet(name: str) -> bytes | None:
 
 
 def readable(colour: str, grounds: tuple[str, ...], letters: str, towards: str) -> str:
-    """The nearest colour that can be read on all grounds, and on which the letters can be read."""
+    """Returns the nearest colour that can be read on all grounds, and on which the letters can be read."""
     for step in range(STEPS + 1):
         mixed = _mix(colour, towards, step)
         if all(contrast(mixed, other) >= LEAST_CONTRAST for other in (*grounds, letters)):
@@ -54,7 +54,7 @@ def readable(colour: str, grounds: tuple[str, ...], letters: str, towards: str) 
 
 
 def contrast(one: str, other: str) -> Decimal:
-    """WCAG 2.2, contrast ratio: 1 to 21."""
+    """Returns the contrast ratio of WCAG 2.2: 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + Decimal("0.05")) / (darker + Decimal("0.05"))
 

@@ -73,11 +73,11 @@ class Language:
         return Locale.parse(self.code)
 
     def text(self, message: str) -> str:
-        """The translation of a sentence from the code or templates."""
+        """Returns the translation of a sentence from the code or templates."""
         return self.words.gettext(message) if message else ""
 
     def money(self, amount: str, currency: str) -> Markup:
-        """The amount with the currency's usual number of decimals, in the language's form.
+        """Returns the amount with the currency's usual number of decimals, in the language's form.
 
         Everything but the number has `class="unit"`: when a customer copies the amount, only the number is copied,
         which a bank's form accepts.
@@ -97,7 +97,7 @@ class Language:
 
     @lru_cache(maxsize=4096)  # noqa: B019  the twelve languages live as long as the process
     def minutes(self, minutes: int, *, form: Literal["long", "short"] = "long") -> str:
-        """`15 minutes`, or `15 min`."""
+        """Returns `15 minutes`, or `15 min`."""
         return format_timedelta(
             timedelta(minutes=minutes),
             granularity="minute",
@@ -107,7 +107,7 @@ class Language:
         )
 
     def moment(self, at: datetime, now: datetime | None = None) -> str:
-        """The time of day in UTC, with the date unless it is the same day as `now`."""
+        """Returns the time of day in UTC, with the date unless it is the same day as `now`."""
         time = f"{format_time(at, 'short', tzinfo=UTC, locale=self.locale)} UTC"
         if now is not None and at.astimezone(UTC).date() == now.astimezone(UTC).date():
             return time
@@ -115,7 +115,7 @@ class Language:
 
 
 def as_paid(amount: str, currency: str) -> str:
-    """A number for a bank's form: with the currency's usual decimals, but never fewer than the amount has."""
+    """Returns a number for a bank's form: with the currency's usual decimals, but never fewer than the amount has."""
     value = _in_digits_of(currency, Decimal(amount))
     return str(value) if value == Decimal(amount) else amount
 
@@ -131,7 +131,7 @@ def _unit(text: str) -> str:
 
 @cache
 def language(code: str) -> Language:
-    """A language of NAMES."""
+    """Returns a language of NAMES."""
     if code == DEFAULT:
         return Language(code, gettext.NullTranslations())
     with (LOCALES / f"{code}.po").open("rb") as file:
@@ -143,7 +143,9 @@ def language(code: str) -> Language:
 
 
 def chosen(*, requested: str, remembered: str, accepted: str) -> Language:
-    """The customer's language: the requested one, else the one chosen before, else the best of Accept-Language."""
+    """Returns the customer's language: the requested one, else the one chosen before, else the best of
+    Accept-Language.
+    """
     for code in (requested, remembered):
         if code in NAMES:
             return language(code)
@@ -151,7 +153,9 @@ def chosen(*, requested: str, remembered: str, accepted: str) -> Language:
 
 
 def best_of(accepted: str) -> str:
-    """The first of the best in an Accept-Language header (RFC 9110, 12.5.4); of `pt-BR` only the language counts."""
+    """Returns the first language of the highest quality in an Accept-Language header (RFC 9110, 12.5.4); of `pt-BR`
+    only the language counts.
+    """
     best, best_quality = DEFAULT, Decimal(0)
     for each in accepted[:ACCEPTED_MAX_CHARACTERS].split(","):
         tag, _, parameter = each.partition(";")

@@ -92,7 +92,7 @@ class PageResource:
         self._redirect(resp, invoice_id)
 
     async def on_get_qr(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """The requisite's QR code, as a picture."""
+        """Answers with the requisite's QR code, as a picture."""
         view = await self._view(req, invoice_id)
         if view.requisite is None:
             raise not_found("NOT_FOUND", "There is no account to pay to")
@@ -107,7 +107,7 @@ class PageResource:
         )
 
     async def on_get_events(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        """The stream of changes; 204 when too many are open, and then the page checks by itself."""
+        """Answers with the stream of changes; with 204 when too many are open, and then the page checks by itself."""
         view = await self._view(req, invoice_id)
         id, network = _known_form(invoice_id), req.exchange.network
         if not self._live.has_room_for(id, network):
@@ -248,8 +248,8 @@ class PageResource:
     async def _form_with_picture(
         self, req: Request, resp: falcon.asgi.Response, invoice_id: str, fits: Callable[[View], bool]
     ) -> Form | None:
-        """Like `_form`, for a payment that fits the form. For another it redirects to the page and returns None: such a
-        large body is read only when it is used.
+        """Reads the form with its picture if the payment can use it. Otherwise redirects to the page and returns None:
+        such a large body is read only when it is used.
         """
         known_form = self._posted_by_us(req, invoice_id)
         view = await self._checked_view(req, known_form)
@@ -260,7 +260,7 @@ class PageResource:
         return None
 
     def _posted_by_us(self, req: Request, invoice_id: str) -> str:
-        """The payment's id in its canonical form, if the payment page sent the form and its rate allows it."""
+        """Returns the payment's id in its canonical form, if the payment page sent the form and its rate allows it."""
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
         if not sent_by_own_page(req, self._links.origin):
@@ -288,7 +288,7 @@ class PageResource:
         note: str,
         call: Callable[[], Awaitable[object]],
     ) -> None:
-        """Like `_step`; after a refused picture it shows the form again, with the customer's text."""
+        """Does the same as `_step`. After a refused picture it shows the form again, with the customer's text."""
         try:
             await self._step(req, resp, invoice_id, call)
         except _PictureRefused:
@@ -333,7 +333,7 @@ class PageResource:
 
 
 def _notice_of(query: Query, view: View, language: Language) -> str:
-    """The sentence about the step that led here, unless the page has it already."""
+    """Returns the sentence about the step that led here, unless the page has it already."""
     reason = (query.text("notice") or "").upper()
     sentence = NOTICES.get(reason, "")
     if sentence == view.nothing_to_choose:
@@ -349,7 +349,7 @@ class _PictureRefused(Exception):
 
 
 def _known_form(invoice_id: str) -> str:
-    """The id in its canonical form. Raises INVOICE_NOT_FOUND for a text that is no UUID."""
+    """Returns the id in its canonical form. Raises INVOICE_NOT_FOUND for a text that is no UUID."""
     known_form = parse_id(invoice_id)
     if known_form is None:
         raise not_found("INVOICE_NOT_FOUND", "Invoice not found")

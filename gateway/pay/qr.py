@@ -15,7 +15,7 @@ CACHED_MAX: Final = 1024  # of a few kilobytes each: drawing one takes as long a
 
 @lru_cache(maxsize=CACHED_MAX)
 def svg_of(text: str) -> bytes:
-    """The QR code as an SVG of at most a few kilobytes."""
+    """Returns the QR code as an SVG of at most a few kilobytes."""
     out = BytesIO()
     code = segno.make(text, error="m", micro=False)
     code.save(out, kind="svg", xmldecl=False, border=QUIET_MODULES, dark=DARK, light=LIGHT, omitsize=True)

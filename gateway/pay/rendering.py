@@ -22,14 +22,14 @@ LANGUAGE_SECONDS: Final = 365 * 86_400
 
 @cache
 def templates(language: Language) -> Templates:
-    """The templates in that language."""
+    """Returns the templates in that language."""
     made = Templates(_HERE / "templates", translate=language.text)
     made.globals.update(language=language, languages=languages.NAMES, as_paid=languages.as_paid)
     return made
 
 
 def render(template: str, language: Language, *, prefix: str, **values: Any) -> str:
-    """The HTML of a template; `prefix` is the path that the gateway's addresses begin with."""
+    """Returns the HTML of a template; `prefix` is the path that the gateway's addresses begin with."""
     static = f"{prefix}/pay-static/{static_files().version}"
     return (
         templates(language)
@@ -39,7 +39,7 @@ def render(template: str, language: Language, *, prefix: str, **values: Any) -> 
 
 
 def language_of(req: Request) -> Language:
-    """The language of the address's parameter, else of the cookie, else of the browser."""
+    """Returns the language of the address's parameter, else of the cookie, else of the browser."""
     return languages.chosen(
         requested=req.get_param("lang") or "",
         remembered=req.cookies.get(LANGUAGE_COOKIE, ""),

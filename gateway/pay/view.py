@@ -229,7 +229,7 @@ OUTCOMES: Final = {
 
 
 def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
-    """The view of a checkout."""
+    """Returns the view of a checkout."""
     invoice = checkout.invoice
     page = links.page(invoice.invoice_id)
     deal = invoice.deal if invoice.HasField("deal") else None
@@ -286,7 +286,7 @@ def screen_of(invoice: pb.Invoice) -> Screen:
 
 
 def web_url(text: str | None) -> str | None:
-    """The address if a browser may open it, else None: `javascript:` and the like never become a link."""
+    """Returns the address if a browser may open it, else None: `javascript:` and the like never become a link."""
     if not text or any(ord(character) <= 0x20 for character in text):
         return None
     try:
@@ -345,7 +345,7 @@ def _marked_at(open_deal: pb.Deal | None, now: datetime) -> Until | None:
 
 
 def _usual_minutes(open_deal: pb.Deal | None) -> int | None:
-    """The minutes of the method when it was chosen: the deal was opened for this time."""
+    """Returns the minutes of the method when it was chosen: the deal was opened for this time."""
     if open_deal is None:
         return None
     window = datetime_from(open_deal.expires_at) - datetime_from(open_deal.created_at)

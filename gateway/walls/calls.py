@@ -155,12 +155,12 @@ class Calls:
 
 
 def calls_by_method() -> Mapping[str, Calls]:
-    """The bounds of one worker."""
+    """Returns the bounds of one worker."""
     return {method: calls for kind in KINDS for calls in [Calls(kind)] for method in kind.methods}
 
 
 def bounded(channel: aio.Channel, calls: Mapping[str, Calls]) -> aio.Channel:
-    """The channel, for stubs whose calls wait for a place. A call without a kind raises LookupError."""
+    """Returns the channel, for stubs whose calls wait for a place. A call without a kind raises LookupError."""
     return cast("aio.Channel", _Channel(channel, calls))
 
 

@@ -123,7 +123,7 @@ class Strangers:
         return answer
 
     def knows(self, kind: str, name: str) -> bool:
-        """Whether the name was found before."""
+        """Returns whether the name was found before."""
         return self._hash(kind, name) in self._known
 
     def _hash(self, kind: str, name: str) -> bytes:
@@ -145,7 +145,7 @@ class Strangers:
 
 
 class _Pace:
-    """Lets answers go on one after the other, PACE_SECONDS apart. Networks take turns."""
+    """Delays answers so that they leave one after the other, PACE_SECONDS apart. Networks take turns."""
 
     def __init__(self, now_seconds: Callable[[], float]) -> None:
         self._now_seconds = now_seconds
@@ -153,7 +153,7 @@ class _Pace:
         self._places = Places(Bound(running=1, waiting=WAITING_MAX), seconds=PACED_SECONDS)
 
     async def turn(self, network: str) -> None:
-        """Returns at the turn of an answer to this network; sooner when too many wait, or it has waited too long."""
+        """Waits until it is this network's turn. Returns sooner when too many wait, or after the longest wait."""
         with suppress(NoPlace):
             async with self._places.place(network):
                 await asyncio.sleep(max(0, self._next_seconds - self._now_seconds()))
@@ -161,7 +161,9 @@ class _Pace:
 
 
 def _copy(refused: Refused) -> Refused:
-    """The same refusal without its traceback, which would keep the frames of its request in memory (43 KB each)."""
+    """Returns the same refusal without its traceback, which would keep the frames of its request in memory (43 KB
+    each).
+    """
     return Refused(refused.reason, refused.message, code=refused.code, metadata=refused.metadata)
 
 

@@ -79,7 +79,7 @@ def _readable_file(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Reads 32 bytes in base64, in either alphabet, with or without padding; returns one form."""
+    """Returns a key in one form. Reads 32 bytes in base64, in either alphabet, with or without padding."""
     try:
         key = keys.decoded(text)
     except ValueError:
@@ -90,7 +90,7 @@ def _key(text: str) -> str:
 
 
 def _time(value: object) -> object:
-    """Accepts one form only: no seconds since 1970, no time without a zone."""
+    """Refuses every form but ISO 8601 with a zone; pydantic would also take seconds since 1970."""
     if isinstance(value, str) and not _TIME(value):
         raise ValueError(f"expected a time with its zone, as {TIME_EXAMPLE}")
     return value
@@ -285,7 +285,7 @@ class ServiceSettings(DatabaseSettings):
 
     @property
     def connections(self) -> int:
-        """The most connections of the pool of one process."""
+        """The largest number of connections in the pool of one process."""
         return self.pool_size + self.slot_connections
 
 
@@ -335,7 +335,7 @@ def variables_of(cls: type[BaseSettings], field: str) -> list[str]:
 
 
 def is_of_each_process(cls: type[BaseSettings], field: str) -> bool:
-    """Whether each process may have its own value of a setting that others have too."""
+    """Returns whether each process may have its own value of a setting that others have too."""
     if field in _OWN_FIRST:
         return issubclass(cls, CallerSettings) and bool(cls.service)
     of_services = ServiceSettings.model_fields.keys() - Settings.model_fields

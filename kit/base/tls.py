@@ -86,7 +86,9 @@ def _parsed(path: Path, what: str, parse: Callable[[], T]) -> T:
 
 
 class Identity:
-    """The files' content as of a second ago. Usable from any thread; it starts none, so it survives a fork."""
+    """The content of the files, at most a second old. Any thread may use it. It starts no thread, so it survives a
+    fork.
+    """
 
     def __init__(self, files: Files) -> None:
         """Raises `Unusable`."""

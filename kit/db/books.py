@@ -1,5 +1,5 @@
 """The verification of a service's own books, page by page. Each row is compared with its records
-(kit.db.migrations.guards) and with the values that the service says must follow from it.
+(kit.db.migrations.guards) and with the values that must follow from it.
 
 A service declares a `Part` per table. Its statements are written apart from the code that writes the rows, so that a
 mistake there is not repeated here.

@@ -82,7 +82,7 @@ _AGAINST_THE_ROLE = {
 
 
 def _escaped(value: object) -> str:
-    """A value within libpq's `options`, where spaces divide."""
+    """Returns a value for libpq's `options` with its spaces escaped: a space separates two options."""
     return str(value).replace(" ", "\\ ")
 
 
@@ -111,7 +111,7 @@ def metadata() -> MetaData:
 
 
 def table_of(entity: type[Any]) -> Table:
-    """Returns the table behind a class, for statements without the ORM's work on entities."""
+    """Returns the table of a mapped class, for statements that need no ORM entities."""
     return cast(Table, inspect(entity).local_table)
 
 
@@ -198,7 +198,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """A session that commits when the block ends cleanly and rolls back otherwise.
+        """Yields a session that commits when the block ends cleanly and rolls back otherwise.
 
         The calls given to `after_commit` are made after the commit. Loaded objects stay readable afterwards.
         Raises `DatabaseUnavailable` (and its kinds) in place of the driver's connection errors.
@@ -356,7 +356,7 @@ _AWAY = (
 
 
 def _meaning(error: BaseException | None, *, lost: bool) -> DatabaseUnavailable | None:
-    """Returns the meaning of the driver's error for a caller; None when it is a bug, not an outage.
+    """Returns the error that callers get in place of the driver's; None when it is a bug, not an outage.
 
     lost  whether the connection is known to be gone
     """

@@ -84,7 +84,7 @@ def upgrade(service: str | Path, url: str, to: str = "head", *, role: str = "") 
 
 
 def _is_newer(service: str | Path, connection: Connection) -> bool:
-    """Whether a newer version of Fiatgate has migrated the database: its revision is not among ours."""
+    """Returns whether a newer version of Fiatgate has migrated the database: its revision is not among ours."""
     there = _current(connection)
     known = {each.revision for each in ScriptDirectory.from_config(_config(service)).walk_revisions()}
     is_newer = there is not None and there not in known
@@ -120,7 +120,7 @@ def _wait_for_others(connection: Connection) -> None:
 
 
 def is_current(service: str | Path, url: str) -> bool:
-    """Whether nothing is left to do: one query and a listing of the folder, for quick warm starts."""
+    """Returns whether nothing is left to do: one query and a listing of the folder, for quick warm starts."""
     with _connection(url) as connection:
         return _current(connection) == head(service)
 

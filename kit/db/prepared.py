@@ -89,8 +89,8 @@ class _Own:
 
     @property
     def is_lost(self) -> bool:
-        """Whether we closed it, or the server did: then the server's last message can be read (as in
-        `kit.db.database`).
+        """Whether this process or the server has closed the connection. The server's last message can be read then (as
+        in `kit.db.database`).
         """
         return bool(self.connection.closed or self._poller.poll(0))
 

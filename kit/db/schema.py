@@ -46,7 +46,7 @@ class NewColumn:
         self._there: WeakSet[Engine] = WeakSet()
 
     def is_there(self, connection: Connection | Session) -> bool:
-        """Queries a database until the column is there, then never again."""
+        """Returns whether the column exists. Once it does, no further query is made."""
         engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
         if engine in self._there:
             return True

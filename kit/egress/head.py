@@ -117,7 +117,9 @@ class _Handler(ResponseHandler):
         self._head: Head | None = None
 
     def set_response_params(self, **params: Any) -> None:
-        """Called by aiohttp before each request on the connection, in the request's task."""
+        """Notes the head of this request. aiohttp calls it before each request on the connection, in the request's
+        task.
+        """
         self._head = _expected.get()
         self._head.begin()
         super().set_response_params(**params)

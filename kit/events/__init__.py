@@ -2,5 +2,5 @@
 
 The producer writes a signed fact into its `outbox` in the transaction that makes it true; `relay` publishes it over the
 `bus`. A `consumer` verifies it (`signing`, `proof`) and takes it in once (`inbox`); a fact that can't take effect is
-put off (`putoff`) or set aside for an operator (`parked`).
+retried later (`putoff`) or parked for an operator (`parked`).
 """

@@ -151,7 +151,7 @@ class Consumer:
         self._close()
 
     def health(self) -> WorkerHealth:
-        """`detail` reports how long events have waited for the database, unless there is a worse trouble to report."""
+        """Returns the health; `detail` has the longest wait for the database, unless there is a worse trouble."""
         health = self._pulse.health()
         seconds = self._put_off.longest_seconds(self._clock.now())
         count = len(self._put_off)
@@ -180,7 +180,7 @@ class Consumer:
         `after`.
 
         For an operator who has removed the cause: a bug, or a public key that was missing. Events that fail again stay
-        parked. It takes no longer than a call may.
+        parked. It ends within the time of a call.
         """
         events, more = self._parking.after(only=only, after=after, limit=RETRY_ROWS)
         give_up_at = monotonic_seconds() + RETRY_SECONDS
@@ -237,7 +237,7 @@ class Consumer:
         return proven, unproven
 
     def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
-        """Handles and removes each event. At the stop, or when the database is busy for all, hands the rest back."""
+        """Handles each event by itself. At the stop, or while the database is busy for all, gives the rest back."""
         busy = 0
         while events and not stop.is_set() and busy < BUSY_IN_A_ROW:
             busy = 0 if self._handle(events[0]) else busy + 1
@@ -247,7 +247,7 @@ class Consumer:
         events.clear()
 
     def _handle(self, event: Proven, *, row_id: uuid.UUID | None = None) -> bool:
-        """Returns false when the event was put off for the database. Raises `DatabaseUnavailable` when that is away.
+        """Returns false when the event has to wait for the database. Raises `DatabaseUnavailable` when that is away.
 
         `row_id`: the id of its parked row, if it is parked already. An event that was not proven is parked under
         another id.
@@ -282,7 +282,7 @@ class Consumer:
         return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
-        """Asks NATS to deliver the events again: without this they would come after ten seconds only."""
+        """Makes NATS deliver the events again at once: without this they would come after ten seconds."""
         for event in events:
             event.retry_after(seconds)
 
@@ -304,7 +304,7 @@ class Consumer:
             log.info("event_handled", **self._fields_of(event))
 
     def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
-        """Records the failure in its own transaction, then asks for the event again or parks it."""
+        """Records the failure in its own transaction, then requests the event again or parks it."""
         self._put_off.remove(event.event_id)
         if row_id == event.event_id:
             attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
@@ -348,7 +348,7 @@ class Consumer:
             del unproven[0]
 
     def _wait_for_database(self, event: Incoming, reason: Exception) -> None:
-        """Asks for the event again with growing pauses: an event that is slow by itself must not delay the others."""
+        """Requests the event again, with growing pauses: an event that is slow by itself must not delay the others."""
         self._put_off.add(event.event_id, self._clock.now())
         pause_seconds = self._pause_seconds(event.deliveries)
         EVENTS.labels(self.name, "put_off").inc()

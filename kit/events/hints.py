@@ -108,7 +108,9 @@ class Hints:
             _log.info("hints_connected")
 
         async def quiet(error: Exception) -> None:
-            """Counts a refusal; it comes at every attempt to reconnect, and the loss is already logged."""
+            """Counts a refusal by NATS and logs nothing: nats-py reports it at every attempt to reconnect, and the loss
+            is already in the log.
+            """
             count_refusal(error)
 
         self._client = Client(ca=self._ca)

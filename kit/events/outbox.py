@@ -56,7 +56,7 @@ class OutboxColumns:
 
 
 class BusStateColumns:
-    """The creation time of the stream that the outbox was published to: a younger stream lacks its facts."""
+    """The creation time of the stream that the outbox was published to: a newer stream lacks its facts."""
 
     __tablename__ = "bus_state"
 
@@ -76,7 +76,7 @@ class Announced:
         self.wake.set()
 
     def take(self, limit: int) -> list[Outgoing]:
-        """Removes and returns the oldest of them, at most `limit`; for one caller."""
+        """Removes and returns the oldest of these facts, at most `limit`. Only one thread may call it."""
         return [self._fresh.popleft() for _ in range(min(limit, len(self._fresh)))]
 
 

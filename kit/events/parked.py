@@ -58,7 +58,7 @@ class Retried:
 
 
 class MayBeTrue(Exception):
-    """The event is proven, or it may be a true one that this process cannot prove. `reason` has which of the two."""
+    """The event is proven, or it may be a true one that this process cannot prove. `reason` names the case."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -137,8 +137,8 @@ class Parking:
     def discard(self, row_id: uuid.UUID, verifier: Verifier, *, even_if_true: bool) -> ParkedEvent | None:
         """Deletes an event that is not proven and returns it; None when none has this id.
 
-        Raises `MayBeTrue` for an event that counts, and unless `even_if_true` for one that a key proves which this
-        process does not have, or that a version without signatures made.
+        Raises `MayBeTrue` for a proven event. Unless `even_if_true`, also raises it for an event with an unknown key or
+        without a signature: a process with that key, or an older version, may have made it.
         """
         events, _ = self.after(only=row_id, after=None, limit=1)
         for parked in events:

@@ -46,13 +46,13 @@ class Verifier:
 
     @property
     def unsigned_counted_until(self) -> datetime | None:
-        """When unsigned events stopped counting; None while they count, and if they never did."""
+        """The time at which unsigned events stopped counting; None while they count, or if they never did."""
         until = self._unsigned_until
         return until if until is not None and self._clock.now() >= until else None
 
     @property
     def unsigned_counts_until(self) -> datetime | None:
-        """When unsigned events stop counting; None when they do not count now."""
+        """The time at which unsigned events will stop counting; None when they do not count now."""
         until = self._unsigned_until
         return until if until is not None and self._clock.now() < until else None
 

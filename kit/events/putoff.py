@@ -1,4 +1,4 @@
-"""The events that a consumer has put off because of the database, and the errors for which it does so."""
+"""The events that a consumer has postponed because of the database, and the errors for which it does so."""
 
 import uuid
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import exc
 from kit.work.worker import Outage
 
 MOST_EVENTS: Final = 10_000
-"""Events beyond this number are put off without being counted here."""
+"""Events beyond this number are postponed without being counted here."""
 
 
 @dataclass
@@ -20,7 +20,7 @@ class _Wait:
 
 
 class PutOff:
-    """The events that are put off. Kept in memory, because only people read it: a restarted process counts from zero.
+    """The postponed events. Kept in memory, because only people read it: a restarted process counts from zero.
 
     forget_after  an event that did not come back in this time was handled by another process
     """
@@ -37,7 +37,7 @@ class PutOff:
             self._waits.setdefault(event_id, _Wait(now, now)).seen_at = now
 
     def remove(self, event_id: uuid.UUID) -> None:
-        """Removes the event; nothing happens when it was not put off."""
+        """Removes the event; does nothing when it was not postponed."""
         self._waits.pop(event_id, None)
 
     def longest_seconds(self, now: datetime) -> float:
@@ -53,7 +53,8 @@ class PutOff:
 
 
 def is_no_refusal(error: Exception) -> bool:
-    """Whether the error comes from around the handler, not from the event. Such an error must never park money.
+    """Returns whether the error comes from the database or another outage, not from the event. Such an error must never
+    park an event that moves money.
 
     The handler refuses by its own exceptions and by the constraints that the event violates.
     """

@@ -48,8 +48,8 @@ CLOCKS_DIFFER = timedelta(seconds=10)
 
 @dataclass
 class _Again:
-    """A stream that lacks facts. All published facts go to it again, the newest first. `back_to` is the
-    publication time down to which they are marked as unpublished, None before the first batch.
+    """The state of announcing all published facts again, the newest first, to a stream that lacks some. `back_to` is
+    the publication time down to which they are marked as unpublished, None before the first batch.
     """
 
     stream: "_Stream"
@@ -66,7 +66,7 @@ class _Stream:
 
 @dataclass
 class Relay:
-    """The relay's work. A turn publishes the fresh facts, and when it's time one batch of the outbox."""
+    """The relay's work. Each round publishes the fresh facts, and when it's time one batch of the outbox."""
 
     db: Database
     bus: Bus
@@ -80,7 +80,7 @@ class Relay:
     _swept_at: datetime | None = field(default=None, init=False)
 
     def turn(self) -> bool:
-        """Returns true when there may be more. After `BusUnavailable` a later turn finds the fresh facts in the
+        """Returns true when there may be more. After `BusUnavailable` a later round finds the fresh facts in the
         table.
         """
         fresh = self.announced.take(BATCH_ROWS)
@@ -120,7 +120,9 @@ class Relay:
 
     @functools.cached_property
     def _mark(self) -> Update:
-        """Marks only unmarked rows: `_announce_again` goes back in time and would miss a later second mark."""
+        """Marks the facts as published, unless they have a mark: `_announce_again` goes backwards through the times of
+        the marks and would miss a row that is marked a second time.
+        """
         table = table_of(self.outbox)
         unmarked = (
             table.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),

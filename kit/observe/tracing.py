@@ -73,8 +73,8 @@ current: ContextVar[Span] = ContextVar("span", default=NOTHING)
 
 
 def start(service: str, settings: Settings) -> None:
-    """Starts to make and send spans if the settings say so. Call it in the process that works, after any fork: the
-    sender is a thread.
+    """Starts to make and send spans if the settings name a collector. Call it in the process that works, after any
+    fork: the sender is a thread.
     """
     global _spans  # noqa: PLW0603  one per process, read at every place that makes a span
     if settings.traces_endpoint and _spans is None:
@@ -92,7 +92,7 @@ def stop() -> None:
 
 
 def is_on() -> bool:
-    """Whether this process makes spans."""
+    """Returns whether this process makes spans."""
     return _spans is not None
 
 
@@ -111,7 +111,9 @@ def continued(
 def begun(
     name: str, kind: Kind, linked_to: str | None = None, attributes: Mapping[str, Value] | None = None
 ) -> Span:
-    """Returns the first span of a new trace; `linked_to` is a stranger's traceparent, which decides nothing here."""
+    """Returns the first span of a new trace; `linked_to` is the traceparent of an outside client: it becomes a link and
+    decides nothing here.
+    """
     return NOTHING if _spans is None else _spans.begun(name, kind, linked_to or "", attributes)
 
 
@@ -121,7 +123,9 @@ def traceparent() -> str:
 
 
 def outgoing() -> str:
-    """Returns the value for a call. Outside of any trace it says so, so that the called service begins none."""
+    """Returns the value for a call. Outside of any trace the value means "not sampled", so that the called service
+    begins none.
+    """
     if _spans is None:
         return ""
     return current.get().traceparent or f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"

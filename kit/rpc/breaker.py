@@ -1,4 +1,5 @@
-"""A breaker: while a peer hangs, its callers do not wait. The first calls wait in vain, the next are refused at once.
+"""A breaker: while a peer hangs, its callers do not wait. The first calls wait for their whole limit, the next are
+refused at once.
 
 It is our own, because libraries count failures of any kind. Here only waiting counts: a peer that refuses quickly, or
 that is away, costs its callers no time.
@@ -98,6 +99,6 @@ class Breaker:
 
 
 def _caller_ran_out_of_time() -> bool:
-    """Whether the call may have ended at its caller's deadline. Such an end says nothing about the peer."""
+    """Returns whether the call may have ended at its caller's deadline. Such an end proves nothing about the peer."""
     left_seconds = deadline.remaining_seconds()
     return left_seconds is not None and left_seconds < MARGIN_SECONDS + LEAST_USEFUL_SECONDS

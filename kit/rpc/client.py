@@ -195,7 +195,7 @@ class _Channel:
         return self._kind(self._channel, self._service, method, call)
 
     def unary_stream(self, method: str, *args: Any, **options: Any) -> Any:
-        """The stub of the standard health service has such a method, which is not called."""
+        """Returns a stub that is never called: the standard health service has a method of this kind."""
         return self._channel.current().unary_stream(method, *args, **options)
 
     def close(self) -> Any:

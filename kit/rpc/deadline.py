@@ -22,7 +22,7 @@ def remaining_seconds() -> float | None:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Gives the block at most `seconds`; never more than an enclosing deadline leaves."""
+    """Gives the block at most `seconds`, and never more than the enclosing deadline leaves."""
     mine, outer = monotonic_seconds() + seconds, expires_at.get()
     token = expires_at.set(mine if outer is None else min(mine, outer))
     try:

@@ -24,7 +24,7 @@ EXPIRES: Final = metrics.gauge(
 
 
 def show_expiry(identity: Identity | None) -> None:
-    """Makes each scrape from now on report the end of the certificate."""
+    """Makes each scrape from now on report when the certificate ends."""
     if identity is None:
         return
 

@@ -62,7 +62,7 @@ class ArrivingBody:
         self._begun = False
 
     def fault(self) -> Refused | None:
-        """The refusal for a length that is announced as too large; None when it is not."""
+        """Returns the refusal when the announced length is too large, else None."""
         if self._length is not None and self._length > self._bounds.max_bytes:
             return _too_large(self._bounds.max_bytes)
         return None
@@ -82,7 +82,7 @@ class ArrivingBody:
             raise invalid("VALIDATION_ERROR", "the body did not arrive in time") from None
 
     async def after(self) -> Any:
-        """Gives Falcon an empty body's end in place of the body, and later the event that the client has hung up."""
+        """Returns an event for Falcon: the end of an empty body first, later that the client has hung up."""
         if not self._begun:
             self._begun = True
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -141,7 +141,7 @@ class ArrivingBody:
 
 
 def _content_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """The number of bytes to come; None when they come in chunks. The server has checked the header's form."""
+    """Returns the number of bytes to come; None when they come in chunks. The server has checked the header's form."""
     length: int | None = 0
     for name, value in headers:
         if name == b"content-length":

@@ -26,7 +26,7 @@ def answer_text(req: Request, resp: falcon.Response, content: bytes, *, gzipped:
 
 @lru_cache(maxsize=64)  # browsers send few different ones
 def takes_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding header (RFC 9110, 12.5.3) accepts gzip; a quality of 0 excludes it."""
+    """Returns whether an Accept-Encoding header (RFC 9110, 12.5.3) accepts gzip; a quality of 0 excludes it."""
     for each in accepted.lower().split(","):
         coding, _, parameter = each.partition(";")
         if coding.strip() == "gzip":

@@ -102,7 +102,9 @@ class Edge:
         await exchange.arriving.drop_the_rest()
 
     def _begun(self, scope: Scope, receive: Receive) -> Exchange:
-        """Also corrects the scope: Falcon and the log get the client behind a proxy, and the path as it was sent."""
+        """Returns the exchange of a new request. Corrects the scope: Falcon and the log get the client behind a proxy,
+        and the path as it was sent.
+        """
         scope["path"] = _undecoded_path(scope["raw_path"])
         peer = scope["client"][0] if scope["client"] else ""
         client = self._clients.client(peer, scope["headers"])
@@ -120,7 +122,9 @@ class Edge:
 
 
 def _undecoded_path(raw_path: bytes) -> str:
-    """The path as it was sent, percent-encoded, without a trailing slash. Resources decode their segments, once."""
+    """Returns the path as it was sent, percent-encoded, without a trailing slash. Resources decode their segments,
+    once.
+    """
     path = raw_path.decode("latin-1")
     if not path.startswith("/"):  # the absolute form, which servers must accept (RFC 9112 section 3.2.2)
         path = urlsplit(path).path or "/"

@@ -26,11 +26,11 @@ class Form:
     file: bytes | None = None
 
     def text(self, name: str) -> str:
-        """The field as it was typed; empty when it was not sent."""
+        """Returns the field as it was typed; empty when it was not sent."""
         return self.fields.get(name, "")
 
     def prose(self, name: str, *, most: int) -> str:
-        """A person's text, cut to `most` characters.
+        """Returns a person's text, cut to `most` characters.
 
         Browsers send line ends as CR LF and count them as one; people do not type NUL.
         """
@@ -82,7 +82,7 @@ def _multipart(body: bytes, boundary: str, file_field: str, file_max_bytes: int)
 
 
 def sent_by_own_page(req: Request, origin: str) -> bool:
-    """Whether the browser reports that the form was on a page of ours, at `origin`.
+    """Returns whether the browser reports that the form was on a page of ours, at `origin`.
 
     Newer browsers report it in Sec-Fetch-Site, older ones in Origin. A client that sends neither is no browser, so no
     other site can misuse it.

@@ -39,7 +39,7 @@ class Live:
         self._networks: Counter[str] = Counter()
 
     def has_room_for(self, item: str, network: str) -> bool:
-        """Whether one more page may have a stream; a page without one checks again every few seconds."""
+        """Returns whether one more page may have a stream; a page without one checks again every few seconds."""
         full = (
             (self._item, self._open[item] >= STREAMS_PER_ITEM),
             ("network", self._networks[network] >= STREAMS_PER_NETWORK),
@@ -92,7 +92,7 @@ class Live:
 
 
 async def _next(bell: asyncio.Event, stopping: asyncio.Event, seconds: float) -> SSEvent | None:
-    """An event when the item changes; None, which becomes a comment, when nothing happens for a while."""
+    """Returns an event when the item changes; None, which becomes a comment, when nothing happens for a while."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await bell.wait()

@@ -105,7 +105,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             self.worker.connections.works(self)
 
     def eof_received(self) -> bool:
-        """Whether to stay open: a client may half-close and still wait for the answer, as `nc -N` does.
+        """Returns whether the connection stays open: a client may half-close it and still wait for the answer, as
+        `nc -N` does.
 
         A client that leaves in the middle of a request, or of an answer (a page that follows its payment), has gone.
         """
@@ -127,7 +128,9 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
         self.transport.abort()
 
     def _close_transport(self) -> None:
-        """Closes it; the client may read its answer to the end, under the same watch."""
+        """Closes the connection once the client has read its answer. A client that reads too slowly is dropped as
+        before.
+        """
         super()._close_transport()
         if self.transport.get_write_buffer_size():
             self._watch()
@@ -135,7 +138,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
     # -- how fast the client reads
 
     def pause_writing(self) -> None:
-        """Called when more than UNREAD_MAX_BYTES wait to be sent."""
+        """Starts to watch the client's reading. Called when more than UNREAD_MAX_BYTES wait to be sent."""
         super().pause_writing()
         self._watch()
 
@@ -146,7 +149,9 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             self._may_make_room()
 
     async def _serve_http_request(self, *args: Any) -> Any:
-        """Starts a request when the answers before it are read; else they would grow without a bound."""
+        """Starts a request once the client has read the answers before it: unread answers would grow without a
+        bound.
+        """
         await self._flow_control.drain()
         return False if self._closed else await super()._serve_http_request(*args)
 
@@ -179,7 +184,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             self._reading = None
 
     def _all_unread_bytes(self) -> int:
-        """The bytes that wait here, and those in the socket that the client's system has not acknowledged.
+        """Returns the number of bytes that wait in this process, and in the socket until the client's system
+        acknowledges them.
 
         The socket takes bytes from here in large pieces: without the socket's own count, a client that reads slowly
         would seem to read nothing for a long time.
@@ -214,7 +220,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
         return True
 
     def _on_headers_complete(self) -> Any:
-        """Checks the same bound for a head that arrived in one piece."""
+        """Checks the bound of a head that arrived in one piece, before the count of bytes could."""
         parser = self._callback_parser
         size = len(parser.path) + sum(len(name) + len(value) for name, value in parser.headers)
         if size > HEAD_MAX_BYTES:
@@ -227,7 +233,9 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             super()._on_body(chunk)
 
     def _maybe_resume_reading(self) -> None:
-        """Called when a piece of the body is taken: by a resource, or to be dropped after the answer has begun."""
+        """Resumes reading from the client if there is room, with a larger socket buffer once a resource takes the body.
+        Called when a piece of the body was taken or dropped.
+        """
         if not self._is_widened and self._answered is not self._body_receiver:
             self._is_widened = True
             connection = self.transport.get_extra_info("socket")

@@ -17,8 +17,8 @@ TRY_SECONDS = 1.0
 
 
 async def can_reach_all(addresses: Mapping[str, str], identity: tls.Identity | None) -> bool:
-    """Whether each service takes a connection within `TRY_SECONDS`. Call it inside the running loop. It opens channels
-    of its own: a channel that did not resolve a name tries again after ever longer pauses.
+    """Returns whether each service takes a connection within `TRY_SECONDS`. Call it inside the running loop. It
+    opens channels of its own: a channel that did not resolve a name tries again after ever longer pauses.
 
     addresses  by the name of the service
     """

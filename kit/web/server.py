@@ -130,7 +130,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 
 def options(settings: WebSettings) -> dict[str, Any]:
-    """gunicorn's settings; all others keep gunicorn's defaults."""
+    """Returns gunicorn's settings; all others keep gunicorn's defaults."""
     return {
         "bind": settings.bind,
         "workers": settings.workers,

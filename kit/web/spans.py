@@ -18,8 +18,8 @@ _METHODS: Final = frozenset(falcon.HTTP_METHODS)
 
 
 def begun(scope: dict[str, Any], exchange: Exchange) -> Span:
-    """The span of a request, whose route is not known yet. A client's own trace is linked to and not continued: else
-    its `traceparent` would decide what is sampled here.
+    """Returns the span of a request, whose route is not known yet. A client's own trace is linked to and not
+    continued: else its `traceparent` would decide what is sampled here.
     """
     method = scope["method"]
     is_known = method in _METHODS

@@ -35,7 +35,9 @@ class Templates(jinja2.Environment):
         self.globals.update(_=self.sentence)
 
     def sentence(self, sentence: str, **values: object) -> Markup:
-        """The translation, with the values filled in. The values are escaped; it may hold HTML such as <strong>."""
+        """Returns the translation, with the values filled in. The values are escaped; it may hold HTML such as
+        <strong>.
+        """
         return Markup(self._translate(sentence)) % values  # noqa: S704  sentences are our own
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -49,7 +51,7 @@ def theirs(text: str) -> Markup:
 
 
 def _titled(html: str) -> str:
-    """The text for a window's title, which has no elements: characters isolate texts from outside."""
+    """Returns the text for a window's title. A title has no elements, so characters isolate the texts from outside."""
     isolated = str(html).replace("<bdi>", _ISOLATE).replace("</bdi>", _END_OF_ISOLATE)
     return Markup(isolated).striptags()  # noqa: S704  escaped where it comes from
 

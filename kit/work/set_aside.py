@@ -1,4 +1,4 @@
-"""Rows that a loop failed at. Each is left alone for a time that doubles with every failure.
+"""The rows at which a loop failed. The loop leaves each alone for a time that doubles with every failure.
 
 Kept in memory: after a restart each is tried again at once.
 """
@@ -33,13 +33,13 @@ class SetAside(Generic[T]):
         return left_alone
 
     def forget(self, what: T) -> None:
-        """Records a success."""
+        """Records a success: the row is tried again at any time."""
         with self._lock:
             self._known.pop(what, None)
 
     def at(self, now: datetime) -> list[T]:
-        """Returns those to leave alone now. Forgets those without a new failure for long: another process
-        finished them.
+        """Returns the rows to leave alone now. Forgets rows whose last failure is long ago: another process finished
+        them.
         """
         with self._lock:
             for what, (until, _) in list(self._known.items()):

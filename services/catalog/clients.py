@@ -94,7 +94,7 @@ def _number(value: object) -> Decimal:
 
 
 def _parse(body: bytes) -> object:
-    """Reads every number as a Decimal from its own digits, never as a binary fraction."""
+    """Parses the JSON. Numbers become Decimals made from their digits, never floats."""
     try:
         return json.loads(body, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant)
     except (ValueError, ArithmeticError, RecursionError):

@@ -108,7 +108,9 @@ class Origin(StrEnum):
 
 
 def is_plausible_rate(value: Decimal) -> bool:
-    """Whether the rate can be stored and divided by: above zero, at most 12 digits before and 8 after the point."""
+    """Returns whether the rate can be stored and divided by: above zero, at most 12 digits before and 8 after the
+    point.
+    """
     return value.is_finite() and 0 < value < Decimal(10) ** RATE_WHOLE_DIGITS
 
 
@@ -156,14 +158,14 @@ class AcceptedRates:
     decided: Rate | None  # the newest of those that an operator set or accepted
 
     def in_force(self, now: datetime, max_age: timedelta) -> Rate | None:
-        """The newest rate; but a rate set by an operator comes before polled ones while it is fresh."""
+        """Returns the rate in force: the operator's while it is fresh, otherwise the newest."""
         decided = self.decided
         if decided is not None and decided.origin is Origin.OPERATOR and decided.is_fresh(now, max_age):
             return decided
         return self.newest
 
     def to_compare_with(self, sourced: Rate | None, now: datetime, max_age: timedelta) -> list[Rate]:
-        """The rates that the jump guard compares a new one with: the one in force first.
+        """Returns the rates that the jump guard compares a new one with: the one in force first.
 
         The last one of the sources (`sourced`) is among them for a day. A rate that an operator set may lapse in that
         time, and then the sources' next rate has to pass.
@@ -174,7 +176,9 @@ class AcceptedRates:
 
 
 def with_markup(source_rate: Decimal, markup: Decimal) -> Decimal:
-    """The rate that deals lock, rounded down to 2 decimals. Not a number, or zero, when `source_rate` is unusable."""
+    """Returns the rate that deals lock, rounded down to 2 decimals. Not a number, or zero, when `source_rate` is
+    unusable.
+    """
     return round_down(source_rate * (1 - markup), RATE_PLACES) if source_rate.is_finite() else source_rate
 
 
@@ -188,7 +192,7 @@ class RateFault(StrEnum):
 
 
 def price(markup: Decimal, rate: Rate | None, now: datetime, max_age: timedelta) -> Decimal | RateFault:
-    """A currency's rate for merchants, or the reason why there is none. Never a guess, never 1:1."""
+    """Returns a currency's rate for merchants, or the reason why there is none. Never a guess, never 1:1."""
     if rate is None:
         return RateFault.NEVER_ACCEPTED
     if not rate.is_well_formed(now):
@@ -203,14 +207,16 @@ def price(markup: Decimal, rate: Rate | None, now: datetime, max_age: timedelta)
 
 
 def median(quotes: Iterable[Quote]) -> Decimal:
-    """The median of the rates among the quotes, with 8 decimals; at least one quote must have a rate."""
+    """Returns the median of the rates among the quotes, with 8 decimals; at least one quote must have a rate."""
     return round_down(
         statistics.median(each.rate for each in quotes if each.rate is not None), SOURCE_RATE_PLACES
     )
 
 
 def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
-    """Whether `new` differs from `last` by more than the fraction `max_jump` of it; true for an implausible `last`."""
+    """Returns whether `new` differs from `last` by more than the fraction `max_jump` of it; true for an implausible
+    `last`.
+    """
     return not is_plausible_rate(last) or abs(new - last) > last * max_jump
 
 
@@ -218,7 +224,8 @@ RATE_BEFORE = "rate before"
 
 
 def jumps_from_all(known: Sequence[Rate], new: Decimal, max_jump: Decimal) -> bool:
-    """Whether `new` is far from each of the `known` rates and from the rate before each that was set past the guard.
+    """Returns whether `new` is too far from all `known` rates, and from the rates before those that were set past the
+    guard.
 
     So a rate that an operator forced by mistake can be taken back. The first rate of a currency is never a jump.
     """
@@ -227,7 +234,7 @@ def jumps_from_all(known: Sequence[Rate], new: Decimal, max_jump: Decimal) -> bo
 
 
 def rate_before(rate: Rate) -> Quote:
-    """The last rate that passed the guard: `rate` itself, unless an operator set it past the guard."""
+    """Returns the last rate that passed the guard: `rate` itself, unless an operator set it past the guard."""
     if rate.origin is Origin.OPERATOR and rate.quotes:
         return rate.quotes[0]
     if is_plausible_rate(rate.source_rate):
@@ -236,7 +243,9 @@ def rate_before(rate: Rate) -> Quote:
 
 
 def set_by_hand(rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump: Decimal) -> Rate:
-    """An operator's rate. If it jumps, it keeps the last rate that passed the guard, as a quote named `RATE_BEFORE`."""
+    """Returns an operator's rate. If it jumps, it keeps the last rate that passed the guard, as a quote named
+    `RATE_BEFORE`.
+    """
     jumped = jumps_from_all(known, rate, max_jump)
     return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else ())
 
@@ -279,7 +288,7 @@ def judge(
 
 
 def value_at(document: object, path: str) -> object:
-    """The value at `data.rates.EUR` or, as a JSON pointer, `/data/rates/EUR`; raises LookupError."""
+    """Returns the value at `data.rates.EUR` or, as a JSON pointer, `/data/rates/EUR`; raises LookupError."""
     pointer = path.startswith("/")
     for step in path[1:].split("/") if pointer else path.split("."):
         key = step.replace("~1", "/").replace("~0", "~") if pointer else step
@@ -293,7 +302,8 @@ def value_at(document: object, path: str) -> object:
 
 
 def quoted_rate(number: Decimal, *, invert: bool) -> Decimal:
-    """The rate that a source's number stands for, with 8 decimals; `invert` for sources that quote USDT per fiat.
+    """Returns the rate that a source's number stands for, with 8 decimals; `invert` for sources that quote USDT per
+    fiat.
 
     Raises ValueError when it is not a plausible rate.
     """

@@ -17,7 +17,7 @@ def logo_not_found() -> Refused:
 
 
 def currency_not_found(code: str) -> Refused:
-    """`code` upper-case."""
+    """Returns CURRENCY_NOT_FOUND; `code` is in upper case."""
     return not_found("CURRENCY_NOT_FOUND", "Currency is unknown or disabled", currency=code)
 
 
@@ -61,7 +61,7 @@ def rate_jumps(currency_code: str, rate_before: Decimal, most: Decimal) -> Refus
 
 
 def _rate_with_all_decimals(rate: Decimal) -> str:
-    """All decimals of the rate, at least two, such as "92.10" or "0.9215"."""
+    """Returns all decimals of the rate, at least two, such as "92.10" or "0.9215"."""
     two = rate_text(rate)
     return two if Decimal(two) == rate else f"{rate.normalize():f}"
 

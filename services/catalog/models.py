@@ -116,7 +116,7 @@ class HeldRate(Base):
 
 
 class PollTurn(Base):
-    """One row: when a process last polled the sources. A process takes the turn by updating the row."""
+    """One row: when a process last polled the sources. A process that updates the row makes the next poll."""
 
     __tablename__ = "poll_turns"
     __table_args__ = (CheckConstraint("id = 1", name="id"),)

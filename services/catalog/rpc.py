@@ -269,6 +269,6 @@ def quote_to_message(quote: Quote) -> pb.SourceQuote:
 
 
 def plain_text(value: Decimal) -> str:
-    """All decimals without trailing zeros, no exponent: "92.5", "0.0312"."""
+    """Returns all decimals without trailing zeros, no exponent: "92.5", "0.0312"."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

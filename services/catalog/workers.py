@@ -16,7 +16,7 @@ that comes a moment too early would skip a whole period.
 
 
 def workers(deps: Deps) -> Sequence[Worker]:
-    """The poller, in any number of processes; none where no sources are configured."""
+    """Returns the rate poller, or nothing when no sources are configured. Any number of processes may run it."""
     if not deps.settings.rate_sources:
         return ()
     every_seconds = min(CHECK_SECONDS, deps.settings.rates_poll_seconds)
@@ -29,7 +29,9 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """Held rates wait for an operator; without a fresh rate merchants cannot be paid in a currency."""
+    """Returns the numbers of held rates, which wait for an operator, and of currencies without a fresh rate, which
+    can't be paid with.
+    """
     with deps.db.autocommit() as connection:
         rated = all_currencies_with_rates(connection)
     now, max_age = deps.clock.now(), deps.settings.rates_max_age

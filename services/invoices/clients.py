@@ -126,13 +126,13 @@ class CatalogClient:
         return self._catalog if age_seconds <= CATALOG_MAX_AGE_SECONDS else None
 
     def knows_method(self, method_code: str) -> bool:
-        """Whether the method exists; loads the catalog when the copy lacks it, because it may be new."""
+        """Returns whether the method exists; loads the catalog when the copy lacks it, because it may be new."""
         if method_code not in self.catalog().method_codes:
             self._load()
         return method_code in self.catalog().method_codes
 
     def reloading(self) -> Loop:
-        """The loop that every process with calls runs: it reloads every 2 s, and when `changed` is set."""
+        """Returns the loop that every process with calls runs: it reloads every 2 s, and when `changed` is set."""
         return Loop("catalog-copy", self._reload, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
 
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
@@ -156,9 +156,9 @@ class CatalogClient:
     def offers(
         self, merchant: merchants_pb2.Merchant, currency_code: str
     ) -> Sequence[catalog_pb2.MethodOffer]:
-        """The methods that a deal could be made with now.
+        """Returns the methods that a deal could be made with now.
 
-        Raises `Refused` with the reasons of CatalogService.ListMethodOffers, the rate's included.
+        Raises `Refused` with the reasons of CatalogService.ListMethodOffers, those of the rate included.
         """
         request = catalog_pb2.ListMethodOffersRequest(
             merchant=merchant, currency_code=currency_code, payable_now=True
@@ -221,7 +221,7 @@ class MerchantsClient:
         return self._merchant(self._choice_calls, merchant_id)
 
     def merchant_to_show(self, merchant_id: UUID) -> merchants_pb2.Merchant:
-        """Like `merchant`, for a page, which waits less. Raises `Refused` MERCHANT_NOT_FOUND."""
+        """Returns the merchant for a page. Waits less than `merchant`. Raises `Refused` MERCHANT_NOT_FOUND."""
         return self._merchant(self._page_calls, merchant_id)
 
     def _merchant(self, breaker: Breaker, merchant_id: UUID) -> merchants_pb2.Merchant:

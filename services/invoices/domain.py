@@ -129,7 +129,9 @@ TRANSITIONS: Mapping[tuple[DealState, Trigger], Transition] = {
 
 
 def transition(state: DealState, trigger: Trigger) -> Transition | None:
-    """The transition of `trigger` from `state`; None when it is not allowed there. Terminal states have none."""
+    """Returns the transition of `trigger` from `state`; None when it is not allowed there. Terminal states have
+    none.
+    """
     return TRANSITIONS.get((state, trigger))
 
 
@@ -137,12 +139,12 @@ def transition(state: DealState, trigger: Trigger) -> Transition | None:
 
 
 def customer_amount(amount: Decimal, client_percent: Decimal, decimals: int) -> Decimal:
-    """The amount that the customer sends: the invoice's and the client's part of the commission, rounded up."""
+    """Returns the amount that the customer sends: the invoice's and the client's part of the commission, rounded up."""
     return round_up(amount * (100 + client_percent) / 100, decimals)
 
 
 def client_percent(category: Decimal, method: Decimal, client_share: Decimal) -> Decimal | None:
-    """The client's part of both commissions, as the catalog will quote it; None when the catalog will refuse.
+    """Returns the client's part of both commissions, as the catalog will quote it; None when the catalog will refuse.
 
     Commissions and share are fractions 0..1. The quote decides; this function only predicts its amount.
     """
@@ -153,13 +155,13 @@ def client_percent(category: Decimal, method: Decimal, client_share: Decimal) ->
 
 
 def merchant_usdt(amount: Decimal, rate: Decimal, merchant_percent: Decimal) -> Decimal:
-    """The merchant's credit, USDT with 6 decimals, rounded down: never more than was paid for."""
+    """Returns the merchant's credit, USDT with 6 decimals, rounded down: never more than was paid for."""
     with localcontext(prec=60):  # one division, exact far below the sixth decimal
         return round_down(amount * (100 - merchant_percent) / (rate * 100), USDT_PLACES)
 
 
 def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
-    """Whether the amount may be adjusted to `adjusted`: only down, and above zero."""
+    """Returns whether the amount may be adjusted to `adjusted`: only down, and above zero."""
     return 0 < adjusted < requested
 
 
@@ -167,17 +169,17 @@ def adjustment_allowed(requested: Decimal, adjusted: Decimal) -> bool:
 
 
 def invoice_overdue(*, has_deal: bool, invoice_expires_at: datetime, now: datetime) -> bool:
-    """Whether the time for choosing a method is over; with a deal, the deal's own time counts instead."""
+    """Returns whether the time for choosing a method is over; with a deal, the deal's own time counts instead."""
     return not has_deal and now >= invoice_expires_at
 
 
 def deal_overdue(state: DealState, deal_expires_at: datetime, now: datetime) -> bool:
-    """Whether an unpaid deal's payment window is over. Once marked paid, time does not end a deal."""
+    """Returns whether an unpaid deal's payment window is over. Once marked paid, time does not end a deal."""
     return state == AWAITING_PAYMENT and now >= deal_expires_at
 
 
 def confirmation_overdue(state: DealState, confirm_before: datetime | None, now: datetime) -> bool:
-    """Whether a deal marked paid has waited too long for the operator."""
+    """Returns whether a deal marked paid has waited too long for the operator."""
     return state == AWAITING_CONFIRMATION and confirm_before is not None and now >= confirm_before
 
 
@@ -196,7 +198,9 @@ PICTURE_MAX_PIXELS = 64 * 1024 * 1024  # enough for a phone's camera; an operato
 
 
 def late_money_possible(status: InvoiceStatus, *, has_deal: bool) -> bool:
-    """Whether money may have come for an invoice that ended without success: only if a requisite was ever shown."""
+    """Returns whether money may have come for an invoice that ended without success: only if a requisite was ever
+    shown.
+    """
     return has_deal and status in (InvoiceStatus.FAIL, InvoiceStatus.EXPIRED, InvoiceStatus.CANCELED)
 
 
@@ -250,7 +254,9 @@ class Wanted:
 
 
 def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
-    """Whether a merchant with `own` of the places that no other merchant holds may have one of the `free` ones."""
+    """Returns whether a merchant that holds `own` places may take one of the `free` places. Places of other merchants
+    do not count.
+    """
     others_percent = 100 - share_percent
     return free > 0 and (own + 1) * others_percent <= max((free - 1) * share_percent, others_percent)
 
@@ -275,7 +281,9 @@ class Room:
     own_accounts: int
 
     def refusal(self, share_percent: int) -> str:
-        """The cause for which the merchant gets no place, for operators; "a place is free" if it would get one now."""
+        """Returns the cause for which the merchant gets no place, for operators; "a place is free" if it would
+        get one now.
+        """
         at_share = f"FIATGATE_METHOD_SHARE_PERCENT={share_percent}"
         if not self.accounts:
             return "no account is in use"
@@ -339,5 +347,5 @@ class CustomerLimit:
         return now - self.window
 
     def next_allowed_at(self, oldest_counted_at: datetime) -> datetime:
-        """The time at which the oldest of the newest `limit` unpaid invoices leaves the window."""
+        """Returns the time at which the oldest of the newest `limit` unpaid invoices leaves the window."""
         return oldest_counted_at + self.window

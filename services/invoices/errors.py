@@ -83,7 +83,9 @@ def merchant_blocked() -> Refused:
 
 
 def no_available_requisites(causes: Mapping[str, str] | None = None) -> Refused:
-    """`causes`, by method, are for operators: the gateway does not pass them on."""
+    """Returns NO_AVAILABLE_REQUISITES. The `causes`, by method, are for operators: the gateway does not pass them
+    on.
+    """
     message = "No account is free to take this payment now, retry later"
     text = "; ".join(f"{method_code}: {cause}" for method_code, cause in (causes or {}).items())
     return unavailable("NO_AVAILABLE_REQUISITES", message, **({"causes": text} if text else {}))

@@ -31,7 +31,7 @@ def changed_subject(invoice_id: UUID) -> str:
 
 
 def invoice_finished(invoice: Invoice, deal: Deal | None) -> invoices_pb2.InvoiceFinished:
-    """InvoiceFinished of a terminal invoice; every build gives the same bytes."""
+    """Returns the InvoiceFinished of a terminal invoice, with the same bytes each time."""
     status = InvoiceStatus(invoice.status)
     adjusted = deal.adjusted_amount if deal else None
     return invoices_pb2.InvoiceFinished(

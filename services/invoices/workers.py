@@ -27,7 +27,8 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def companions(deps: Deps) -> Sequence[Worker]:
-    """Every process keeps the catalog in memory, and relays the facts that it commits.
+    """Returns the loops of every process: one keeps the catalog in memory, one relays the facts that the process
+    commits.
 
     A relay wakes at once only in the process of the commit; in another one the fact would wait for the next poll.
     """

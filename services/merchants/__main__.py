@@ -1,6 +1,6 @@
 """`python -m services.merchants run | serve | work | migrate | settings | rotate-secrets`.
 
-All but the last are common to all services (kit.process.main). `rotate-secrets` seals everything again under the
+All but the last are common to all services (kit.process.main). `rotate-secrets` encrypts everything again with the
 first of FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
 """
 

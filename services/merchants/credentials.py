@@ -2,13 +2,14 @@
 
                  made of                     stored as
 API key          "fg_" and 196 random bits   HMAC-SHA256 under the lookup key
-signing secret   256 random bits             sealed
-lookup key       256 random bits             sealed
+signing secret   256 random bits             encrypted
+lookup key       256 random bits             encrypted
 
-"Sealed" means encrypted and authenticated under a master key (Fernet). The first master key seals, all of them open. To
-rotate: put a new key first, restart, run `python -m services.merchants rotate-secrets`, remove the old key, restart.
+"Encrypted" means encrypted and authenticated with a master key (Fernet); names in the code have `sealed` for it. The
+first master key encrypts, all of them decrypt. To rotate: put a new key first, restart, run
+`python -m services.merchants rotate-secrets`, remove the old key, restart.
 
-API keys are hashed under the lookup key and not under a master key, because a hash, unlike a sealed value, can't be
+API keys are hashed under the lookup key and not under a master key, because a hash, unlike an encrypted value, can't be
 moved to another key without the plaintext: the removal of an old master key would shut out every merchant. The lookup
 key needs no rotation: 196 random bits cannot be found by trial, even if the hashes and the lookup key leak.
 """
@@ -50,7 +51,7 @@ def new_lookup_key() -> bytes:
 
 
 def hint_of(api_key: str) -> str:
-    """The start of the key: enough to recognise it, far too little to guess it."""
+    """Returns the start of the key: enough to recognise it, far too little to guess it."""
     return api_key[:_HINT_CHARACTERS]
 
 
@@ -61,8 +62,8 @@ def hash_of(api_key: str, lookup_key: bytes) -> bytes:
 def opened_lookup_key(vault: "Vault", sealed: bytes) -> bytes:
     """Returns the lookup key. Raises MasterKeyMissing for any other value.
 
-    SQL under the service's role can put a sealed signing secret in the place of the lookup key. Its merchant knows it,
-    and could compute the hash of a key for any merchant. A signing secret has another length.
+    SQL under the service's role can put an encrypted signing secret in the place of the lookup key. Its merchant knows
+    it, and could compute the hash of a key for any merchant. A signing secret has another length.
     """
     lookup_key = vault.open(sealed)
     if len(lookup_key) != _LOOKUP_KEY_BYTES:
@@ -85,7 +86,7 @@ class ApiKeyHasher:
         self._lookup_key: bytes | None = None
 
     def hash_of(self, presented: str) -> bytes | None:
-        """The hash; None when the text is not of a key's form, or no key was ever made."""
+        """Returns the hash; None when the text is not of a key's form, or no key was ever made."""
         if _is_api_key(presented) is None:
             return None
         if self._lookup_key is None:
@@ -97,7 +98,7 @@ class ApiKeyHasher:
 
 
 class Vault:
-    """Seals and opens; the first of the master keys seals, all open."""
+    """Encrypts and decrypts; the first of the master keys encrypts, all decrypt."""
 
     def __init__(self, master_keys: Sequence[str]) -> None:
         self._fernet = MultiFernet([Fernet(key) for key in master_keys])
@@ -113,7 +114,7 @@ class Vault:
             raise MasterKeyMissing("no key in FIATGATE_MASTER_KEYS opens a stored secret") from None
 
     def reseal(self, sealed: bytes) -> bytes:
-        """Returns the same content sealed under the first master key. Raises MasterKeyMissing."""
+        """Returns the same content encrypted with the first master key. Raises MasterKeyMissing."""
         try:
             return self._fernet.rotate(sealed)
         except InvalidToken:

@@ -75,7 +75,7 @@ _ADMISSION: Final[tuple[tuple[str, Callable[[Merchant], bool]], ...]] = (
 
 
 def obstacle(merchant: Merchant) -> str | None:
-    """The first reason to refuse this merchant; None when there is none."""
+    """Returns the first reason to refuse this merchant; None when there is none."""
     return next((reason for reason, holds in _ADMISSION if holds(merchant)), None)
 
 
@@ -90,7 +90,7 @@ def parse_name(text: str) -> str:
 
 
 def parse_key_name(text: str) -> str:
-    """A name for people; may be empty."""
+    """Returns a name for people; may be empty."""
     name = text.strip()
     if len(name) > KEY_NAME_CHARACTERS:
         raise ValueError(f"expected at most {KEY_NAME_CHARACTERS} characters")
@@ -98,7 +98,9 @@ def parse_key_name(text: str) -> str:
 
 
 def parse_email(text: str) -> str:
-    """The address in lower case, because owners are distinguished by it. Whether it receives mail is not checked."""
+    """Returns the address in lower case, because owners are distinguished by it. Whether it receives mail is not
+    checked.
+    """
     email = text.strip().lower()
     if len(email) > EMAIL_CHARACTERS or not re.fullmatch(r"[^@\s]{1,64}@[^@\s]+", email):
         raise ValueError("expected an e-mail address")
@@ -112,7 +114,7 @@ def parse_category_code(text: str) -> str:
 
 
 def fraction_text(value: Decimal) -> str:
-    """The shortest text: `"0.05"`, `"0"`, `"1"`."""
+    """Returns the shortest text: `"0.05"`, `"0"`, `"1"`."""
     return f"{value.normalize():f}"
 
 
@@ -155,7 +157,9 @@ def _codes(texts: Iterable[str], pattern: str, form: str, *, normal: Callable[[s
 
 
 def _printable(text: str) -> str:
-    """The text, unless it has control characters (NUL among them), line separators or halves of surrogate pairs."""
+    """Returns the text, unless it has control characters (NUL among them), line separators or halves of surrogate
+    pairs.
+    """
     if any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in text):
         raise ValueError("expected no control characters")
     return text

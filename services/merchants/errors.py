@@ -15,7 +15,7 @@ _ADMISSION: Final = {
 
 
 def not_admitted(reason: str) -> Refused:
-    """API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED or MERCHANT_NOT_ACTIVE."""
+    """Returns API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED or MERCHANT_NOT_ACTIVE."""
     return denied(reason, _ADMISSION[reason])
 
 

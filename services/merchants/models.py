@@ -101,7 +101,7 @@ class Category(Base):
 
 
 class ApiKey(Base):
-    """One key of a merchant: the key itself as a keyed hash, its signing secret sealed (credentials.py)."""
+    """One key of a merchant: a keyed hash of the key, and its encrypted signing secret (credentials.py)."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
@@ -121,7 +121,7 @@ class ApiKey(Base):
 
 
 class LookupKey(Base):
-    """The one key under which all API keys are hashed, sealed; made with the first API key and never changed."""
+    """The one key under which all API keys are hashed, encrypted. Made with the first API key and never changed."""
 
     __tablename__ = "lookup_key"
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)

@@ -32,7 +32,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """The sealed secret that signs for `merchant_id` if `preferred_key_id` is preferred."""
+    """The encrypted secret that signs for `merchant_id` if `preferred_key_id` is preferred."""
 
     merchant_id: UUID
     preferred_key_id: UUID | None
@@ -119,7 +119,7 @@ def sealed_lookup_key_or_new(tx: Session, *, sealed: bytes, at: datetime) -> byt
 
 
 def merchant_by_id(db: Database, merchant_id: UUID) -> domain.Merchant | None:
-    """Like `merchant`, outside of any transaction: every new deal calls it."""
+    """Returns the merchant, read outside of any transaction: every new deal calls this."""
     return db.one_or_none(_MERCHANT_BY_ID, {"id": merchant_id})
 
 
@@ -136,7 +136,7 @@ def merchants_newest_first(tx: Session, *, older_than: UUID | None, limit: int) 
 
 
 def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
-    """The row, locked until the transaction ends; API keys may be added to the merchant meanwhile."""
+    """Returns the row, locked until the transaction ends; API keys may be added to the merchant meanwhile."""
     return tx.scalar(select(Merchant).where(Merchant.id == merchant_id).with_for_update(key_share=True))
 
 
@@ -145,7 +145,9 @@ def owner_to_change(tx: Session, email: str) -> Owner | None:
 
 
 def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
-    """The owner's id; makes the owner if there is none. A concurrent call with the same address waits and finds it."""
+    """Returns the owner's id; makes the owner if there is none. A concurrent call with the same address waits and
+    finds it.
+    """
     tx.execute(
         insert(Owner)
         .values(id=new_id(), email=email, created_at=at)
@@ -170,7 +172,7 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
 
 
 def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
-    """The logo's media type and content."""
+    """Returns the logo's media type and content."""
     query = select(Logo.content_type, Logo.content).where(Logo.digest == digest)
     return connection.execute(query).one_or_none()
 
@@ -204,9 +206,9 @@ _SIGNING_SECRETS = text("""
 def signing_secrets(
     connection: Connection, queries: Sequence[tuple[UUID, UUID | None]]
 ) -> list[SealedSecret]:
-    """For each (merchant, preferred key): that key while it is active, else the merchant's newest active one.
+    """Returns for each (merchant, preferred key) that key while it is active, else the merchant's newest active one.
 
-    Nothing for a merchant without an active key.
+    A merchant without an active key has no row.
     """
     parameters = {
         "merchant_ids": [merchant_id for merchant_id, _ in queries],
@@ -222,7 +224,7 @@ def signing_secrets(
 
 
 def api_keys_after(tx: Session, key_id: UUID | None, *, limit: int) -> Sequence[ApiKey]:
-    """The next rows in the order of their ids, locked."""
+    """Returns the next rows in the order of their ids, locked."""
     keys = select(ApiKey).order_by(ApiKey.id).limit(limit).with_for_update()
     return tx.scalars(keys if key_id is None else keys.where(ApiKey.id > key_id)).all()
 

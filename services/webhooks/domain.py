@@ -72,7 +72,7 @@ class FinishedInvoice:
 
 
 def payload_of(invoice: FinishedInvoice) -> bytes:
-    """The exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload."""
+    """Returns the exact bytes of every attempt's body: compact JSON in UTF-8, in the order of docs/api.md#payload."""
     payload = {
         "event_id": str(invoice.event_id),
         "order_id": str(invoice.invoice_id),
@@ -100,7 +100,8 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def destination_of(url: str) -> str:
-    """host:port in lower case. A merchant's webhooks to one destination share a lane; one that hangs delays no other.
+    """Returns host:port in lower case. A merchant's webhooks to one destination share a lane; one that hangs delays no
+    other.
 
     It is logged, so it contains no user, path or query, where merchants keep secrets.
     """
@@ -168,7 +169,7 @@ Verdict = Delivered | RetryAt | Dead | Unchanged
 
 
 def is_success(http_status: int | None) -> bool:
-    """Whether the status is a 2xx; nothing else is a success."""
+    """Returns whether the status is a 2xx; nothing else is a success."""
     return http_status is not None and HTTPStatus.OK <= http_status < HTTPStatus.MULTIPLE_CHOICES
 
 
@@ -180,7 +181,9 @@ def after_automatic(
     jitter_seconds: float,
     delays_seconds: tuple[int, ...] = RETRY_DELAYS_SECONDS,
 ) -> Verdict:
-    """The verdict on an automatic attempt that ended at `ended_at`, the `attempts_before + 1`-th automatic one."""
+    """Returns the verdict on an automatic attempt that ended at `ended_at`, the `attempts_before + 1`-th automatic
+    one.
+    """
     if succeeded:
         return Delivered()
     if attempts_before >= len(delays_seconds):
@@ -189,7 +192,7 @@ def after_automatic(
 
 
 def after_manual(*, succeeded: bool) -> Verdict:
-    """The verdict on a manual attempt: a success ends the retries, a failure changes nothing."""
+    """Returns the verdict on a manual attempt: a success ends the retries, a failure changes nothing."""
     return Delivered() if succeeded else Unchanged()
 
 
@@ -216,7 +219,7 @@ class ResendTooSoon:
 def may_resend(
     *, now: datetime, lease_until: datetime | None, last_manual_at: datetime | None, cooldown_seconds: int
 ) -> ResendAllowed | ResendConflict | ResendTooSoon:
-    """Whether a manual attempt may start now; the conflict is reported before the cooldown."""
+    """Returns whether a manual attempt may start now; the conflict is reported before the cooldown."""
     if lease_until is not None and lease_until > now:
         return ResendConflict()
     if last_manual_at is not None:

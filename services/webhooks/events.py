@@ -19,7 +19,7 @@ _STATUSES = {
 
 
 def ids_in(payload: bytes) -> dict[str, str]:
-    """The id in the payload, as `invoice_id`; empty when the payload has none."""
+    """Returns the id in the payload, as `invoice_id`; empty when the payload has none."""
     try:
         invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
     except DecodeError:

@@ -115,7 +115,7 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
 
 
 def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
-    """The events of the merchant's invoice, newest first. An empty merchant id means any: for operators."""
+    """Returns the events of the merchant's invoice, newest first. An empty merchant id means any: for operators."""
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
     invoice = values.uuid("invoice_id", invoice_id)
     with deps.db.transaction() as tx:
@@ -192,7 +192,7 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
-    """Sends it; any error before there is an outcome gives the claim back."""
+    """Sends the event. An error before there is an outcome gives the claim back."""
     try:
         with deps.resend_turns.turn(str(claimed.terms.merchant_id)):
             key = (claimed.terms.merchant_id, claimed.terms.key_id)
@@ -235,8 +235,8 @@ def _release(deps: Deps, claimed: Claimed) -> None:
 def check_invoices(
     deps: Deps, *, invoice_ids: Sequence[str], facts: Sequence[FinishedInvoice] = ()
 ) -> list[InvoiceEvents]:
-    """The number of events of each of these invoices (at most 1000); those without events are left out. `facts` of some
-    of them add the differences between their events and the events that the facts would make.
+    """Returns the number of events of each of these invoices (at most 1000); those without events are left out.
+    `facts` of some of them add the differences between their events and the events that the facts would make.
     """
     values.at_most("invoice_ids", invoice_ids, CHECK_MAX_INVOICES)
     values.at_most("facts", facts, CHECK_MAX_INVOICES)
@@ -256,7 +256,7 @@ def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Seq
 
 
 def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[Event]:
-    """Pending events that no worker has claimed for longer than `overdue_seconds` (0: 60), the oldest first.
+    """Returns pending events that no worker has claimed for longer than `overdue_seconds` (0: 60), the oldest first.
 
     At most `limit` (1 to 1000, 0: 100), without payload and attempts.
     """
@@ -316,6 +316,6 @@ def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
 
 
 def backlog(deps: Deps) -> Backlog:
-    """The numbers of events that wait and are under way, for `fiatgate status`."""
+    """Returns the numbers of events that wait and are under way, for `fiatgate status`."""
     with deps.db.autocommit() as connection:
         return events.backlog(connection, now=deps.clock.now())

@@ -90,7 +90,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """The numbers that `fiatgate status` shows of the queue."""
+    """Returns the numbers that `fiatgate status` shows of the queue."""
     backlog = operations.backlog(deps)
     return [
         Gauge("webhooks_due", backlog.due, "Webhooks with a due attempt"),

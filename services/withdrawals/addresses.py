@@ -35,7 +35,7 @@ _TOKEN_CONTRACTS: Final[Mapping[str, bytes]] = MappingProxyType(
 
 
 def is_address_of(network: str, address: str) -> bool:
-    """Whether USDT can be sent to `address` on `network`, one of `NETWORKS` (KeyError otherwise).
+    """Returns whether USDT can be sent to `address` on `network`, one of `NETWORKS` (KeyError otherwise).
 
     Well-formed, with a right checksum where the form has one, of the main network; neither the zero address nor
     the USDT contract itself.

@@ -63,7 +63,7 @@ FAILURES: Final[Mapping[str, State]] = MappingProxyType(
 
 
 def may_become(current: State, target: State) -> bool:
-    """Whether the table has this step. A state is no step to itself: the caller recognises repeated steps."""
+    """Returns whether the table has this step. A state is no step to itself: the caller recognises repeated steps."""
     return current in REACHED_FROM[target]
 
 
@@ -96,14 +96,16 @@ class Movement:
 
 
 def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
-    """The movement of a successful invoice."""
+    """Returns the movement of a successful invoice."""
     return Movement(f"invoice:{invoice_id}", AccountKind.SETTLEMENT, AccountKind.AVAILABLE, merchant_usdt)
 
 
 def withdrawal_movements(
     withdrawal_id: UUID, status: WithdrawalStatus, *, amount: Decimal, network_fee: Decimal
 ) -> Sequence[Movement]:
-    """A withdrawal's movements on reaching `status`: the whole amount is held first, then paid out or given back."""
+    """Returns a withdrawal's movements on reaching `status`: the whole amount is held first, then paid out or given
+    back.
+    """
     available, reserved = AccountKind.AVAILABLE, AccountKind.RESERVED
     legs = {
         WithdrawalStatus.PENDING: [("reserve", available, reserved, amount)],

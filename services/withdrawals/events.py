@@ -31,7 +31,7 @@ class InvoicePaid:
 
 
 def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoicePaid | None:
-    """None when the invoice did not end in success, which moves no money here.
+    """Returns the credit of the fact; None when the invoice did not end in success, which moves no money.
 
     Raises ValueError for content that invoices never sends. Such an event is parked, because money depends on it.
     """
@@ -47,7 +47,7 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
 
 
 def ids_in(payload: bytes) -> dict[str, str]:
-    """The id in the payload, as `invoice_id`; empty when the payload has none."""
+    """Returns the id in the payload, as `invoice_id`; empty when the payload has none."""
     try:
         invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
     except DecodeError:

@@ -264,7 +264,7 @@ def method_to_message(method: WithdrawalMethod) -> pb.WithdrawalMethod:
 
 
 def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStatus | None:
-    """None for UNSPECIFIED, which means all."""
+    """Returns the status; None for UNSPECIFIED, which means all."""
     if status not in _STATUS_FILTERS:
         raise values.query_invalid("status", "Expected pending, success, failed or cancelled")
     return _STATUS_FILTERS[status]

@@ -16,7 +16,8 @@ _WITH_BASE64: Final = frozenset({"TON"})
 
 
 def normal_form(network: str, text: str) -> str:
-    """The stored form: the hash in lower-case hexadecimal digits, after 0x on networks whose explorers write that.
+    """Returns the stored form: the hash in lower-case hexadecimal digits, after 0x on networks whose explorers
+    write that.
 
     A text that is no hash, such as an operator's own mark for a payment, is stored as it was typed.
     """
@@ -27,7 +28,7 @@ def normal_form(network: str, text: str) -> str:
 
 
 def writings(network: str, text: str) -> list[str]:
-    """Every lower-case form in which the transaction may be stored; each form gives the same list.
+    """Returns every lower-case form in which the transaction may be stored; each form gives the same list.
 
     Marks that differ only in case or in 0x count as one: a second one would be a mistake. The version before stored
     hashes as they were typed.
@@ -40,7 +41,7 @@ def writings(network: str, text: str) -> list[str]:
 
 
 def is_same(network: str, one: str, other: str) -> bool:
-    """Whether both texts name one transaction."""
+    """Returns whether both texts name one transaction."""
     return writings(network, one) == writings(network, other)
 
 
@@ -55,7 +56,7 @@ def _writings(network: str, digits: str) -> Iterator[str]:
 
 
 def _digits(network: str, text: str) -> str | None:
-    """64 lower-case hexadecimal digits; None for a text that is no hash."""
+    """Returns 64 lower-case hexadecimal digits; None for a text that is no hash."""
     found = _HEXADECIMAL(text)
     if found:
         return found[1].lower()

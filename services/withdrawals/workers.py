@@ -82,7 +82,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
-    """The numbers that `fiatgate status` shows of everything that waits for an operator."""
+    """Returns the numbers that `fiatgate status` shows of everything that waits for an operator."""
     backlog = ledger.backlog(deps)
     return [
         Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),

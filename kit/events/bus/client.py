@@ -1,7 +1,7 @@
 """nats-py's client, but an address `tls://…` requires TLS: without it nothing is sent to the server.
 
-nats-py uses TLS only when the server asks for it, whatever the address is, and sends its password in plain text to a
-server that does not ask.
+nats-py uses TLS only when the server requires it, whatever the address is, and sends its password in plain text to a
+server that does not.
 """
 
 import ssl

@@ -166,7 +166,9 @@ class Bus:
                 raise BusClosed(f"no sign of life from the connection to NATS for {silent_seconds:.0f} s")
 
     def health(self) -> WorkerHealth:
-        """Not healthy only when the connection is closed for good; `detail` reports a temporary outage."""
+        """Returns the health: not healthy only when the connection is closed for good. `detail` reports a temporary
+        outage.
+        """
         if self.connected:
             self._connected_at = self._clock.now()
         detail = "" if self.connected else self._trouble

@@ -52,13 +52,13 @@ class Buckets:
         return True
 
     def give_back(self, whose: str) -> None:
-        """Returns one token that was taken."""
+        """Puts back one token that was taken."""
         if self._limit:
             bucket = self._filled(whose)
             bucket.left = min(bucket.left + 1, self._at_once)
 
     def refusal(self, message: str = "This was asked for too often", **metadata: str) -> Refused:
-        """RATE_LIMITED, for a request without a token."""
+        """Returns RATE_LIMITED for a request without a token."""
         retry_after_seconds = str(-int(-WINDOW_SECONDS // self._limit))
         return exhausted("RATE_LIMITED", message, retry_after_seconds=retry_after_seconds, **metadata)
 

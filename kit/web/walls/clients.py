@@ -45,7 +45,7 @@ class Clients:
         self.network = lru_cache(REMEMBERED)(self._network)
 
     def client(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-        """The client's address; the peer's unless a trusted proxy names another."""
+        """Returns the client's address; the peer's unless a trusted proxy names another."""
         if not self._trusted or not self.is_trusted(peer):
             return peer
         values = [value for name, value in headers if name == self._header]
@@ -68,7 +68,9 @@ class Clients:
         return any(parsed in network for network in self._trusted)
 
     def _network(self, address: str) -> str:
-        """The network that the address is counted under; a text that is no address (a Unix socket) counts as it is."""
+        """Returns the network that the address is counted under; a text that is no address (a Unix socket)
+        counts as it is.
+        """
         try:
             parsed = _plain(address)
         except ValueError:
@@ -78,7 +80,7 @@ class Clients:
 
 
 def _plain(address: str) -> IPv4Address | IPv6Address:
-    """The address; for an IPv4 address written as IPv6 (::ffff:192.0.2.1) the IPv4 one. Raises ValueError."""
+    """Returns the address; for an IPv4 address written as IPv6 (::ffff:192.0.2.1) the IPv4 one. Raises ValueError."""
     parsed = ip_address(address)
     if parsed.version == 6 and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped
@@ -86,7 +88,7 @@ def _plain(address: str) -> IPv4Address | IPv6Address:
 
 
 def _address_of(hop: str, *, is_forwarded: bool) -> str | None:
-    """The address in one element of the header, without its port; None when there is none."""
+    """Returns the address in one element of the header, without its port; None when there is none."""
     text = hop.strip()
     if is_forwarded:
         found = _FOR.search(text)

@@ -62,7 +62,7 @@ class Places:
             self._leave(owner)
 
     def __len__(self) -> int:
-        """The number of owners that it has counts of."""
+        """The number of owners that have calls under way or waiting."""
         return len(self._running.keys() | self._waiting.keys())
 
     def _is_free_for(self, owner: str) -> bool:

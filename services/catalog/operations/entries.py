@@ -25,7 +25,7 @@ class CatalogContent:
 
 
 def get_catalog(deps: Deps) -> CatalogContent:
-    """All currencies by code and all methods by currency and name, enabled or not."""
+    """Returns all currencies by code and all methods by currency and name, enabled or not."""
     with deps.db.transaction() as tx:
         # Methods first: the currency of a method that is made in between is then in the answer.
         methods = entries.all_methods(tx)

@@ -33,7 +33,9 @@ def amount(field: str, text: str, *, decimals: int, least: Decimal = NONE) -> De
 
 
 def decimal_or_nan(text: str) -> Decimal:
-    """NaN for text that is no number: such a value is refused later, with a reason of its own."""
+    """Returns the number; NaN for text that is none, because such a value is refused later, with a reason of its
+    own.
+    """
     try:
         return parse_decimal(text)
     except ValueError:
@@ -49,7 +51,7 @@ def rate(field: str, text: str) -> Decimal:
 
 
 def image_url(field: str, url: str | None) -> str | None:
-    """An http or https address. Merchants receive it; Fiatgate itself never loads it."""
+    """Returns an http or https address. Merchants receive it; Fiatgate itself never loads it."""
     if url is not None:
         values.parsed(field, url, functools.partial(check_url, allow_private=True))
     return url

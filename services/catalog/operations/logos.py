@@ -23,7 +23,7 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
 
 
 def get_logo(deps: Deps, *, logo: str) -> Row[str, bytes]:
-    """The logo's media type and content. Raises NOT_FOUND."""
+    """Returns the logo's media type and content. Raises NOT_FOUND."""
     with deps.db.autocommit() as connection:
         found = entries.logo(connection, logo.replace("\0", ""))
     if found is None:

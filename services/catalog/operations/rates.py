@@ -107,13 +107,14 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
 
 
 def list_rates(deps: Deps) -> list[RateState]:
-    """Every currency's rate in force and held rate, by code."""
+    """Returns each currency's rate in force and held rate, by code."""
     with deps.db.autocommit() as connection:
         return [_state(deps, rated) for rated in rates.all_currencies_with_rates(connection)]
 
 
 def pull_rates(deps: Deps) -> list[RateState]:
-    """Polls the sources now, also out of turn. Returns the states of the currencies that have sources, by code.
+    """Polls the sources now, although the period is not over. Returns the states of the currencies that have sources,
+    by code.
 
     Raises DB_UNAVAILABLE when the call has too little time left for the poll.
     """
@@ -129,7 +130,7 @@ def pull_rates(deps: Deps) -> list[RateState]:
 
 
 def poll_when_due(deps: Deps) -> None:
-    """The worker's step: polls the sources when a period has passed and no other process has polled in it."""
+    """Polls the sources when a period has passed and no other process has polled in it. This is the worker's step."""
     with deps.db.transaction() as tx:
         mine = rates.take_poll_turn(tx, deps.clock.now(), deps.settings.rates_poll_period)
     if mine:

@@ -74,7 +74,9 @@ WHERE {recent} AND rates.origin <> 'accepted'
 
 
 def parts(max_jump: Decimal, max_age: timedelta) -> Sequence[Part]:
-    """The invariants of rates. A forged row that keeps them can't be distinguished from one that the service made."""
+    """Returns the invariants of rates. A forged row that keeps them can't be distinguished from one that the
+    service made.
+    """
     values = {
         "recent": _RECENT,
         "max_jump": f"{max_jump:f}",

@@ -28,7 +28,7 @@ class CurrencyMethods:
 
 
 def enabled_currencies_with_methods(connection: Connection, code: str | None) -> list[CurrencyMethods]:
-    """Enabled currencies by code, or only the one of `code`, with their active methods."""
+    """Returns enabled currencies by code, or only the one of `code`, with their active methods."""
     joined = _currencies.outerjoin(
         _methods, (_methods.c.currency_code == _currencies.c.code) & _methods.c.active
     )
@@ -83,6 +83,6 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
 
 
 def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
-    """The logo's media type and content."""
+    """Returns the logo's media type and content."""
     query = select(models.Logo.content_type, models.Logo.content).where(models.Logo.digest == digest)
     return connection.execute(query).one_or_none()

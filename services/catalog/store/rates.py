@@ -39,7 +39,7 @@ class RatedMethod:
 
 
 def enabled_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
-    """Enabled currencies by code."""
+    """Returns the enabled currencies, by code."""
     query = _RATED_CURRENCIES.where(_currencies.c.enabled).order_by(_currencies.c.code)
     return [_rated_currency(row) for row in connection.execute(query)]
 
@@ -52,7 +52,7 @@ def enabled_currency_with_rates(connection: Connection, code: str) -> RatedCurre
 
 
 def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
-    """All currencies by code, held rates included."""
+    """Returns all currencies by code, held rates included."""
     query = (
         _RATED_CURRENCIES.add_columns(*_held.c)
         .outerjoin(_held, _held.c.currency_code == _currencies.c.code)
@@ -62,7 +62,7 @@ def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
 
 
 def active_method_with_rates(connection: Connection, method_code: str) -> RatedMethod | None:
-    """None when there is no such method, it is inactive, or its currency is disabled."""
+    """Returns the method; None when there is none, it is inactive, or its currency is disabled."""
     query = (
         _RATED_CURRENCIES.add_columns(*_methods.c)
         .join(_methods, _methods.c.currency_code == _currencies.c.code)
@@ -73,7 +73,7 @@ def active_method_with_rates(connection: Connection, method_code: str) -> RatedM
 
 
 def lock_currency(tx: Session, code: str) -> Currency | None:
-    """The currency, locked: decisions about its rates run one after the other."""
+    """Returns the currency, locked: decisions about its rates run one after the other."""
     row = tx.execute(
         select(_currencies).where(_currencies.c.code == code).with_for_update(key_share=True)
     ).first()
@@ -112,7 +112,7 @@ def take_held_rate(tx: Session, code: str) -> Rate | None:
 
 
 def take_poll_turn(tx: Session, now: datetime, period: timedelta) -> bool:
-    """Whether this process is to poll the sources now: true for one process per period.
+    """Returns whether this process is to poll the sources now: true for one process per period.
 
     A turn far in the future, which a clock left before it was set back, does not block.
     """
@@ -159,7 +159,7 @@ def _rated_currency(row: Row[Any]) -> RatedCurrency:
 
 
 def _rate(row: Row[Any], table: FromClause) -> Rate | None:
-    """The rate among the row's columns. A held rate has no origin column: it came from the sources."""
+    """Returns the rate among the row's columns. A held rate has no origin column: it came from the sources."""
     values = row._mapping
     if values[table.c.currency_code] is None:
         return None

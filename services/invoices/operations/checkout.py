@@ -113,7 +113,7 @@ def select_payment_method(
 
 
 def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
-    """A merchant who may not create invoices gets no new deals; a customer who already has a requisite goes on."""
+    """Refuses a new deal of a merchant who may not create invoices. A customer who already has a requisite goes on."""
     if merchant.owner_blocked:
         raise errors.owner_blocked()
     if merchant.status == merchants_pb2.MERCHANT_STATUS_BANNED:
@@ -151,7 +151,7 @@ def cancel(deps: Deps, *, invoice_id: str) -> InvoiceView:
 
 
 def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str) -> InvoiceView:
-    """The common part of the customer's and the operator's cancellation."""
+    """Cancels the invoice for the customer or the operator; both call this."""
     now = deps.clock.now()
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked(tx, invoice_id)
@@ -228,7 +228,9 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
 
 
 def _require_replaceable(invoice: Invoice, deal: Deal, now: datetime) -> None:
-    """Another method may be chosen until the invoice's own expiry: a new choice must not extend the time."""
+    """Raises unless another method may be chosen: only until the invoice's own expiry, because a choice must not extend
+    the time.
+    """
     if lifecycle.state_of(deal) != AWAITING_PAYMENT:
         message = "The payment is marked as sent; the method can't be changed any more"
         raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
@@ -257,7 +259,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
 
 
 def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
-    """The invoice at `now`: an overdue one is expired first, so a late expiry worker makes no difference."""
+    """Returns the invoice at `now`: an overdue one is expired first, so a late expiry worker makes no difference."""
     view = _view(deps, invoice_id)
     if view.status == InvoiceStatus.PENDING and _is_overdue(view, now):
         timers.expire_invoice(deps, invoice_id)
@@ -308,7 +310,7 @@ def _may_choose(view: InvoiceView, now: datetime) -> bool:
 
 
 def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:
-    """The methods that accept the invoice's amount, each with its price for the customer."""
+    """Returns the methods that accept the invoice's amount, each with its price for the customer."""
     return [
         Offer(
             offer,

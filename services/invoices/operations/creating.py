@@ -136,7 +136,9 @@ def _terms(
 
 
 def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal) -> list[Wanted]:
-    """A place of each method that accepts this amount; none when the amount is outside the currency's own bounds."""
+    """Returns the wanted place for each method that accepts this amount; none when the amount is outside the currency's
+    bounds.
+    """
     if terms is None or not terms.minimum <= amount <= terms.maximum or amount <= 0:
         return []
     allowed = merchant.allowed_methods
@@ -150,7 +152,7 @@ def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amoun
 def _amount_fiat(
     method: MethodTerms, merchant: merchants_pb2.Merchant, amount: Decimal, decimals: int
 ) -> Decimal | None:
-    """The amount that the customer would send with this method; None when the catalog would give no quote."""
+    """Returns the amount that the customer would send with this method; None when the catalog would give no quote."""
     try:
         category, share = parse_decimal(merchant.category_commission), parse_decimal(merchant.client_share)
     except ValueError:

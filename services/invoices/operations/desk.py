@@ -42,7 +42,7 @@ def list_deals(
     created_before: datetime | None = None,
     oldest_first: bool = False,
 ) -> Sequence[DealView]:
-    """Newest first unless `oldest_first`; an empty filter matches all."""
+    """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all."""
     wanted = deals.DealFilter(
         status=status,
         sub_status=values.text("sub_status", sub_status, least=0, most=64),
@@ -67,17 +67,19 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
 
 
 def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealView:
-    """The money came: completes the deal, and the invoice is a success. The customer need not have marked it paid."""
+    """Completes the deal because the money came; its invoice becomes a success. The customer need not have marked it
+    paid.
+    """
     return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
 
 
 def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
-    """The money did not come: fails the deal and its invoice. `expected` is the sub_status that the operator saw."""
+    """Fails the deal and its invoice because no money came. `expected` is the sub_status that the operator saw."""
     return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note, expected=expected)
 
 
 def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealView:
-    """Sets the deal aside for a closer check; it stays open and no longer ends by time."""
+    """Moves the deal into appeal: it stays open and no longer ends by time."""
     return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
 
 
@@ -92,7 +94,9 @@ def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str, expe
 def resolve_adjusted(
     deps: Deps, *, deal_id: str, amount: str, actor: str, note: str, expected: str = ""
 ) -> DealView:
-    """The customer paid less: the invoice succeeds with `amount` (fiat, below the requested one). Once per deal."""
+    """Ends the appeal with the `amount` that the customer paid (fiat, below the requested one): a success. Once per
+    deal.
+    """
     adjusted = values.decimal("adjusted_amount", amount)
     return _step(
         deps,
@@ -191,7 +195,7 @@ def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
 
 
 def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteView:
-    """A disabled requisite gets no new deals; its open ones go on."""
+    """Enables or disables the requisite. A disabled one gets no new deals; its open ones go on."""
     with deps.db.transaction() as tx:
         return _found(deals.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
 
@@ -211,7 +215,7 @@ def get_deals_system(deps: Deps) -> bool:
 
 
 def set_deals_system(deps: Deps, *, enabled: bool, actor: str) -> bool:
-    """Switched off, there are no new invoices and no new deals; open deals go on."""
+    """Switches new invoices and deals on or off. While they are off, open deals go on."""
     with deps.db.transaction() as tx:
         deals.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
     return enabled

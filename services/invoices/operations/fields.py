@@ -11,7 +11,7 @@ def note(value: str) -> str:
 
 
 def actor(value: str) -> str:
-    """ "operator", or "operator:NAME" when a name is given."""
+    """Returns "operator", or "operator:NAME" when a name is given."""
     name = values.text("actor", value, least=0, most=64)
     return f"operator:{name}" if name and name != "operator" else "operator"
 

@@ -26,7 +26,7 @@ def state_of(deal: Deal) -> DealState:
 
 
 def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
-    """The invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
+    """Returns the invoice, locked, with its newest deal. Raises INVOICE_NOT_FOUND."""
     invoice = invoices.locked_invoice(tx, invoice_id)
     if invoice is None:
         raise errors.invoice_not_found()
@@ -34,12 +34,12 @@ def locked(tx: Session, invoice_id: UUID) -> tuple[Invoice, Deal | None]:
 
 
 def newest_deal(tx: Session, invoice: Invoice) -> Deal | None:
-    """The deal of a locked invoice, in its present state, not in the state before the wait for the lock."""
+    """Returns the newest deal of a locked invoice, read after the lock: its state may have changed during the wait."""
     return deals.deal(tx, invoice.deal_id) if invoice.deal_id else None
 
 
 def locked_by_deal(tx: Session, deal_id: UUID) -> tuple[Invoice, Deal]:
-    """The deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
+    """Returns the deal with its invoice, which is locked. Raises DEAL_NOT_FOUND."""
     invoice = invoices.locked_invoice_of_deal(tx, deal_id)
     deal = deals.deal(tx, deal_id)
     if invoice is None or deal is None:
@@ -54,7 +54,7 @@ def require_open(invoice: Invoice) -> None:
 
 
 def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
-    """Expires the invoice as the expiry worker would have done by now; true when it expired in this call.
+    """Expires the invoice when its time is over, as the expiry worker does; returns true when this call did it.
 
     Every step of a customer calls this first: a late worker never makes a step possible after its time.
     """
@@ -70,7 +70,7 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
 
 
 def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
-    """Makes an appeal of a deal that was marked paid and not confirmed in time; true when this call did it."""
+    """Makes an appeal of a deal that was marked paid and not confirmed in time; returns true when this call did it."""
     if deal is None or not domain.confirmation_overdue(state_of(deal), deal.confirm_before, now):
         return False
     advance(tx, deps, invoice, deal, Trigger.CONFIRMATION_OVERDUE, now=now, actor=BY_TIME)

@@ -21,7 +21,7 @@ class Page:
 
 
 def get_invoice(deps: Deps, *, merchant_id: str, invoice_ref: str) -> InvoiceView:
-    """The merchant's invoice by UUID or external id. Raises INVOICE_NOT_FOUND."""
+    """Returns the merchant's invoice by UUID or external id. Raises INVOICE_NOT_FOUND."""
     if "\0" in invoice_ref:
         raise errors.invoice_not_found()
     owner = values.uuid("merchant_id", merchant_id)

@@ -17,7 +17,7 @@ _log = log.get_logger()
 
 
 def no_available_requisites(deps: Deps, merchant_id: UUID, wanted: Sequence[Wanted]) -> Refused:
-    """NO_AVAILABLE_REQUISITES, with the cause of each wanted method."""
+    """Returns NO_AVAILABLE_REQUISITES with the cause of each wanted method."""
     share_percent = deps.settings.method_share_percent
     with deps.db.autocommit() as connection:
         rooms = shares.rooms(connection, merchant_id, wanted[:EXPLAINED_MAX])

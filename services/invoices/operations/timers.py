@@ -1,9 +1,9 @@
 """The timers: expiry of invoices and deals, and appeals of deals whose confirmation is overdue.
 
 Any number of workers may run these. A timer queries everything that is due by now, so after a stop it catches up. Each
-invoice has a transaction of its own. So a transaction never holds two requisites, which another might lock in the other
-order, and no customer waits for a whole batch. An invoice that can't be ended is set aside for a while: any number of
-them stops no other.
+invoice has a transaction of its own: a transaction never holds two requisites, which another might lock in the other
+order, and no customer waits for a whole batch. An invoice that can't be ended is set aside for a while, and stops no
+other.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,17 +36,17 @@ _log = log.get_logger()
 
 
 def expire_invoices(deps: Deps) -> bool:
-    """Expires invoices for which no method was chosen in time; true when there may be more."""
+    """Expires invoices for which no method was chosen in time; returns true when there may be more."""
     return _each_due(deps, invoices.waiting_invoices_due, lifecycle.expire_if_overdue)
 
 
 def expire_deals(deps: Deps) -> bool:
-    """Expires deals that were not marked paid in time, their invoices with them; true when there may be more."""
+    """Expires deals that were not marked paid in time, and their invoices; returns true when there may be more."""
     return _each_due(deps, invoices.invoices_with_unpaid_deal_due, lifecycle.expire_if_overdue)
 
 
 def open_overdue_appeals(deps: Deps) -> bool:
-    """Makes appeals of deals that were marked paid and not confirmed in time; true when there may be more."""
+    """Makes appeals of deals that were marked paid and not confirmed in time; returns true when there may be more."""
     return _each_due(deps, invoices.invoices_with_confirmation_due, lifecycle.appeal_if_overdue)
 
 

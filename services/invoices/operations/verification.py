@@ -52,7 +52,7 @@ class Reannounced:
 
 
 def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
-    """Terminal invoices with their deals, in order of the invoices' ids, beginning after the given one."""
+    """Returns finished invoices with their deals, in the order of the invoices' ids, after the given one."""
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
     with deps.db.transaction() as tx:
         page = invoices.finished_invoices_after(tx, after, values.rows(limit, default=MAX_BATCH))
@@ -63,7 +63,8 @@ def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[
 def reannounce(
     deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False, actor: str = ""
 ) -> Reannounced:
-    """Announces the terminal ones of these invoices again, in the same words; those that are not proven are refused.
+    """Announces those of these invoices that are finished again, with the same content; refuses those that are not
+    proven.
 
     With `accept` an operator takes responsibility for their present content: unproven ones are signed as they are.
 
@@ -107,7 +108,7 @@ def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | No
 
 
 def _signed(deps: Deps, invoice: Invoice, kept: Sequence[KeptFact]) -> list[invoices_pb2.InvoiceFinished]:
-    """The facts among `kept` that the service signed."""
+    """Returns those of the `kept` facts that the service signed."""
     signed = []
     for fact in kept:
         assert invoice.event_id is not None

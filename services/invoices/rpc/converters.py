@@ -135,7 +135,9 @@ _PICTURE_KINDS = {kind.value: pb.ProofKind.Value(f"PROOF_KIND_{kind.name}") for 
 
 
 def invoice_status_from_message(value: int) -> InvoiceStatus | None:
-    """None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a value from a newer proto."""
+    """Returns the status; Returns the status; None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for a
+    value from a newer proto.
+    """
     if value == pb.INVOICE_STATUS_UNSPECIFIED:
         return None
     for status, number in _INVOICE_STATUSES.items():

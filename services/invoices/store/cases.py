@@ -60,7 +60,7 @@ def open_case_count(connection: Connection) -> int:
 
 
 def pictures(connection: Connection, deal_id: UUID) -> Sequence[PictureView]:
-    """The pictures of the deal's appeal and case, in the order of their arrival."""
+    """Returns the pictures of the deal's appeal and case, in the order of their arrival."""
     query = select(*_PICTURES.columns).where(CustomerPicture.deal_id == deal_id).order_by(CustomerPicture.at)
     return _PICTURES.all(connection.execute(query))
 

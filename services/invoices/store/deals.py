@@ -24,7 +24,7 @@ _DEAL = select(Deal).where(Deal.id == bindparam("id")).execution_options(populat
 
 
 def deal(tx: Session, deal_id: UUID) -> Deal | None:
-    """The deal's present state. Before a change of the deal, call this under its invoice's lock."""
+    """Returns the deal's present state. Before a change of the deal, call this under its invoice's lock."""
     return tx.execute(_DEAL, {"id": deal_id}).scalar_one_or_none()
 
 
@@ -49,7 +49,7 @@ class DealFilter:
 def deals(
     connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
 ) -> Sequence[DealView]:
-    """Newest first unless `oldest_first`."""
+    """Returns deals, newest first unless `oldest_first`."""
     query = select(*DEALS.columns)
     for column, value in (
         (Deal.status, wanted.status),
@@ -69,7 +69,7 @@ _ADD_TRANSITION = insert(table_of(DealTransition))
 
 
 def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
-    """Writes the deal's present state into its history."""
+    """Adds the deal's present state to its history."""
     row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
     tx.execute(_ADD_TRANSITION, row | {"actor": actor, "note": note})
 
@@ -128,8 +128,8 @@ class MethodLoad:
     of_one_merchant: int
 
     def is_crowded(self, percent: int, *, share_percent: int) -> bool:
-        """Whether `percent` of its places are taken, or one merchant holds its share of them. A single place is never
-        crowded: any deal takes all of it.
+        """Returns whether `percent` of its places are taken, or one merchant holds its share of them. A single
+        place is never crowded: any deal takes all of it.
         """
         if self.places <= 1 or not self.taken:
             return False
@@ -158,12 +158,13 @@ ORDER BY taken::numeric / places DESC, method_code LIMIT :limit
 
 
 def method_loads(connection: Connection, limit: int) -> Sequence[MethodLoad]:
-    """Of the methods that have an enabled requisite, the fullest first."""
+    """Returns the load of each method that has an enabled requisite, the fullest first."""
     return [MethodLoad(**row._mapping) for row in connection.execute(_METHOD_LOADS, {"limit": limit})]
 
 
 def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
-    """Serializes the choices of these methods, so that each sees the places that the one before took.
+    """Locks these methods, so that their choices run one after the other and each sees the places that the one before
+    took.
 
     A change from one method to another locks both, always in the same order: else two changes in opposite directions
     would each hold the lock that the other waits for. Call this as late as possible: the others wait until the commit.
@@ -250,7 +251,7 @@ _REQUISITE_TO_SHOW = Prepared(
 
 
 def requisite_to_show(db: Database, requisite_id: UUID) -> RequisiteView | None:
-    """Like `requisite`, for the page: outside of any transaction."""
+    """Returns the requisite for the page, read outside of any transaction."""
     return db.one_or_none(_REQUISITE_TO_SHOW, {"id": requisite_id})
 
 
@@ -268,7 +269,9 @@ SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) 
 
 
 def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> RequisiteView | None:
-    """Changes the requisite in its method's queue: else a deal that opens at this moment would find no requisite."""
+    """Enables or disables the requisite under the lock of its method. Without the lock a deal that opens at the same
+    moment could find no requisite.
+    """
     tx.execute(_QUEUE_FOR_ONE, {"id": requisite_id})
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
     return _REQUISITES.one_or_none(tx.execute(query.returning(*_REQUISITES.columns)))
@@ -278,7 +281,7 @@ def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> 
 
 
 def deals_enabled(connection: Connection | Session) -> bool:
-    """True unless an operator switched deals off."""
+    """Returns true unless an operator switched deals off."""
     query = select(Switch.enabled).where(Switch.name == "deals")
     enabled = connection.execute(query).scalar_one_or_none()
     return True if enabled is None else enabled

@@ -35,7 +35,7 @@ WHERE invoices.id = ANY(:ids)
 
 
 def are_kept(tx: Session) -> bool:
-    """False on the schema of the version before."""
+    """Returns false on the schema of the version before."""
     return bool(tx.scalar(_THERE))
 
 
@@ -52,5 +52,5 @@ def keep_fact(tx: Session, event_id: UUID, fact: KeptFact) -> None:
 
 
 def finished_before_facts_were_kept(tx: Session, invoice_ids: Sequence[UUID]) -> set[UUID]:
-    """The invoices that may lack a signed fact, because they finished under a version that kept none."""
+    """Returns the invoices that may lack a signed fact, because they finished under a version that kept none."""
     return set(tx.scalars(_FROM_BEFORE, {"ids": list(invoice_ids)}))

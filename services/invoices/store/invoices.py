@@ -24,7 +24,7 @@ _DEAL_BEGINS = len(_INVOICES.columns)
 
 
 def _view(*columns: Any) -> InvoiceView:
-    """The first column of the deal is its id, which is null when there is none."""
+    """Returns the row as a view. The deal's first column is its id, which is null when the invoice has no deal."""
     deal = None if columns[_DEAL_BEGINS] is None else DEALS.make(*columns[_DEAL_BEGINS:])
     return _INVOICES.make(*columns[:_DEAL_BEGINS], deal)
 
@@ -161,7 +161,7 @@ _VIEW_BY_ID = Prepared("invoice_by_id", f"{_VIEW_SQL} WHERE invoices.id = :id", 
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
-    """The invoice for the payment page, which is read often: outside of any transaction."""
+    """Returns the invoice for the payment page, which is read often: outside of any transaction."""
     return db.one_or_none(_VIEW_BY_ID, {"id": invoice_id})
 
 
@@ -251,7 +251,7 @@ _LOCKED_OF_DEAL = select(Invoice).where(Invoice.id == _OF_DEAL).with_for_update(
 
 
 def locked_invoice(tx: Session, invoice_id: UUID, *, skip_locked: bool = False) -> Invoice | None:
-    """The invoice, locked. None when it does not exist, or is locked elsewhere and `skip_locked` is true."""
+    """Returns the invoice, locked. None when it does not exist, or is locked elsewhere and `skip_locked` is true."""
     query = _LOCKED_IF_FREE if skip_locked else _LOCKED
     return tx.execute(query, {"id": invoice_id}).scalar_one_or_none()
 
@@ -291,7 +291,7 @@ def invoices_with_confirmation_due(
 
 
 def _is_not_of(column: InstrumentedAttribute[UUID], ids: Sequence[UUID]) -> ColumnElement[bool]:
-    """Passes the ids as one parameter, however many there are: the statement stays the same."""
+    """Returns the condition that an id is none of these. They are one parameter, so the statement stays the same."""
     return column != all_(bindparam("without", list(ids), type_=ARRAY(Uuid())))
 
 
@@ -299,7 +299,7 @@ def _is_not_of(column: InstrumentedAttribute[UUID], ids: Sequence[UUID]) -> Colu
 
 
 def outbox_lag(connection: Connection, now: datetime) -> tuple[int, float]:
-    """The number of facts that wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
+    """Returns the number of facts that wait for JetStream, and the age of the oldest in seconds (0 when none waits)."""
     query = select(func.count(), func.min(Outbox.created_at)).where(Outbox.published_at.is_(None))
     count, oldest = connection.execute(query).one()
     return count, (now - oldest).total_seconds() if oldest else 0.0

@@ -17,9 +17,9 @@ from services.invoices.models import DEAL_IS_OPEN
 
 
 def accounts_of(method_code: str, amount_fiat: str) -> str:
-    """SELECT of the method's enabled requisites. `free` counts places; `holder` is the merchant whose open deal has the
-    amount, null when there is none. The arguments are SQL. OFFSET 0 makes PostgreSQL compute `holder` once per
-    requisite.
+    """Returns the SELECT of the method's enabled requisites. `free` counts places; `holder` is the merchant whose open
+    deal has the amount, null when there is none. The arguments are SQL. OFFSET 0 makes PostgreSQL compute `holder` once
+    per requisite.
     """
     return f"""
     SELECT id, open_deals, max_deals, max_deals - open_deals AS free, last_used_at, (
@@ -32,7 +32,8 @@ def accounts_of(method_code: str, amount_fiat: str) -> str:
 
 
 def may_have_place(accounts: str, method_code: str) -> str:
-    """SQL condition: the merchant `:merchant_id` may take one more place of `accounts`, a relation of `accounts_of`.
+    """Returns the SQL condition that the merchant `:merchant_id` may take one more place of `accounts`, a relation of
+    `accounts_of`.
 
     The merchant's deals are counted only if the places of all merchants together exceed the share of one.
     """
@@ -53,7 +54,8 @@ def may_have_place(accounts: str, method_code: str) -> str:
 
 
 def _within_share(own: str, free: str) -> str:
-    """SQL condition: `own` and one more of the `free` is at most the share of both together, or it is the first one.
+    """Returns the SQL condition that `own` places and one more are at most the share of `own` and `free` together, or
+    that it is the first one.
 
     `own` may be a query, so it appears here once; the second argument of `greatest` is what allows the first one.
     """
@@ -77,7 +79,7 @@ CROSS JOIN LATERAL (
 
 
 def rooms(connection: Connection, merchant_id: UUID, wanted: Sequence[Wanted]) -> Sequence[Room]:
-    """The free places of each method, counted without the lock."""
+    """Returns the free places of each method, counted without the lock."""
     values = {
         "merchant_id": merchant_id,
         "method_codes": [each.method_code for each in wanted],

@@ -56,7 +56,9 @@ def authenticate(deps: Deps, *, api_key: str) -> KeyHolder:
 
 
 def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey:
-    """Makes a key and its signing secret; only a keyed hash and a sealed form are stored. Raises MERCHANT_NOT_FOUND."""
+    """Makes a key and its signing secret; only a hash of the key and the encrypted secret are stored. Raises
+    MERCHANT_NOT_FOUND.
+    """
     now = deps.clock.now()
     key_name = values.parsed("name", name, domain.parse_key_name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
@@ -79,7 +81,7 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
 
 
 def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
-    """Newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
+    """Returns the merchant's keys, newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
         return store.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
@@ -97,8 +99,8 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
 
 
 def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> list[SigningSecret]:
-    """For each (merchant id, preferred key id): the secret of that key while it is active, else of the merchant's
-    newest active key (docs/api.md#signature). The answer leaves out a merchant that is unknown or has no active key.
+    """Returns for each (merchant id, preferred key id) the secret of that key while it is active, else of the
+    merchant's newest active key (docs/api.md#signature). Leaves out merchants that are unknown or have no active key.
     """
     values.at_most("queries", queries, SIGNING_SECRETS_PER_CALL)
     parsed = [
@@ -122,11 +124,11 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
 
 
 def rotate_secrets(deps: Deps) -> int:
-    """Seals everything again under the first master key, after which the others can be removed; returns the number of
+    """Encrypts everything again with the first master key, after which the others can be removed; returns the number of
     values.
 
     Safe beside running servers, and to repeat. Run it when every process has the new list of master keys: a process
-    with the old list would go on sealing under the old key. Raises MasterKeyMissing when a value can't be opened.
+    with the old list would still encrypt with the old key. Raises MasterKeyMissing when a value can't be opened.
     """
     with deps.db.transaction() as tx:
         lookup_key = store.lookup_key_to_change(tx)

@@ -24,6 +24,6 @@ def set_category(deps: Deps, *, code: str, commission: str) -> models.Category:
 
 
 def list_categories(deps: Deps) -> Sequence[models.Category]:
-    """All categories, by code."""
+    """Returns all categories, by code."""
     with deps.db.transaction() as tx:
         return store.categories(tx, limit=CATEGORIES_LISTED)

@@ -70,7 +70,7 @@ def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 
 
 def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
-    """Newest first: the page after the given merchant, or the first page when it is empty."""
+    """Returns merchants, newest first: the page after the given merchant, or the first page when it is empty."""
     limit = values.rows(limit, default=MERCHANTS_PER_PAGE, most=MERCHANTS_PER_PAGE)
     older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
     with deps.db.transaction() as tx:

@@ -85,7 +85,7 @@ class Wake(Signal):
             self._bell.set()
 
     def ring(self) -> None:
-        """Like `set`, from the loop itself."""
+        """Does the same as `set`, called from the loop itself."""
         self._bell.set()
 
     async def wait_on_loop(self, timeout_seconds: float) -> None:
@@ -117,7 +117,7 @@ class EngineParts:
 
 
 def worker_name() -> str:
-    """The name of a lease's holder: the host and the process."""
+    """Returns the name of a lease's holder: the host and the process."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -192,7 +192,9 @@ class _Run:
                 await self._parts.wake.wait_on_loop(sleep_seconds)
 
     async def _claim(self) -> bool:
-        """Finds lanes with due events, claims one batch and adds it to the lanes; whether another batch may follow."""
+        """Finds lanes with due events, claims one batch and adds it to the lanes. Returns whether another batch may
+        follow.
+        """
         if not self._lanes.room or self._ended.qsize() > MOST_UNRECORDED:
             return False
         await self._note_due_lanes()
@@ -242,7 +244,7 @@ class _Run:
             return claims.claim_due(connection, lease, rooms)
 
     async def _with_secrets(self, claimed: list[Claimed]) -> list[Shipment]:
-        """Adds the present secrets. If merchants does not answer, no receiver failed: all events are given back."""
+        """Adds the secrets that sign now. When merchants does not answer, gives all events back: no receiver failed."""
         keys = {(each.terms.merchant_id, each.terms.key_id) for each in claimed}
         try:
             secrets = await self._in_thread(lambda: self._parts.merchants.signing_secrets(keys))
@@ -272,13 +274,13 @@ class _Run:
             task.add_done_callback(self._sending.discard)
 
     async def _send_in_turn(self, shipment: Shipment) -> None:
-        """Sends one, and then the next while there is one to send: a task per request would cost more."""
+        """Sends one event after the other while there is one to send: a task for each request would cost more."""
         following: Shipment | None = shipment
         while following is not None:
             following = await self._send(following)
 
     async def _send(self, shipment: Shipment) -> Shipment | None:
-        """Sends one; returns the next one to send."""
+        """Sends one event; returns the next one to send."""
         outcome: Outcome | None = None
         try:
             # A lease that would run out during the attempt is left to the next claim: two must not send at once.
@@ -330,7 +332,9 @@ class _Run:
                 self._parts.wake.ring()
 
     async def _recorded(self, batch: list[Outcome]) -> list[Recorded]:
-        """Tries until it is written: a request must not be made again because the database was away."""
+        """Records the results, and tries again until it succeeds: a request must not be repeated because the database
+        was away.
+        """
         backoff, again = Backoff(), False
         while True:
             try:

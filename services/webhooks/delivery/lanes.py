@@ -116,7 +116,9 @@ class Finished:
 
 
 class Lanes:
-    """At most `most_sending` requests at a time, at most `most_claimed` claimed events."""
+    """The lanes of one process: at most `most_sending` requests at a time, and at most `most_claimed` claimed
+    events.
+    """
 
     def __init__(self, *, most_sending: int, most_claimed: int) -> None:
         self._most_sending = most_sending
@@ -141,7 +143,9 @@ class Lanes:
             self._due.setdefault(key.merchant_id, OrderedDict()).setdefault(key)
 
     def note_claimed(self, rooms: Rooms, claimed: Sequence[Claimed]) -> None:
-        """Records a claim: a lane that left room unused has nothing more due; one that used it goes to the end."""
+        """Records a claim. A lane that did not use its room has nothing more due; one that used all of it goes to the
+        end.
+        """
         of_lane = Counter(lane_of(each) for each in claimed)
         of_merchant = Counter(each.terms.merchant_id for each in claimed)
         for id, lanes in rooms.by_merchant().items():
@@ -158,7 +162,7 @@ class Lanes:
                 self._due.move_to_end(id)
 
     def rooms(self, most: int) -> Rooms:
-        """The room for the next claim in lanes that have something due; those that waited longest come first.
+        """Returns the room for the next claim in lanes that have something due; those that waited longest come first.
 
         Silent lanes share half of all slots. A merchant may have any number of lanes, so this checks only as many as
         can be claimed from, and those that have claimed events.
@@ -196,7 +200,9 @@ class Lanes:
             self._give_turn(lane)
 
     def take(self) -> Shipment | None:
-        """The next one to send, merchants and their lanes in turn; None when all that wait are at a bound."""
+        """Returns the next event to send; merchants, and their lanes, take turns. None when all that wait are at a
+        bound.
+        """
         while self._turns and self.sending < self._most_sending:
             merchant = self._turns.popleft()
             merchant.waits_for_turn = False
@@ -231,7 +237,7 @@ class Lanes:
         return Finished(opened=self._is_open(lane) and not was_open, given_back=given_back)
 
     def drain(self) -> list[Shipment]:
-        """Takes everything out of the queues, to be given back."""
+        """Removes and returns all queued events, which the engine gives back."""
         waiting: list[Shipment] = []
         for lane in self._lanes.values():
             waiting += lane.queue
@@ -281,7 +287,7 @@ B = TypeVar("B", bound=Bound)
 
 
 def _forget_idle(bounds: OrderedDict[K, B]) -> None:
-    """Makes room for one more; a lane or merchant with claimed events stays."""
+    """Forgets an idle lane or merchant when too many are remembered. One with claimed events stays."""
     if len(bounds) >= KEPT:
         idle = next((key for key, each in bounds.items() if not each.claimed), None)
         if idle is not None:

@@ -61,7 +61,7 @@ class Seals:
         return any(hmac.compare_digest(hmac.digest(key, sealed, "sha256"), given) for key in self._keys)
 
     def flaw(self, terms: EventTerms, seal: str | None) -> str | None:
-        """NONE or WRONG when the event must not be sent; None when it may."""
+        """Returns NONE or WRONG when the event must not be sent; None when it may."""
         if not seal:
             return None if self._unsealed_count() else NONE
         return None if self.is_right(terms, seal) else WRONG

@@ -34,7 +34,9 @@ class Sender:
     timeout_seconds: float
 
     async def send(self, shipment: Shipment) -> Outcome:
-        """A 2xx status in time is a success, however slow its body; anything else is a failure with its reason."""
+        """Makes the attempt. A 2xx status in time is a success, however slow its body; anything else is a failure with
+        its reason.
+        """
         claimed = shipment.claimed
         with request_id.bind(claimed.request_id), spans.of_attempt(claimed) as span:
             started_at, started_seconds = self.clock.now(), monotonic_seconds()
@@ -106,7 +108,9 @@ class Sender:
 
 
 def _kept(answer: client.Answer) -> Answer:
-    """The part of the answer that the history keeps: its body, and as many headers as fit, in bytes of UTF-8."""
+    """Returns the part of the answer that the history keeps: its body, and as many headers as fit, in bytes of
+    UTF-8.
+    """
     body = answer.text.encode()[:BODY_MAX_BYTES].decode(errors="ignore")
     headers: dict[str, str] = {}
     left = HEADERS_MAX_BYTES

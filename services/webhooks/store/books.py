@@ -116,7 +116,7 @@ _EVENTS: Final = select(
 def differences(
     connection: Connection, facts: Sequence[FinishedInvoice], flaw_of: FlawOf
 ) -> Mapping[UUID, Sequence[Difference]]:
-    """The differences of the events that these facts have, by invoice; `flaw_of` judges their seals."""
+    """Returns the differences of the events that these facts have, by invoice; `flaw_of` judges their seals."""
     by_invoice = {fact.invoice_id: fact for fact in facts}
     wanted = _EVENTS.where(Event.invoice_id.in_(list(by_invoice)))
     sealed = SEAL.is_there(connection)
@@ -154,7 +154,7 @@ def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:
 
 
 def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:
-    """One difference per member; one for the whole payload when it is no object, or differs only in form."""
+    """Yields one difference per member; one for the whole payload when it is no object, or differs only in form."""
     expected: dict[str, Any] = json.loads(due)
     try:
         members = json.loads(found)

@@ -226,7 +226,7 @@ _NEXT_DUE = text("SELECT min(next_retry_at) FROM events WHERE status = 'pending'
 
 
 def next_due_at(connection: Connection, *, now: datetime) -> datetime | None:
-    """The time at which the next event becomes due; None when no event waits for its time."""
+    """Returns the time at which the next event becomes due; None when no event waits for its time."""
     at: datetime | None = connection.scalar(_NEXT_DUE, {"now": now})
     return at
 
@@ -310,7 +310,7 @@ JOIN events ON events.id = outcome.event_id
 
 
 def recorded_before(connection: Connection, outcomes: Sequence[Outcome]) -> list[Recorded]:
-    """The outcomes among these that a `record` has written whose answer was lost."""
+    """Returns the outcomes among these that a `record` has written whose answer was lost."""
     rows = [
         {
             "event_id": each.claimed.event_id,

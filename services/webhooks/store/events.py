@@ -68,7 +68,7 @@ def add_event(
     request_id: str | None = None,
     traceparent: str | None = None,
 ) -> int | None:
-    """The new event's id, due at once; None when the invoice has its event already."""
+    """Stores the event, due at once, and returns its id; None when the invoice has its event already."""
     row = asdict(terms) | {
         "status": EventStatus.PENDING,
         "auto_attempts": 0,
@@ -92,7 +92,7 @@ class SealedEvent:
 
 
 def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
-    """The invoice's event, its row locked; None too on the schema of the version before, which has no seals."""
+    """Returns the invoice's event, its row locked; None too on the schema of the version before, which has no seals."""
     if not SEAL.is_there(tx):
         return None
     of_invoice = select(_SEALED).where(_SEALED.c.invoice_id == invoice_id).with_for_update()
@@ -162,7 +162,7 @@ def event_history(tx: Session, event_id: int) -> EventHistory | None:
 
 
 def histories_of_invoice(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> list[EventHistory]:
-    """Newest event first; without a merchant id, of any merchant's invoice."""
+    """Returns the events of the invoice, newest first. Without a merchant id, of any merchant's invoice."""
     events = tx.scalars(_events_of_invoice(merchant_id, invoice_id)).all()
     return [EventHistory(event, _newest_attempts(tx, event.id)) for event in events]
 
@@ -181,7 +181,7 @@ def _newest_attempts(tx: Session, event_id: int) -> list[Attempt]:
 
 
 def latest_event_locked(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> Event | None:
-    """The invoice's newest event, its row locked until the transaction ends."""
+    """Returns the invoice's newest event, its row locked until the transaction ends."""
     event: Event | None = tx.scalars(
         _events_of_invoice(merchant_id, invoice_id).limit(1).with_for_update()
     ).first()
@@ -214,7 +214,7 @@ class InvoiceEvents:
 
 
 def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> list[InvoiceEvents]:
-    """The invoices among these that have events."""
+    """Returns the invoices among these that have events."""
     newest = func.array_agg(aggregate_order_by(Event.payload_event_id, Event.id.desc()))
     found = (
         select(Event.invoice_id, func.count(), newest)
@@ -225,7 +225,7 @@ def events_of_invoices(connection: Connection, invoice_ids: Sequence[UUID]) -> l
 
 
 def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:
-    """Pending, and neither planned nor leased since `overdue_since`."""
+    """Returns the condition that an event is pending, and neither planned nor leased since `overdue_since`."""
     free = or_(Event.lease_until.is_(None), Event.lease_until < overdue_since)
     overdue = and_(Event.next_retry_at < overdue_since, free)
     return and_(Event.status == literal(EventStatus.PENDING), or_(Event.next_retry_at.is_(None), overdue))
@@ -235,7 +235,7 @@ _LONGEST_OVERDUE_FIRST = (Event.next_retry_at.nulls_first(), Event.id)
 
 
 def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> Sequence[Event]:
-    """The longest overdue first; without their payload."""
+    """Returns the stuck events without their payload, the longest overdue first."""
     stuck = select(Event).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
     return tx.scalars(stuck.limit(limit).options(defer(Event.payload))).all()
 

@@ -62,7 +62,7 @@ def create_withdrawal(
 
 
 def _fitting_method(tx: Session, asked: Withdrawal) -> WithdrawalMethod:
-    """The requested method, if it can carry this withdrawal."""
+    """Returns the requested method, if it can carry this withdrawal."""
     method = withdrawals.enabled_method(tx, asked.method_id)
     if method is None:
         raise errors.method_not_found()

@@ -9,7 +9,7 @@ from services.withdrawals.domain import MAX_ADDRESS_CHARACTERS, MAX_MEMO_CHARACT
 
 
 def amount(field: str, text: str) -> Decimal:
-    """A number of USDT with at most 6 decimals, possibly below zero: the caller checks the bounds."""
+    """Returns a number of USDT with at most 6 decimals, possibly below zero: the caller checks the bounds."""
     value = values.decimal(field, text)
     if not has_decimals(value, at_most=USDT_PLACES):
         raise values.invalid(field, "USDT has at most 6 decimals")
@@ -30,7 +30,7 @@ def address(text: str) -> str:
 
 
 def memo(text: str | None) -> str | None:
-    """An empty memo means none."""
+    """Returns the memo; null for an empty one."""
     if text and (len(text) > MAX_MEMO_CHARACTERS or not text.isprintable()):
         message = f"Expected at most {MAX_MEMO_CHARACTERS} printable characters"
         raise values.invalid("address_memo", message)

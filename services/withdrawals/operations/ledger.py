@@ -44,7 +44,7 @@ def confirm_credit(tx: Session, paid: InvoicePaid) -> None:
 
 
 def get_balance(deps: Deps, *, merchant_id: str) -> Balance:
-    """An unknown merchant has zeros."""
+    """Returns the merchant's balance; zeros for an unknown merchant."""
     with deps.db.autocommit() as connection:
         return ledger.balance(connection, values.uuid("merchant_id", merchant_id))
 
@@ -125,7 +125,7 @@ class Backlog:
 
 
 def backlog(deps: Deps) -> Backlog:
-    """Counts the withdrawals that wait to be sent or are being sent, and the events that were set aside."""
+    """Counts the withdrawals that wait to be sent or are being sent, and the parked events."""
     with deps.db.autocommit() as connection:
         row = withdrawals.backlog(connection)
     return Backlog(row.pending, row.processing, row.parked)

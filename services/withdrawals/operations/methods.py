@@ -11,7 +11,7 @@ from services.withdrawals.wiring import Deps
 
 
 def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
-    """All methods by id, disabled ones included."""
+    """Returns all methods by id, disabled ones included."""
     with deps.db.transaction() as tx:
         return withdrawals.methods(tx)
 

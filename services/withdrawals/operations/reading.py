@@ -63,7 +63,7 @@ def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withd
 def list_all_withdrawals(
     deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
 ) -> Sequence[Withdrawal]:
-    """The operator's list, newest first; an empty `merchant_id` means all merchants."""
+    """Returns the operator's list, newest first; an empty `merchant_id` means all merchants."""
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
     limit = values.rows(limit)
     with deps.db.transaction() as tx:

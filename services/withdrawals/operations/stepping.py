@@ -76,10 +76,10 @@ def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str 
 
 
 def _has_paid(tx: Session, network: str, transaction: str) -> bool:
-    """Whether the transaction, in any spelling, has completed a withdrawal.
+    """Returns whether the transaction, in any spelling, has completed a withdrawal.
 
-    Completions by the same transaction wait for each other. Without that, two at the same time in different spellings
-    would both find none.
+    Completions by the same transaction wait for each other. Without that, two at the same time with different spellings
+    would both find no withdrawal.
     """
     known_as = writings(network, transaction)
     withdrawals.wait_for_transaction(tx, network, known_as[0])

@@ -38,7 +38,7 @@ FROM accounts LEFT JOIN moved ON moved.account = accounts.id
 
 
 def totals(tx: Session) -> Row[Any]:
-    """The numbers of `transfers` and `accounts`, and the `sum` of all balances."""
+    """Returns the numbers of `transfers` and `accounts`, and the `sum` of all balances."""
     return tx.execute(_TOTALS).one()
 
 

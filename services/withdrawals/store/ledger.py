@@ -44,7 +44,7 @@ class Credit:
 
 
 def accounts(tx: Session, merchant_id: UUID) -> Accounts:
-    """The accounts of the merchant, made if it had none, and those of the system."""
+    """Returns the accounts of the merchant, made if it had none, and those of the system."""
     found = _find_accounts(tx, merchant_id)
     if AccountKind.AVAILABLE not in found:
         both = [{"kind": kind, "merchant_id": merchant_id, "balance": 0} for kind in MERCHANT_KINDS]
@@ -98,18 +98,18 @@ FROM accounts WHERE merchant_id = :merchant_id
 
 
 def balance(connection: Connection, merchant_id: UUID) -> Balance:
-    """The balance at one moment, because it is one statement; zeros for an unknown merchant."""
+    """Returns the balance at one moment, because it is one statement; zeros for an unknown merchant."""
     row = connection.execute(_BALANCE, {"merchant_id": merchant_id}).one()
     return Balance(available=row.available, reserved=row.reserved, withdrawn=row.withdrawn)
 
 
 def credit(tx: Session, invoice_id: UUID) -> Credit | None:
-    """The credit of the invoice; None when it has none."""
+    """Returns the credit of the invoice; None when it has none."""
     return next(iter(_credits(tx, Transfer.reference == f"invoice:{invoice_id}", limit=1)), None)
 
 
 def credits_after(tx: Session, invoice_id: UUID | None, *, limit: int) -> list[Credit]:
-    """The next credits after the given invoice id, in the order of invoice ids."""
+    """Returns the next credits after the given invoice id, in the order of invoice ids."""
     after = f"invoice:{invoice_id or ''}"
     return _credits(tx, Transfer.reference > after, Transfer.reference < "invoice;", limit=limit)
 

@@ -14,12 +14,14 @@ from services.withdrawals.models import Withdrawal, WithdrawalMethod
 
 
 def methods(tx: Session) -> Sequence[WithdrawalMethod]:
-    """All methods, by id."""
+    """Returns all methods, by id."""
     return tx.scalars(select(WithdrawalMethod).order_by(WithdrawalMethod.id)).all()
 
 
 def methods_to_change(tx: Session) -> Sequence[WithdrawalMethod]:
-    """All methods, by id, locked: none is changed or added until this transaction ends, while withdrawals go on."""
+    """Returns all methods, by id, locked: none is changed or added until this transaction ends, while withdrawals
+    go on.
+    """
     tx.execute(text("LOCK TABLE withdrawal_methods IN SHARE ROW EXCLUSIVE MODE"))
     return methods(tx)
 
@@ -45,7 +47,7 @@ def of_request_key(tx: Session, request_key: UUID) -> Withdrawal | None:
 
 
 def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
-    """The withdrawal, locked until this transaction ends."""
+    """Returns the withdrawal, locked until this transaction ends."""
     return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
 
 
@@ -60,7 +62,7 @@ def wait_for_transaction(tx: Session, network: str, writing: str) -> None:
 
 
 def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | None:
-    """The withdrawal that this transaction of the network has completed, or None."""
+    """Returns the withdrawal that this transaction of the network has completed, or None."""
     is_written_so = func.lower(Withdrawal.external_tx_id).in_(writings)
     return tx.scalar(select(Withdrawal).where(Withdrawal.network == network, is_written_so).limit(1))
 
@@ -92,7 +94,7 @@ def advance(
 
 
 def withdrawal_of(tx: Session, merchant_id: UUID, withdrawal_id: UUID) -> Withdrawal | None:
-    """The merchant's own withdrawal."""
+    """Returns the merchant's own withdrawal."""
     return tx.scalar(
         select(Withdrawal).where(Withdrawal.id == withdrawal_id, Withdrawal.merchant_id == merchant_id)
     )
@@ -113,7 +115,7 @@ def page(
     offset: int,
     limit: int,
 ) -> Sequence[Withdrawal]:
-    """One page of them, in the order of creation."""
+    """Returns one page of the merchant's withdrawals, in the order of creation."""
     keys = (Withdrawal.created_at, Withdrawal.id)
     order = [key.desc() if newest_first else key.asc() for key in keys]
     query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(*order)
@@ -123,7 +125,7 @@ def page(
 def newest(
     tx: Session, *, merchant_id: UUID | None, status: WithdrawalStatus | None, limit: int
 ) -> Sequence[Withdrawal]:
-    """The newest withdrawals of one merchant, or of all. Ids are in the order of creation."""
+    """Returns the newest withdrawals of one merchant, or of all. Ids are in the order of creation."""
     query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
     return tx.scalars(query.limit(limit)).all()
 
@@ -146,5 +148,5 @@ FROM withdrawals WHERE status = 'pending'
 
 
 def backlog(connection: Connection) -> Row[Any]:
-    """`pending` and `processing`: withdrawals that wait for an operator; `parked`: events that wait for one."""
+    """Returns the numbers of withdrawals that wait for an operator (`pending`, `processing`), and of parked events."""
     return connection.execute(_BACKLOG).one()

@@ -1,4 +1,4 @@
-"""Open deals by merchant and method: how many places of a method one merchant holds"""
+"""An index on open deals by merchant and method, for the number of places that one merchant holds"""
 
 import sqlalchemy as sa
 

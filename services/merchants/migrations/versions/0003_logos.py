@@ -1,4 +1,4 @@
-"""Pictures in the database in place of addresses of other servers"""
+"""Logos are stored in the database, not as addresses on other servers"""
 
 import sqlalchemy as sa
 from alembic import op

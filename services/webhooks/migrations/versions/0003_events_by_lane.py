@@ -1,4 +1,4 @@
-"""Due events by lane: a claim reads no other lane's backlog"""
+"""An index on due events by lane: a claim reads no other lane's backlog"""
 
 import sqlalchemy as sa
 

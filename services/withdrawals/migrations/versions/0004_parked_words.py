@@ -1,4 +1,4 @@
-"""Parked events by their content: each event that takes effect queries it"""
+"""An index on the content of parked events: each event that takes effect queries it"""
 
 import sqlalchemy as sa
 
