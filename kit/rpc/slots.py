@@ -94,6 +94,12 @@ def lists(method: str, *, in_all: int = 1) -> Slots:
     )
 
 
+def proofs(*methods: str) -> Slots:
+    """Returns the kind for the verification of the books: BooksService and `methods`, one call at a time."""
+    of_books = ("BooksService/CheckPage", "BooksService/ListParts")
+    return Slots(name="proofs", methods=frozenset({*of_books, *methods}), threads=1, waiting=8)
+
+
 @dataclass(frozen=True)
 class Use:
     """Calls of a kind: in work now, waiting now, refused since the start."""

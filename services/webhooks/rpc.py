@@ -10,7 +10,7 @@ from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.base.proto import timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Slots, lists
+from kit.rpc.slots import Slots, lists, proofs
 from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.events import finished_invoice_from_message
@@ -59,19 +59,8 @@ SLOTS: Final = (
         ),
         threads=2,
     ),
-    Slots(
-        name="proofs",
-        methods=frozenset(
-            {
-                "BooksService/CheckPage",
-                "BooksService/ListParts",
-                "WebhooksService/CheckInvoices",
-                "WebhooksService/ListEventInvoices",
-                "WebhooksService/PruneAttempts",
-            }
-        ),
-        threads=1,
-        waiting=8,
+    proofs(
+        "WebhooksService/CheckInvoices", "WebhooksService/ListEventInvoices", "WebhooksService/PruneAttempts"
     ),
 )
 

@@ -10,7 +10,7 @@ from kit.base.money import usdt_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import books, parked, values
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Slots, lists
+from kit.rpc.slots import Slots, lists, proofs
 from services.withdrawals import workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
@@ -64,19 +64,7 @@ SLOTS: Final = (
         ),
         threads=3,
     ),
-    Slots(
-        name="proofs",
-        methods=frozenset(
-            {
-                "BooksService/CheckPage",
-                "BooksService/ListParts",
-                "WithdrawalsService/CheckLedger",
-                "WithdrawalsService/ListCredits",
-            }
-        ),
-        threads=1,
-        waiting=8,
-    ),
+    proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
 )
 
 

@@ -13,7 +13,7 @@ import grpc
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.rpc import books
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.slots import Slots, lists
+from kit.rpc.slots import Slots, lists, proofs
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
@@ -87,19 +87,7 @@ SLOTS: Final = (
         ),
         threads=2,
     ),
-    Slots(
-        name="proofs",
-        methods=frozenset(
-            {
-                "BooksService/CheckPage",
-                "BooksService/ListParts",
-                "InvoicesService/ListFinishedInvoices",
-                "InvoicesService/ReannounceInvoices",
-            }
-        ),
-        threads=1,
-        waiting=8,
-    ),
+    proofs("InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"),
 )
 
 
