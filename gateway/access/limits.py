@@ -8,7 +8,6 @@ Headers: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit-Policy` and `RateLi
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,7 +55,7 @@ class RateLimit:
         self.limit = limit
         self._clock = clock
         self._window = -1
-        self._taken: Counter[str] = Counter()
+        self._taken: dict[str, int] = {}
 
     def take(self, key_id: str) -> Allowance:
         """Counts one request of this key, if the limit allows it."""
@@ -64,7 +63,8 @@ class RateLimit:
         if window != self._window:
             self._window = window
             self._taken.clear()
-        left = self.limit - self._taken[key_id]
+        taken = self._taken.get(key_id, 0)
+        left = self.limit - taken
         if left > 0:
-            self._taken[key_id] += 1
+            self._taken[key_id] = taken + 1
         return Allowance(left > 0, self.limit, max(left - 1, 0), WINDOW_SECONDS - gone_seconds)
