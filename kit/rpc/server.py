@@ -182,9 +182,6 @@ class RpcServer(grpc.Server):
             self._probed.stop(grace)
         return self._server.stop(grace)
 
-    def wait_for_termination(self, timeout: float | None = None) -> bool:
-        return self._server.wait_for_termination(timeout)
-
 
 class _Interceptor(grpc.ServerInterceptor):
     """Wraps each method once and keeps the wrapper; the work per call is in `_Method.__call__`."""
