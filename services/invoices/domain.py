@@ -1,10 +1,11 @@
 """The rules of invoices and deals: states, transitions, money. Pure; the time is an argument."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from enum import StrEnum
+from typing import Protocol
 from uuid import UUID
 
 from kit.base.money import PERCENT_PLACES, USDT_PLACES, round_down, round_up
@@ -261,6 +262,9 @@ def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
     return free > 0 and (own + 1) * others_percent <= max((free - 1) * share_percent, others_percent)
 
 
+PLACE_IS_FREE = "a place is free"
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """The free places of a method's enabled requisites for one merchant and amount.
@@ -281,8 +285,8 @@ class Room:
     own_accounts: int
 
     def refusal(self, share_percent: int) -> str:
-        """Returns the cause for which the merchant gets no place, for operators; "a place is free" if it would
-        get one now.
+        """Returns the cause for which the merchant gets no place, for operators; PLACE_IS_FREE if it would get
+        one now.
         """
         at_share = f"FIATGATE_METHOD_SHARE_PERCENT={share_percent}"
         if not self.accounts:
@@ -296,7 +300,7 @@ class Room:
             return f"the merchant holds its share of the accounts for this amount: {held}, {at_share}"
         if not may_hold_one_more(self.own, self.free, share_percent=share_percent):
             return f"the merchant holds its share of the places: {self.own} of {self.own + self.free}, {at_share}"
-        return "a place is free"
+        return PLACE_IS_FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +323,15 @@ class NewDeal:
     expires_at: datetime
     status: DealStatus = AWAITING_PAYMENT.status
     sub_status: str = AWAITING_PAYMENT.sub_status
+
+
+class AmountBounds(Protocol):
+    """The smallest and the largest amount that a currency accepts."""
+
+    @property
+    def minimum(self) -> Decimal: ...
+    @property
+    def maximum(self) -> Decimal: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +357,59 @@ class CustomerLimit:
     window: timedelta
 
     def window_start(self, now: datetime) -> datetime:
+        """Invoices of this moment and earlier do not count."""
         return now - self.window
 
     def next_allowed_at(self, oldest_counted_at: datetime) -> datetime:
         """Returns the time at which the oldest of the newest `limit` unpaid invoices leaves the window."""
         return oldest_counted_at + self.window
+
+
+class CreationRefusal(StrEnum):
+    """The reasons against a new invoice, in the order in which they are reported (docs/api.md#create-invoice)."""
+
+    DEALS_SYSTEM_DISABLED = "DEALS_SYSTEM_DISABLED"
+    CURRENCY_INVALID = "CURRENCY_INVALID"
+    MISSING_REQUIRED_URLS = "MISSING_REQUIRED_URLS"
+    DUPLICATE_EXTERNAL_ID = "DUPLICATE_EXTERNAL_ID"
+    AMOUNT_BELOW_MIN = "AMOUNT_BELOW_MIN"
+    AMOUNT_ABOVE_MAX = "AMOUNT_ABOVE_MAX"
+    PAYMENT_METHOD_NOT_FOUND = "PAYMENT_METHOD_NOT_FOUND"
+    PENDING_INVOICE_EXISTS = "PENDING_INVOICE_EXISTS"
+    CUSTOMER_RATE_LIMIT = "CUSTOMER_RATE_LIMIT"
+    NO_AVAILABLE_REQUISITES = "NO_AVAILABLE_REQUISITES"
+
+
+def refusals_of_request(
+    amount: Decimal, bounds: AmountBounds | None, *, missing_urls: Sequence[str], wanted: Sequence[Wanted]
+) -> set[CreationRefusal]:
+    """Returns the reasons that do not depend on the database.
+
+    bounds  the currency's bounds of an amount, None when the merchant may not use the currency
+    wanted  a place of each method that accepts the amount
+    """
+    rules = {
+        CreationRefusal.CURRENCY_INVALID: bounds is None,
+        CreationRefusal.MISSING_REQUIRED_URLS: bool(missing_urls),
+        CreationRefusal.AMOUNT_BELOW_MIN: bounds is not None and (amount < bounds.minimum or amount <= 0),
+        CreationRefusal.AMOUNT_ABOVE_MAX: bounds is not None and amount > bounds.maximum,
+        CreationRefusal.PAYMENT_METHOD_NOT_FOUND: not wanted,
+    }
+    return {refusal for refusal, applies in rules.items() if applies}
+
+
+def refusals_of_facts(facts: CreationFacts, limit: CustomerLimit) -> set[CreationRefusal]:
+    """Returns the reasons that the database has. `create_if_allowed` of the store has the same rules in SQL."""
+    rules = {
+        CreationRefusal.DEALS_SYSTEM_DISABLED: not facts.system_enabled,
+        CreationRefusal.DUPLICATE_EXTERNAL_ID: facts.duplicate_id is not None,
+        CreationRefusal.PENDING_INVOICE_EXISTS: facts.waiting_id is not None,
+        CreationRefusal.CUSTOMER_RATE_LIMIT: facts.unpaid >= limit.limit,
+        CreationRefusal.NO_AVAILABLE_REQUISITES: not facts.requisite_free,
+    }
+    return {refusal for refusal, applies in rules.items() if applies}
+
+
+def first_refusal(refusals: Collection[CreationRefusal]) -> CreationRefusal | None:
+    """Returns the one to report; None when there is none."""
+    return next((each for each in CreationRefusal if each in refusals), None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TypeVar
 
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import secret_id
@@ -10,13 +11,15 @@ from kit.rpc import values
 from kit.rpc.errors import Refused, conflict
 from services.invoices import domain, errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
-from services.invoices.domain import CreationFacts, NewInvoice, Wanted
+from services.invoices.domain import CreationFacts, CreationRefusal, NewInvoice, Wanted
 from services.invoices.operations import scarcity, timers
 from services.invoices.store import invoices
 from services.invoices.wiring import Deps
 
 # Another create may win the race for the external id or the customer: the next attempt sees its row.
 ATTEMPTS = 5
+
+T = TypeVar("T")
 
 
 def create_invoice(
@@ -57,13 +60,14 @@ def create_invoice(
     terms = _terms(catalog, merchant, currency_code)
     wanted = _wanted(terms, merchant, new.amount)
     missing_urls = [name for name in ("callback_url", "success_url", "fail_url") if not getattr(new, name)]
+    of_request = domain.refusals_of_request(new.amount, terms, missing_urls=missing_urls, wanted=wanted)
     limit = deps.settings.limit_per_customer
 
     for _ in range(ATTEMPTS):
         facts = invoices.create_if_allowed(
             deps.db,
             new,
-            acceptable=terms is not None and not missing_urls and bool(wanted),
+            acceptable=not of_request,
             wanted=wanted,
             share_percent=deps.settings.method_share_percent,
             window_start=limit.window_start(now),
@@ -74,49 +78,56 @@ def create_invoice(
         if facts.waiting_id is not None and facts.waiting_overdue:
             timers.expire_invoice(deps, facts.waiting_id)
             continue
-        refusal = _refusal(deps, new, facts, terms=terms, missing_urls=missing_urls, wanted=wanted)
-        if refusal is not None:
-            raise refusal
+        reason = domain.first_refusal(of_request | domain.refusals_of_facts(facts, limit))
+        if reason is not None:
+            raise _refused(deps, reason, new, facts, terms=terms, missing_urls=missing_urls, wanted=wanted)
     raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
 
 
-def _refusal(
+def _refused(
     deps: Deps,
+    reason: CreationRefusal,
     new: NewInvoice,
     facts: CreationFacts,
     *,
     terms: CurrencyTerms | None,
     missing_urls: list[str],
     wanted: Sequence[Wanted],
-) -> Refused | None:
-    """Returns the first reason against the invoice, in the order that docs/api.md#create-invoice promises."""
-    if not facts.system_enabled:
-        return errors.deals_system_disabled()
-    if terms is None:
-        return errors.currency_invalid(new.currency_code)
-    if missing_urls:
-        return errors.missing_required_urls(missing_urls)
-    if facts.duplicate_id is not None:
-        return errors.duplicate_external_id(facts.duplicate_id, str(facts.duplicate_status))
-    if new.amount < terms.minimum or new.amount <= 0:
-        return errors.amount_below_min(new.currency_code, terms.minimum)
-    if new.amount > terms.maximum:
-        return errors.amount_above_max(new.currency_code, terms.maximum)
-    if not wanted:
-        return errors.no_method_for_amount(new.currency_code)
-    if facts.waiting_id is not None:
-        return errors.pending_invoice_exists(facts.waiting_id)
-    limit = deps.settings.limit_per_customer
-    if facts.unpaid >= limit.limit and facts.oldest_unpaid_at is not None:
-        return errors.customer_rate_limit(
-            new.customer_id,
-            limit=limit.limit,
-            window_minutes=deps.settings.customer_window_minutes,
-            next_allowed_at=limit.next_allowed_at(facts.oldest_unpaid_at),
-        )
-    if not facts.requisite_free:
-        return scarcity.no_available_requisites(deps, new.merchant_id, wanted)
-    return None
+) -> Refused:
+    """Returns the error of the reason, with its details."""
+    currency, limit = new.currency_code, deps.settings.limit_per_customer
+    match reason:
+        case CreationRefusal.DEALS_SYSTEM_DISABLED:
+            return errors.deals_system_disabled()
+        case CreationRefusal.CURRENCY_INVALID:
+            return errors.currency_invalid(currency)
+        case CreationRefusal.MISSING_REQUIRED_URLS:
+            return errors.missing_required_urls(missing_urls)
+        case CreationRefusal.DUPLICATE_EXTERNAL_ID:
+            return errors.duplicate_external_id(_known(facts.duplicate_id), str(facts.duplicate_status))
+        case CreationRefusal.AMOUNT_BELOW_MIN:
+            return errors.amount_below_min(currency, _known(terms).minimum)
+        case CreationRefusal.AMOUNT_ABOVE_MAX:
+            return errors.amount_above_max(currency, _known(terms).maximum)
+        case CreationRefusal.PAYMENT_METHOD_NOT_FOUND:
+            return errors.no_method_for_amount(currency)
+        case CreationRefusal.PENDING_INVOICE_EXISTS:
+            return errors.pending_invoice_exists(_known(facts.waiting_id))
+        case CreationRefusal.CUSTOMER_RATE_LIMIT:
+            return errors.customer_rate_limit(
+                new.customer_id,
+                limit=limit.limit,
+                window_minutes=deps.settings.customer_window_minutes,
+                next_allowed_at=limit.next_allowed_at(_known(facts.oldest_unpaid_at)),
+            )
+        case CreationRefusal.NO_AVAILABLE_REQUISITES:
+            return scarcity.no_available_requisites(deps, new.merchant_id, wanted)
+
+
+def _known(value: T | None) -> T:
+    """Returns the detail that the rule of the reason has required."""
+    assert value is not None
+    return value
 
 
 def _amount(amount: str, currency_code: str, catalog: CatalogSnapshot) -> Decimal:
@@ -136,10 +147,8 @@ def _terms(
 
 
 def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amount: Decimal) -> list[Wanted]:
-    """Returns the wanted place for each method that accepts this amount; none when the amount is outside the currency's
-    bounds.
-    """
-    if terms is None or not terms.minimum <= amount <= terms.maximum or amount <= 0:
+    """Returns a place of each method that accepts this amount."""
+    if terms is None:
         return []
     allowed = merchant.allowed_methods
     return [
