@@ -17,7 +17,7 @@ import pytest
 from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi.document import document
 from gateway.openapi.errors import ELSEWHERE, INVALID_BODY, INVALID_FIELDS
-from services.invoices import domain as invoices
+from services.invoices.domain import states as invoices
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 from services.withdrawals import domain as withdrawals
 from tests.gateway.conformance import settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from services.invoices import domain as invoices
+from services.invoices.domain import states as invoices
 from services.webhooks.config import WebhooksSettings
 from services.withdrawals import domain as withdrawals
 from tools.api_tables import table
@@ -28,7 +28,7 @@ TRIGGERS: Final[Mapping[invoices.Trigger, str]] = {
 
 
 def deal_steps() -> str:
-    """Renders the table of transitions of services/invoices/domain.py, one row per event and outcome."""
+    """Renders the table of transitions of services/invoices/domain/states.py, one row per event and outcome."""
     sources: dict[tuple[invoices.Trigger, invoices.Transition], list[str]] = {}
     for (source, trigger), step in invoices.TRANSITIONS.items():
         sources.setdefault((trigger, step), []).append(_state(source.status, source.sub_status))

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from kit.base.config import Address, CommaSeparated, Key, ServiceSettings
-from services.invoices.domain import CustomerLimit
+from services.invoices.domain.creating import CustomerLimit
 
 
 class InvoicesSettings(ServiceSettings):

@@ -6,7 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.money import fiat_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.events.subjects import durable_of, subject_of
-from services.invoices.domain import (
+from services.invoices.domain.states import (
     ADJUSTED_EVENT_TYPE,
     EVENT_TYPES,
     REASONS_WITHOUT_METHOD,

@@ -18,13 +18,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
 from kit.events.outbox import BusStateColumns, OutboxColumns
-from services.invoices.domain import (
-    OPEN_DEAL_STATUSES,
-    PICTURE_MAX_BYTES,
-    DealStatus,
-    InvoiceStatus,
-    PictureKind,
-)
+from services.invoices.domain.late import PICTURE_MAX_BYTES, PictureKind
+from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
 
 FIAT = Numeric(20, 2)
 USDT = Numeric(38, 6)

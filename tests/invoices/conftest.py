@@ -24,7 +24,7 @@ from services.catalog import rpc as catalog_rpc
 from services.catalog.config import CatalogSettings
 from services.catalog.wiring import wire as wire_catalog
 from services.invoices.config import InvoicesSettings
-from services.invoices.domain import NewInvoice
+from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
 from services.invoices.operations import checkout, creating, desk
 from services.invoices.wiring import Deps, wire

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kit.base.ids import new_id
 from kit.db import books, migrate, schema
 from kit.db.database import Database
-from services.invoices import domain
+from services.invoices.domain import money
 from services.invoices.operations import checkout, desk
 from services.invoices.store.books import PARTS
 from tests.invoices.conftest import World
@@ -151,8 +151,8 @@ def test_the_proof_computes_what_the_domain_does(
     decimals: int,
 ) -> None:
     terms = {"amount": amount, "rate": rate, "client": client, "merchant": merchant, "decimals": decimals}
-    sends = domain.customer_amount(amount, client, decimals)
-    gets = domain.merchant_usdt(amount, rate, merchant)
+    sends = money.customer_amount(amount, client, decimals)
+    gets = money.merchant_usdt(amount, rate, merchant)
     plant(**terms, amount_fiat=sends, merchant_usdt=gets)
     assert [each for page in checked(world.deps.db, "deals") for each in page.problems] == []
 
@@ -170,7 +170,7 @@ def before(_databases: Databases) -> Iterator[str]:
     url = _databases.fresh("invoices", schema.needs("invoices"))
     amount, zero = Decimal("33.33"), Decimal(0)
     terms = {"amount": amount, "rate": Decimal("1.10"), "client": zero, "merchant": zero, "decimals": 2}
-    amounts = {"amount_fiat": amount, "merchant_usdt": domain.merchant_usdt(amount, Decimal("1.10"), zero)}
+    amounts = {"amount_fiat": amount, "merchant_usdt": money.merchant_usdt(amount, Decimal("1.10"), zero)}
     ids = {"invoice": str(new_id()), "deal": str(new_id()), "at": START}
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute(

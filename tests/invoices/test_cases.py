@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from services.invoices.domain import PICTURE_MAX_BYTES, PictureKind
+from services.invoices.domain.late import PICTURE_MAX_BYTES, PictureKind
 from services.invoices.models import Deal
 from services.invoices.operations import cases, checkout, desk
 from tests.invoices.conftest import World

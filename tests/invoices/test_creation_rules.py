@@ -21,20 +21,16 @@ from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
 from kit.db.database import Database
-from services.invoices import domain
 from services.invoices.clients import CurrencyTerms
-from services.invoices.domain import (
+from services.invoices.domain import creating, places, states
+from services.invoices.domain.creating import CreationFacts, CreationRefusal, CustomerLimit, NewInvoice
+from services.invoices.domain.places import Room, Wanted
+from services.invoices.domain.states import (
     AWAITING_CONFIRMATION,
     AWAITING_PAYMENT,
     CONFIRMATION_OVERDUE,
-    CreationFacts,
-    CreationRefusal,
-    CustomerLimit,
     DealState,
     InvoiceStatus,
-    NewInvoice,
-    Room,
-    Wanted,
 )
 from services.invoices.models import Deal, Invoice, Requisite
 from services.invoices.store.invoices import create_if_allowed
@@ -142,10 +138,10 @@ def db(database_url: Callable[[str], str]) -> Iterator[Database]:
 
 
 def refusals(case: Case, facts: CreationFacts) -> set[CreationRefusal]:
-    of_request = domain.refusals_of_request(
+    of_request = creating.refusals_of_request(
         case.amount, case.terms, missing_urls=case.missing_urls, wanted=wanted(case, "method")
     )
-    return of_request | domain.refusals_of_facts(facts, CustomerLimit(case.limit, WINDOW))
+    return of_request | creating.refusals_of_facts(facts, CustomerLimit(case.limit, WINDOW))
 
 
 def wanted(case: Case, method_code: str) -> list[Wanted]:
@@ -171,7 +167,7 @@ def facts_of(case: Case, known: Known) -> CreationFacts:
         waiting_overdue=case.waiting is not None and is_overdue(case.waiting),
         unpaid=len(newest),
         oldest_unpaid_at=min(newest, default=None),
-        requisite_free=case.wanted and room(case).refusal(case.share_percent) == domain.PLACE_IS_FREE,
+        requisite_free=case.wanted and room(case).refusal(case.share_percent) == places.PLACE_IS_FREE,
     )
     return replace(facts, created=not refusals(case, facts))
 
@@ -179,8 +175,8 @@ def facts_of(case: Case, known: Known) -> CreationFacts:
 def is_overdue(waiting: Waiting) -> bool:
     ends = NOW - waiting.late
     if waiting.deal is None:
-        return domain.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=NOW)
-    return domain.deal_overdue(waiting.deal, ends, NOW)
+        return states.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=NOW)
+    return states.deal_overdue(waiting.deal, ends, NOW)
 
 
 def room(case: Case) -> Room:
@@ -347,7 +343,7 @@ def decided(db: Database, case: Case, merchant_id: UUID, method_code: str) -> Cr
         expires_at=NOW + WINDOW,
     )
     places = wanted(case, method_code)
-    of_request = domain.refusals_of_request(
+    of_request = creating.refusals_of_request(
         case.amount, case.terms, missing_urls=case.missing_urls, wanted=places
     )
     return create_if_allowed(
@@ -374,7 +370,7 @@ def test_python_and_sql_decide_alike(db: Database, case: Case) -> None:
     expected = facts_of(case, known)
     found = decided(db, case, merchant_id, method_code)
     assert found == expected
-    assert found.created is (domain.first_refusal(refusals(case, found)) is None)
+    assert found.created is (creating.first_refusal(refusals(case, found)) is None)
 
 
 NO_FACTS: Final = CreationFacts(
@@ -403,14 +399,14 @@ def test_each_reason_has_one_rule() -> None:
         oldest_unpaid_at=NOW,
         requisite_free=False,
     )
-    found = set(domain.refusals_of_facts(all_wrong, limit))
+    found = set(creating.refusals_of_facts(all_wrong, limit))
     for amount, terms in (("9.99", TERMS), ("500.01", TERMS), ("100.00", None)):
-        found |= domain.refusals_of_request(Decimal(amount), terms, missing_urls=["fail_url"], wanted=[])
+        found |= creating.refusals_of_request(Decimal(amount), terms, missing_urls=["fail_url"], wanted=[])
     assert found == set(CreationRefusal)
-    fits = domain.refusals_of_request(
+    fits = creating.refusals_of_request(
         Decimal("100.00"), TERMS, missing_urls=[], wanted=[Wanted("method", None)]
     )
-    assert fits | domain.refusals_of_facts(NO_FACTS, limit) == set()
+    assert fits | creating.refusals_of_facts(NO_FACTS, limit) == set()
 
 
 def test_the_first_reason_is_the_first_in_the_contract() -> None:
@@ -419,5 +415,5 @@ def test_the_first_reason_is_the_first_in_the_contract() -> None:
     steps = re.findall(r"\[`([A-Z_]+)`\]", order.partition("<a id")[0])
     assert [str(refusal) for refusal in CreationRefusal] == steps
     for number, reason in enumerate(CreationRefusal):
-        assert domain.first_refusal(list(CreationRefusal)[number:]) is reason
-    assert domain.first_refusal([]) is None
+        assert creating.first_refusal(list(CreationRefusal)[number:]) is reason
+    assert creating.first_refusal([]) is None

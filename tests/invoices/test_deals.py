@@ -21,7 +21,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from kit.work.set_aside import SetAside
-from services.invoices.domain import DealStatus
+from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, reading, timers
 from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings

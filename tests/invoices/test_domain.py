@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.catalog.domain import split_commission
-from services.invoices import domain
-from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices.domain import money, states
+from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Trigger
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNPAID = DealState(DealStatus.PENDING, "awaiting_payment")
@@ -48,29 +48,29 @@ TABLE = [
 def test_each_row_of_the_deal_table_leads_where_it_says(
     source: DealState, trigger: Trigger, status: str, sub_status: str, invoice: str | None
 ) -> None:
-    step = domain.transition(source, trigger)
+    step = states.transition(source, trigger)
     assert step is not None
     assert (step.target.status, step.target.sub_status, step.invoice) == (status, sub_status, invoice)
 
 
 def test_nothing_outside_the_table_is_possible() -> None:
-    states = {UNPAID, MARKED, *APPEALS} | {DealState(DealStatus(row[2]), row[3]) for row in TABLE}
+    sources = {UNPAID, MARKED, *APPEALS} | {DealState(DealStatus(row[2]), row[3]) for row in TABLE}
     allowed = {(row[0], row[1]) for row in TABLE}
-    for state, trigger in itertools.product(states, Trigger):
-        assert (domain.transition(state, trigger) is not None) == ((state, trigger) in allowed)
+    for state, trigger in itertools.product(sources, Trigger):
+        assert (states.transition(state, trigger) is not None) == ((state, trigger) in allowed)
 
 
 @given(st.lists(st.sampled_from(Trigger), max_size=30))
 def test_a_terminal_deal_absorbs_everything_and_is_adjusted_at_most_once(triggers: list[Trigger]) -> None:
     state, adjustments, endings = UNPAID, 0, 0
     for trigger in triggers:
-        step = domain.transition(state, trigger)
+        step = states.transition(state, trigger)
         if step is None:
             continue
-        assert state.status in domain.OPEN_DEAL_STATUSES
+        assert state.status in states.OPEN_DEAL_STATUSES
         state = step.target
         adjustments += trigger is Trigger.RESOLVE_ADJUSTED
-        endings += state.status not in domain.OPEN_DEAL_STATUSES
+        endings += state.status not in states.OPEN_DEAL_STATUSES
     assert adjustments <= 1
     assert endings <= 1
 
@@ -84,7 +84,7 @@ percents = st.decimals("0", "100", places=2)
 def test_a_merchant_is_never_credited_more_than_was_paid_for(
     amount: Decimal, rate: Decimal, percent: Decimal
 ) -> None:
-    usdt = domain.merchant_usdt(amount, rate, percent)
+    usdt = money.merchant_usdt(amount, rate, percent)
     exact_fiat = amount * (100 - percent) / 100
     assert usdt >= 0
     assert usdt * rate <= exact_fiat
@@ -96,7 +96,7 @@ def test_a_merchant_is_never_credited_more_than_was_paid_for(
 def test_a_customer_sends_at_least_the_amount_and_its_commission(
     amount: Decimal, percent: Decimal, places: int
 ) -> None:
-    sent = domain.customer_amount(amount, percent, places)
+    sent = money.customer_amount(amount, percent, places)
     assert sent >= amount * (100 + percent) / 100
     assert sent - amount * (100 + percent) / 100 < Decimal(1).scaleb(-places)
     assert sent == round(sent, places)
@@ -113,29 +113,29 @@ def test_a_customer_sends_at_least_the_amount_and_its_commission(
 def test_the_credit_is_amount_by_rate_less_the_merchants_part(
     amount: str, rate: str, percent: str, usdt: str
 ) -> None:
-    assert domain.merchant_usdt(Decimal(amount), Decimal(rate), Decimal(percent)) == Decimal(usdt)
+    assert money.merchant_usdt(Decimal(amount), Decimal(rate), Decimal(percent)) == Decimal(usdt)
 
 
 @given(amounts, amounts)
 def test_an_adjustment_only_goes_down(requested: Decimal, adjusted: Decimal) -> None:
-    assert domain.adjustment_allowed(requested, adjusted) == (adjusted < requested)
+    assert money.adjustment_allowed(requested, adjusted) == (adjusted < requested)
 
 
 def test_an_adjustment_to_nothing_is_refused() -> None:
-    assert not domain.adjustment_allowed(Decimal(10), Decimal(0))
-    assert not domain.adjustment_allowed(Decimal(10), Decimal(-1))
+    assert not money.adjustment_allowed(Decimal(10), Decimal(0))
+    assert not money.adjustment_allowed(Decimal(10), Decimal(-1))
 
 
 def test_time_ends_an_invoice_without_deal_at_its_expiry_and_not_before() -> None:
     ends = NOW + timedelta(seconds=1)
-    assert not domain.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=NOW)
-    assert domain.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=ends)
-    assert not domain.invoice_overdue(has_deal=True, invoice_expires_at=ends, now=ends)
+    assert not states.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=NOW)
+    assert states.invoice_overdue(has_deal=False, invoice_expires_at=ends, now=ends)
+    assert not states.invoice_overdue(has_deal=True, invoice_expires_at=ends, now=ends)
 
 
 def test_time_ends_an_unpaid_deal_but_not_one_that_is_marked_paid() -> None:
-    assert domain.deal_overdue(UNPAID, NOW, NOW)
-    assert not domain.deal_overdue(MARKED, NOW, NOW + timedelta(days=9))
+    assert states.deal_overdue(UNPAID, NOW, NOW)
+    assert not states.deal_overdue(MARKED, NOW, NOW + timedelta(days=9))
 
 
 FRACTIONS = st.decimals(0, 1, places=4)
@@ -146,9 +146,9 @@ def test_the_clients_part_is_forecast_as_the_catalog_quotes_it(
     category: Decimal, method: Decimal, client_share: Decimal
 ) -> None:
     quoted = split_commission(category, method, client_share)
-    forecast = domain.client_percent(category, method, client_share)
+    forecast = money.client_percent(category, method, client_share)
     assert forecast == (None if quoted is None else quoted.client_percent)
 
 
 def test_every_final_invoice_status_has_an_event_type() -> None:
-    assert set(domain.EVENT_TYPES) == set(InvoiceStatus) - {InvoiceStatus.PENDING}
+    assert set(states.EVENT_TYPES) == set(InvoiceStatus) - {InvoiceStatus.PENDING}

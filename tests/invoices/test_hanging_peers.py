@@ -26,7 +26,7 @@ from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.invoices import clients, rpc
 from services.invoices.clients import CatalogClient, MerchantsClient, Storefronts
-from services.invoices.domain import NewInvoice
+from services.invoices.domain.creating import NewInvoice
 from services.invoices.operations import checkout
 from services.invoices.wiring import Deps
 from tests.gateway.process import gateway_process

@@ -20,7 +20,7 @@ from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.rpc.errors import Refused
 from services.invoices import rpc
-from services.invoices.domain import DealStatus
+from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
 from services.invoices.wiring import Deps
 from tests.invoices.conftest import World, make_merchant, waiting_for_a_lock

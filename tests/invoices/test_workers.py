@@ -15,7 +15,7 @@ from kit.events.bus.connection import Bus
 from kit.work.worker import Stop, run_all
 from services.invoices import events, workers
 from services.invoices.clients import CatalogClient
-from services.invoices.domain import InvoiceStatus
+from services.invoices.domain.states import InvoiceStatus
 from services.invoices.operations import checkout, reading
 from tests.invoices.conftest import World
 from tests.support.consumers import open_pull

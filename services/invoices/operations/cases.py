@@ -9,8 +9,14 @@ from sqlalchemy.orm import Session
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.db.database import retry_conflicts
 from kit.rpc import values
-from services.invoices import domain, errors
-from services.invoices.domain import PICTURE_MAX_BYTES, PICTURE_MAX_PIXELS, InvoiceStatus, PictureKind
+from services.invoices import errors
+from services.invoices.domain.late import (
+    PICTURE_MAX_BYTES,
+    PICTURE_MAX_PIXELS,
+    PictureKind,
+    late_money_possible,
+)
+from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
 from services.invoices.store import cases, deals, invoices
@@ -52,7 +58,7 @@ def open_case(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None) 
         lifecycle.expire_if_overdue(tx, deps, invoice, deal, now)
         if invoice.status == InvoiceStatus.PENDING:
             raise errors.deal_state_conflict("The payment is open; nothing is late", status=invoice.status)
-        if deal is None or not domain.late_money_possible(InvoiceStatus(invoice.status), has_deal=True):
+        if deal is None or not late_money_possible(InvoiceStatus(invoice.status), has_deal=True):
             raise errors.invoice_finished(invoice.status)
         opened = Case(
             invoice_id=invoice.id,

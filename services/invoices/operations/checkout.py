@@ -14,17 +14,12 @@ from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import retry_conflicts
 from kit.rpc.errors import Refused
-from services.invoices import domain, errors
+from services.invoices import errors
 from services.invoices.clients import Quote, Storefront
-from services.invoices.domain import (
-    AWAITING_PAYMENT,
-    DealStatus,
-    InvoiceStatus,
-    NewDeal,
-    PictureKind,
-    Trigger,
-    Wanted,
-)
+from services.invoices.domain import money, states
+from services.invoices.domain.late import PictureKind, late_money_possible
+from services.invoices.domain.places import NewDeal, Wanted
+from services.invoices.domain.states import AWAITING_PAYMENT, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
 from services.invoices.store import deals, invoices
@@ -69,7 +64,7 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
         except Refused as refusal:  # the page shows the reason, and everything else as usual
             refused = refusal.reason
     requisite = None
-    if view.deal is not None and view.deal.status in domain.OPEN_DEAL_STATUSES:
+    if view.deal is not None and view.deal.status in states.OPEN_DEAL_STATUSES:
         requisite = deals.requisite_to_show(deps.db, view.deal.requisite_id)
     return Checkout(view, storefront.merchant, offers, refused, requisite, _case(deps, view), now)
 
@@ -106,7 +101,7 @@ def select_payment_method(
     except Refused as refused:
         if refused.reason != "NO_AVAILABLE_REQUISITES":
             raise
-        amount_fiat = domain.customer_amount(view.amount, quote.client_percent, quote.decimals)
+        amount_fiat = money.customer_amount(view.amount, quote.client_percent, quote.decimals)
         wanted = [Wanted(quote.method_code, amount_fiat)]
         raise scarcity.no_available_requisites(deps, view.merchant_id, wanted) from None
     return _with_requisite(deps, id)
@@ -249,7 +244,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
         currency_code=quote.currency_code,
         currency_decimals=quote.decimals,
         invoice_amount=invoice.amount,
-        amount_fiat=domain.customer_amount(invoice.amount, quote.client_percent, quote.decimals),
+        amount_fiat=money.customer_amount(invoice.amount, quote.client_percent, quote.decimals),
         conversion_rate=quote.rate,
         client_percent=quote.client_percent,
         merchant_percent=quote.merchant_percent,
@@ -269,8 +264,8 @@ def _fresh_view(deps: Deps, invoice_id: UUID, now: datetime) -> InvoiceView:
 
 def _is_overdue(view: InvoiceView, now: datetime) -> bool:
     if view.deal is None:
-        return domain.invoice_overdue(has_deal=False, invoice_expires_at=view.expires_at, now=now)
-    return domain.deal_overdue(view.deal.state, view.deal.expires_at, now)
+        return states.invoice_overdue(has_deal=False, invoice_expires_at=view.expires_at, now=now)
+    return states.deal_overdue(view.deal.state, view.deal.expires_at, now)
 
 
 def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
@@ -290,7 +285,7 @@ def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
 
 def _case(deps: Deps, view: InvoiceView) -> CaseView | None:
     """Reads the case only where there may be one."""
-    if not domain.late_money_possible(view.status, has_deal=view.deal is not None):
+    if not late_money_possible(view.status, has_deal=view.deal is not None):
         return None
     with deps.db.autocommit() as connection:
         return case_of_invoice(connection, view.id)
@@ -314,7 +309,7 @@ def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:
     return [
         Offer(
             offer,
-            domain.customer_amount(view.amount, Decimal(offer.client_percent), offer.currency.decimals),
+            money.customer_amount(view.amount, Decimal(offer.client_percent), offer.currency.decimals),
         )
         for offer in storefront.offers(view.currency_code)
         if Decimal(offer.method.min_sum) <= view.amount <= Decimal(offer.method.max_sum)

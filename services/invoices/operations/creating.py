@@ -9,9 +9,11 @@ from kit.base.ids import secret_id
 from kit.base.money import has_decimals, parse_decimal
 from kit.rpc import values
 from kit.rpc.errors import Refused, conflict
-from services.invoices import domain, errors
+from services.invoices import errors
 from services.invoices.clients import CatalogSnapshot, CurrencyTerms, MethodTerms
-from services.invoices.domain import CreationFacts, CreationRefusal, NewInvoice, Wanted
+from services.invoices.domain import creating, money
+from services.invoices.domain.creating import CreationFacts, CreationRefusal, NewInvoice
+from services.invoices.domain.places import Wanted
 from services.invoices.operations import scarcity, timers
 from services.invoices.store import invoices
 from services.invoices.wiring import Deps
@@ -60,7 +62,7 @@ def create_invoice(
     terms = _terms(catalog, merchant, currency_code)
     wanted = _wanted(terms, merchant, new.amount)
     missing_urls = [name for name in ("callback_url", "success_url", "fail_url") if not getattr(new, name)]
-    of_request = domain.refusals_of_request(new.amount, terms, missing_urls=missing_urls, wanted=wanted)
+    of_request = creating.refusals_of_request(new.amount, terms, missing_urls=missing_urls, wanted=wanted)
     limit = deps.settings.limit_per_customer
 
     for _ in range(ATTEMPTS):
@@ -78,7 +80,7 @@ def create_invoice(
         if facts.waiting_id is not None and facts.waiting_overdue:
             timers.expire_invoice(deps, facts.waiting_id)
             continue
-        reason = domain.first_refusal(of_request | domain.refusals_of_facts(facts, limit))
+        reason = creating.first_refusal(of_request | creating.refusals_of_facts(facts, limit))
         if reason is not None:
             raise _refused(deps, reason, new, facts, terms=terms, missing_urls=missing_urls, wanted=wanted)
     raise conflict("DB_UNAVAILABLE", "Too many requests for the same customer at once, retry")
@@ -166,8 +168,8 @@ def _amount_fiat(
         category, share = parse_decimal(merchant.category_commission), parse_decimal(merchant.client_share)
     except ValueError:
         return None
-    percent = domain.client_percent(category, method.commission, share)
-    return None if percent is None else domain.customer_amount(amount, percent, decimals)
+    percent = money.client_percent(category, method.commission, share)
+    return None if percent is None else money.customer_amount(amount, percent, decimals)
 
 
 def _url(field: str, given: str | None, default: str) -> str | None:

@@ -9,8 +9,10 @@ from kit.base.ids import new_id
 from kit.base.money import has_decimals
 from kit.db.database import retry_conflicts
 from kit.rpc import values
-from services.invoices import domain, errors
-from services.invoices.domain import DEFAULT_MAX_DEALS, DealStatus, Trigger
+from services.invoices import errors
+from services.invoices.domain import money
+from services.invoices.domain.places import DEFAULT_MAX_DEALS
+from services.invoices.domain.states import DealStatus, Trigger
 from services.invoices.models import Requisite
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deals
@@ -150,7 +152,7 @@ def _found_deal(deal: DealView | None) -> DealView:
 
 
 def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:
-    if not has_decimals(adjusted, at_most=decimals) or not domain.adjustment_allowed(requested, adjusted):
+    if not has_decimals(adjusted, at_most=decimals) or not money.adjustment_allowed(requested, adjusted):
         raise errors.adjustment_invalid(adjusted, requested)
 
 

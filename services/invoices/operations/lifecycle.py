@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 from kit.base.ids import new_id
 from kit.db.database import after_commit
 from kit.events.outbox import announce
-from services.invoices import domain, errors, events
-from services.invoices.domain import DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices import errors, events
+from services.invoices.domain import money, states
+from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import deals, invoices
 from services.invoices.wiring import Deps
@@ -60,10 +61,10 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
     """
     if invoice.status != InvoiceStatus.PENDING:
         return False
-    if domain.invoice_overdue(has_deal=deal is not None, invoice_expires_at=invoice.expires_at, now=now):
+    if states.invoice_overdue(has_deal=deal is not None, invoice_expires_at=invoice.expires_at, now=now):
         finish(tx, deps, invoice, None, InvoiceStatus.EXPIRED, now=now)
         return True
-    if deal is not None and domain.deal_overdue(state_of(deal), deal.expires_at, now):
+    if deal is not None and states.deal_overdue(state_of(deal), deal.expires_at, now):
         advance(tx, deps, invoice, deal, Trigger.EXPIRE, now=now, actor=BY_TIME)
         return True
     return False
@@ -71,7 +72,7 @@ def expire_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
 
 def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | None, now: datetime) -> bool:
     """Makes an appeal of a deal that was marked paid and not confirmed in time; returns true when this call did it."""
-    if deal is None or not domain.confirmation_overdue(state_of(deal), deal.confirm_before, now):
+    if deal is None or not states.confirmation_overdue(state_of(deal), deal.confirm_before, now):
         return False
     advance(tx, deps, invoice, deal, Trigger.CONFIRMATION_OVERDUE, now=now, actor=BY_TIME)
     return True
@@ -93,7 +94,7 @@ def advance(
 
     Raises DEAL_STATE_CONFLICT when the table has no such step.
     """
-    step = domain.transition(state_of(deal), trigger)
+    step = states.transition(state_of(deal), trigger)
     if step is None:
         message = f"A deal that is {deal.status} ({deal.sub_status}) does not allow this step"
         raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
@@ -104,13 +105,11 @@ def advance(
         deal.confirm_before = now + deps.settings.confirmation_time
     if adjusted_amount is not None:
         deal.adjusted_amount = adjusted_amount
-        deal.amount_fiat = domain.customer_amount(
-            adjusted_amount, deal.client_percent, deal.currency_decimals
-        )
+        deal.amount_fiat = money.customer_amount(adjusted_amount, deal.client_percent, deal.currency_decimals)
     if step.target.status is DealStatus.COMPLETED:
         final_amount = deal.invoice_amount if deal.adjusted_amount is None else deal.adjusted_amount
-        deal.merchant_usdt = domain.merchant_usdt(final_amount, deal.conversion_rate, deal.merchant_percent)
-    if step.target.status not in domain.OPEN_DEAL_STATUSES:
+        deal.merchant_usdt = money.merchant_usdt(final_amount, deal.conversion_rate, deal.merchant_percent)
+    if step.target.status not in states.OPEN_DEAL_STATUSES:
         deal.finished_at = now
         deals.release_requisite(tx, deal.requisite_id)
     deals.add_transition(tx, deal, now=now, actor=actor, note=note)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kit.base.ids import parse_id
 from kit.rpc import values
 from services.invoices import errors
-from services.invoices.domain import InvoiceStatus
+from services.invoices.domain.states import InvoiceStatus
 from services.invoices.store import invoices
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps

@@ -6,7 +6,7 @@ from uuid import UUID
 from kit.observe import log
 from kit.rpc.errors import Refused
 from services.invoices import errors
-from services.invoices.domain import Wanted
+from services.invoices.domain.places import Wanted
 from services.invoices.store import shares
 from services.invoices.wiring import Deps
 

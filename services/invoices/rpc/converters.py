@@ -4,7 +4,9 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
-from services.invoices.domain import DealStatus, InvoiceStatus, NewInvoice, PictureKind
+from services.invoices.domain.creating import NewInvoice
+from services.invoices.domain.late import PictureKind
+from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
 from services.invoices.operations.verification import Finished
 from services.invoices.store.views import (

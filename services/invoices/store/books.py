@@ -5,7 +5,7 @@ the code that writes them.
 from typing import Final
 
 from kit.db.books import Part
-from services.invoices.domain import TRANSITIONS
+from services.invoices.domain.states import TRANSITIONS
 
 # -- invoices
 

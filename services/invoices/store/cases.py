@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
 from kit.db.rows import Rows
-from services.invoices.domain import PictureKind
+from services.invoices.domain.late import PictureKind
 from services.invoices.models import Case, CustomerPicture
 from services.invoices.store.views import CaseView, PictureView, PictureWithContent
 

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
-from services.invoices.domain import DealStatus, NewDeal, may_hold_one_more
+from services.invoices.domain.places import NewDeal, may_hold_one_more
+from services.invoices.domain.states import DealStatus
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
 from services.invoices.store.views import DealView, RequisiteView, TransitionView

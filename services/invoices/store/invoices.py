@@ -12,7 +12,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
-from services.invoices.domain import CreationFacts, InvoiceStatus, NewInvoice, Wanted
+from services.invoices.domain.creating import CreationFacts, NewInvoice
+from services.invoices.domain.places import Wanted
+from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store.deals import DEALS
 from services.invoices.store.shares import accounts_of, may_have_place

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from services.invoices.domain import Room, Wanted
+from services.invoices.domain.places import Room, Wanted
 from services.invoices.models import DEAL_IS_OPEN
 
 

@@ -5,7 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.invoices.domain import DealState, DealStatus, InvoiceStatus, PictureKind
+from services.invoices.domain.late import PictureKind
+from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus
 
 
 @dataclass(frozen=True, slots=True)
