@@ -13,9 +13,9 @@ from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists, proofs
 from services.withdrawals import workers
 from services.withdrawals.domain import WithdrawalStatus
-from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.operations import creating, ledger, methods, reading, stepping
 from services.withdrawals.store.books import PARTS
+from services.withdrawals.store.views import MethodView, WithdrawalView
 from services.withdrawals.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -219,7 +219,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
         )
 
 
-def withdrawal_to_message(withdrawal: Withdrawal) -> pb.Withdrawal:
+def withdrawal_to_message(withdrawal: WithdrawalView) -> pb.Withdrawal:
     return pb.Withdrawal(
         withdraw_uuid=str(withdrawal.id),
         merchant_id=str(withdrawal.merchant_id),
@@ -229,7 +229,7 @@ def withdrawal_to_message(withdrawal: Withdrawal) -> pb.Withdrawal:
         amount=usdt_text(withdrawal.amount),
         network_fee=usdt_text(withdrawal.network_fee),
         amount_to_receive=usdt_text(withdrawal.amount - withdrawal.network_fee),
-        status=_STATUSES[WithdrawalStatus(withdrawal.status)],
+        status=_STATUSES[withdrawal.status],
         substatus=withdrawal.substatus,
         external_tx_id=withdrawal.external_tx_id,
         created_at=timestamp_from(withdrawal.created_at),
@@ -238,7 +238,7 @@ def withdrawal_to_message(withdrawal: Withdrawal) -> pb.Withdrawal:
     )
 
 
-def method_to_message(method: WithdrawalMethod) -> pb.WithdrawalMethod:
+def method_to_message(method: MethodView) -> pb.WithdrawalMethod:
     return pb.WithdrawalMethod(
         method_id=method.id,
         code=method.code,

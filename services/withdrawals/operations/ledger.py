@@ -13,6 +13,7 @@ from services.withdrawals.domain import invoice_credit
 from services.withdrawals.events import InvoicePaid
 from services.withdrawals.store import checks, ledger, withdrawals
 from services.withdrawals.store.ledger import Balance, Credit
+from services.withdrawals.store.views import Backlog
 from services.withdrawals.wiring import Deps
 
 MAX_CREDITS: Final = 1000
@@ -102,30 +103,20 @@ def _credit_problems(tx: Session) -> list[str]:
 
 def _withdrawal_problems(tx: Session) -> list[str]:
     problems = []
-    for row in checks.wrong_withdrawals(tx, limit=MAX_PROBLEMS):
-        if row.due is None:
-            problems.append(f"Transfer {row.reference} of {usdt_text(row.done)} fits no withdrawal's status.")
-        elif row.done is None:
-            problems.append(f"Transfer {row.reference} of {usdt_text(row.due)} is missing.")
+    for wrong in checks.wrong_withdrawals(tx, limit=MAX_PROBLEMS):
+        due, done = (None if each is None else usdt_text(each) for each in (wrong.due, wrong.done))
+        if due is None:
+            problems.append(f"Transfer {wrong.reference} of {done} fits no withdrawal's status.")
+        elif done is None:
+            problems.append(f"Transfer {wrong.reference} of {due} is missing.")
         else:
             problems.append(
-                f"Transfer {row.reference} moved {usdt_text(row.done)} where {usdt_text(row.due)} were due,"
-                " or between other accounts."
+                f"Transfer {wrong.reference} moved {done} where {due} were due, or between other accounts."
             )
     return problems
-
-
-@dataclass(frozen=True)
-class Backlog:
-    """The numbers of withdrawals and events that wait for an operator."""
-
-    pending: int
-    processing: int
-    parked: int
 
 
 def backlog(deps: Deps) -> Backlog:
     """Counts the withdrawals that wait to be sent or are being sent, and the parked events."""
     with deps.db.autocommit() as connection:
-        row = withdrawals.backlog(connection)
-    return Backlog(row.pending, row.processing, row.parked)
+        return withdrawals.backlog(connection)

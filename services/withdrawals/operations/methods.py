@@ -1,16 +1,17 @@
 """The operators' calls on withdrawal methods."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kit.rpc import values
 from services.withdrawals.domain import MAX_AMOUNT, METHOD_NAME_MAX_CHARACTERS
-from services.withdrawals.models import WithdrawalMethod
 from services.withdrawals.operations import fields
 from services.withdrawals.store import withdrawals
+from services.withdrawals.store.views import MethodView
 from services.withdrawals.wiring import Deps
 
 
-def list_withdrawal_methods(deps: Deps) -> Sequence[WithdrawalMethod]:
+def list_withdrawal_methods(deps: Deps) -> Sequence[MethodView]:
     """Returns all methods by id, disabled ones included."""
     with deps.db.transaction() as tx:
         return withdrawals.methods(tx)
@@ -26,7 +27,7 @@ def set_withdrawal_method(
     min_amount: str,
     memo_allowed: bool,
     enabled: bool,
-) -> WithdrawalMethod:
+) -> MethodView:
     """Creates the method of this code or replaces its options, except its network.
 
     Existing withdrawals keep their network and fee. Raises VALIDATION_ERROR.
@@ -37,7 +38,8 @@ def set_withdrawal_method(
         raise values.invalid("method.network_fee", "Expected 0 or more")
     if not fee < least <= MAX_AMOUNT:
         raise values.invalid("method.min_amount", f"Expected more than the fee, at most {MAX_AMOUNT:f}")
-    given = WithdrawalMethod(
+    given = MethodView(
+        id=0,  # of the method that has this code, or the next one
         code=values.code("method.code", code),
         network=fields.network(network),
         name=values.label("method.name", name, most=METHOD_NAME_MAX_CHARACTERS),
@@ -49,8 +51,10 @@ def set_withdrawal_method(
     with deps.db.transaction() as tx:
         known = {method.code: method for method in withdrawals.methods_to_change(tx)}
         before = known.get(given.code)
-        given.id = before.id if before else max((method.id for method in known.values()), default=0) + 1
         if before and before.network != given.network:
             message = f"{given.code} is of {before.network}; another network needs a method of its own"
             raise values.invalid("method.network", message)
-        return tx.merge(given)
+        id = before.id if before else max((method.id for method in known.values()), default=0) + 1
+        stored = replace(given, id=id)
+        withdrawals.put_method(tx, stored)
+    return stored

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kit.rpc import values
 from services.withdrawals import errors
 from services.withdrawals.domain import WithdrawalStatus
-from services.withdrawals.models import Withdrawal
 from services.withdrawals.store import withdrawals
+from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.wiring import Deps
 
 
@@ -15,7 +15,7 @@ from services.withdrawals.wiring import Deps
 class Page:
     """One page of the matching withdrawals; `total` counts all that match."""
 
-    withdrawals: Sequence[Withdrawal]
+    withdrawals: Sequence[WithdrawalView]
     total: int
 
 
@@ -49,7 +49,7 @@ def list_withdrawals(
     return Page(found, total)
 
 
-def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withdrawal:
+def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> WithdrawalView:
     """Returns one withdrawal. Raises WITHDRAWAL_NOT_FOUND for an unknown one and for another merchant's."""
     merchant = values.uuid("merchant_id", merchant_id)
     withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
@@ -62,7 +62,7 @@ def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withd
 
 def list_all_withdrawals(
     deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
-) -> Sequence[Withdrawal]:
+) -> Sequence[WithdrawalView]:
     """Returns the operator's list, newest first; an empty `merchant_id` means all merchants."""
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
     limit = values.rows(limit)

@@ -13,23 +13,22 @@ from services.withdrawals.domain import (
     PROCESSING,
     SUCCESS,
     State,
-    WithdrawalStatus,
     may_become,
     withdrawal_movements,
 )
-from services.withdrawals.models import Withdrawal
 from services.withdrawals.operations import fields
 from services.withdrawals.store import ledger, withdrawals
+from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
 
 
-def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> Withdrawal:
+def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> WithdrawalView:
     """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do."""
     return _advance(deps, withdraw_uuid, PROCESSING)
 
 
-def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> Withdrawal:
+def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> WithdrawalView:
     """Records the transaction that sent it; a second transaction for it is a conflict.
 
     Raises VALIDATION_ERROR when the transaction, in any spelling, has paid another withdrawal.
@@ -37,7 +36,7 @@ def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) 
     return _advance(deps, withdraw_uuid, SUCCESS, fields.external_tx_id(external_tx_id))
 
 
-def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdrawal:
+def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> WithdrawalView:
     """Records that it could not be sent, for one of the reasons of `FAILURES`; gives the money back to the merchant."""
     target = FAILURES.get(substatus or str(FAILED.substatus))
     if target is None:
@@ -45,20 +44,22 @@ def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdr
     return _advance(deps, withdraw_uuid, target)
 
 
-def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> Withdrawal:
+def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> WithdrawalView:
     """Cancels it; gives the money back to the merchant."""
     return _advance(deps, withdraw_uuid, CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN)
 
 
 @retry_conflicts
-def _advance(deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None) -> Withdrawal:
+def _advance(
+    deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None
+) -> WithdrawalView:
     withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     tx_taken = {"uq_withdrawals_network_external_tx_id": errors.transaction_taken}
     with refusing(tx_taken), deps.db.transaction() as tx:
         withdrawal = withdrawals.locked(tx, withdrawal_id)
         if withdrawal is None:
             raise errors.withdrawal_not_found()
-        current = State(WithdrawalStatus(withdrawal.status), withdrawal.substatus)
+        current = withdrawal.state
         transaction = external_tx_id and normal_form(withdrawal.network, external_tx_id)
         if current == target:
             return _repeated(withdrawal, transaction)
@@ -86,7 +87,7 @@ def _has_paid(tx: Session, network: str, transaction: str) -> bool:
     return withdrawals.paid_by(tx, network, known_as) is not None
 
 
-def _repeated(withdrawal: Withdrawal, transaction: str | None) -> Withdrawal:
+def _repeated(withdrawal: WithdrawalView, transaction: str | None) -> WithdrawalView:
     stored = withdrawal.external_tx_id
     if stored is not None and (transaction is None or not is_same(withdrawal.network, stored, transaction)):
         raise errors.paid_by_another_transaction(stored)

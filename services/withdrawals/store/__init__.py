@@ -3,4 +3,5 @@
 - `ledger`: accounts, transfers, balances
 - `withdrawals`: withdrawals and their methods
 - `checks`: faults in the books
+- `views`: the results of queries
 """

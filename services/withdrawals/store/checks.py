@@ -4,10 +4,11 @@ Written apart from the code that moves the money, so that a mistake there is not
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
+
+from services.withdrawals.store.views import Totals, WrongBalance, WrongCredit, WrongWithdrawal
 
 # These queries read the whole ledger. They may take longer than any other statement, but not without a limit.
 STATEMENT_TIMEOUT_SECONDS = 60
@@ -37,9 +38,8 @@ FROM accounts LEFT JOIN moved ON moved.account = accounts.id
 """)  # noqa: S608  made of constants
 
 
-def totals(tx: Session) -> Row[Any]:
-    """Returns the numbers of `transfers` and `accounts`, and the `sum` of all balances."""
-    return tx.execute(_TOTALS).one()
+def totals(tx: Session) -> Totals:
+    return Totals(*tx.execute(_TOTALS).one())
 
 
 _WRONG_BALANCES = text(f"""
@@ -51,9 +51,8 @@ ORDER BY accounts.id LIMIT :limit
 """)  # noqa: S608  made of constants
 
 
-def wrong_balances(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
-    """Accounts whose `balance` differs from the sum of their transfers, `moved`."""
-    return tx.execute(_WRONG_BALANCES, {"limit": limit}).all()
+def wrong_balances(tx: Session, *, limit: int) -> Sequence[WrongBalance]:
+    return [WrongBalance(*row) for row in tx.execute(_WRONG_BALANCES, {"limit": limit})]
 
 
 _WRONG_CREDITS = text("""
@@ -67,9 +66,8 @@ LIMIT :limit
 """)  # unordered: for an order PostgreSQL would walk the index, ten times slower
 
 
-def wrong_credits(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
-    """Transfers of invoices that do not go from settlement to a merchant."""
-    return tx.execute(_WRONG_CREDITS, {"limit": limit}).all()
+def wrong_credits(tx: Session, *, limit: int) -> Sequence[WrongCredit]:
+    return [WrongCredit(*row) for row in tx.execute(_WRONG_CREDITS, {"limit": limit})]
 
 
 _WRONG_WITHDRAWALS = text("""
@@ -100,9 +98,5 @@ ORDER BY reference LIMIT :limit
 """)
 
 
-def wrong_withdrawals(tx: Session, *, limit: int) -> Sequence[Row[Any]]:
-    """References of withdrawals where the amount `due` by the status differs from `done`, or other accounts were used.
-
-    `due` is null for a transfer that should not exist, `done` for a missing one.
-    """
-    return tx.execute(_WRONG_WITHDRAWALS, {"limit": limit}).all()
+def wrong_withdrawals(tx: Session, *, limit: int) -> Sequence[WrongWithdrawal]:
+    return [WrongWithdrawal(*row) for row in tx.execute(_WRONG_WITHDRAWALS, {"limit": limit})]

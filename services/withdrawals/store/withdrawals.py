@@ -1,24 +1,32 @@
 """Withdrawals and their methods."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.db.database import table_of
+from kit.db.rows import Rows
 from services.withdrawals.domain import PENDING, State, WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
+from services.withdrawals.store.views import Backlog, MethodView, WithdrawalView
+
+_METHODS = Rows(MethodView, table_of(WithdrawalMethod))
+_WITHDRAWALS = Rows(WithdrawalView, table_of(Withdrawal))
+_ALL: Select[Any] = select(*_WITHDRAWALS.columns)
 
 
-def methods(tx: Session) -> Sequence[WithdrawalMethod]:
+def methods(tx: Session) -> list[MethodView]:
     """Returns all methods, by id."""
-    return tx.scalars(select(WithdrawalMethod).order_by(WithdrawalMethod.id)).all()
+    return _METHODS.all(tx.execute(select(*_METHODS.columns).order_by(WithdrawalMethod.id)))
 
 
-def methods_to_change(tx: Session) -> Sequence[WithdrawalMethod]:
+def methods_to_change(tx: Session) -> list[MethodView]:
     """Returns all methods, by id, locked: none is changed or added until this transaction ends, while withdrawals
     go on.
     """
@@ -26,29 +34,36 @@ def methods_to_change(tx: Session) -> Sequence[WithdrawalMethod]:
     return methods(tx)
 
 
-def enabled_method(tx: Session, method_id: int) -> WithdrawalMethod | None:
-    return tx.scalar(
-        select(WithdrawalMethod).where(WithdrawalMethod.id == method_id, WithdrawalMethod.enabled)
-    )
+def enabled_method(tx: Session, method_id: int) -> MethodView | None:
+    enabled = select(*_METHODS.columns).where(WithdrawalMethod.id == method_id, WithdrawalMethod.enabled)
+    return _METHODS.one_or_none(tx.execute(enabled))
 
 
-def add(tx: Session, withdrawal: Withdrawal) -> bool:
+def put_method(tx: Session, method: MethodView) -> None:
+    """Stores a new method, or replaces the options of the one with this id; its code and network stay."""
+    values = asdict(method)
+    options = {name: value for name, value in values.items() if name not in {"id", "code", "network"}}
+    new = insert(WithdrawalMethod).values(values)
+    tx.execute(new.on_conflict_do_update(index_elements=[WithdrawalMethod.id], set_=options))
+
+
+def add(tx: Session, withdrawal: WithdrawalView) -> bool:
     """Stores a new withdrawal unless its request_key has made one; returns whether it was stored.
 
     Waits for a concurrent insert with the same key, so that its withdrawal can be read afterwards.
     """
-    columns = {c.key: getattr(withdrawal, c.key) for c in Withdrawal.__table__.columns}
-    once = insert(Withdrawal).values(columns).on_conflict_do_nothing(index_elements=[Withdrawal.request_key])
+    new = insert(Withdrawal).values(asdict(withdrawal))
+    once = new.on_conflict_do_nothing(index_elements=[Withdrawal.request_key])
     return tx.execute(once.returning(Withdrawal.id)).one_or_none() is not None
 
 
-def of_request_key(tx: Session, request_key: UUID) -> Withdrawal | None:
-    return tx.scalar(select(Withdrawal).where(Withdrawal.request_key == request_key))
+def of_request_key(tx: Session, request_key: UUID) -> WithdrawalView | None:
+    return _one(tx, _ALL.where(Withdrawal.request_key == request_key))
 
 
-def locked(tx: Session, withdrawal_id: UUID) -> Withdrawal | None:
+def locked(tx: Session, withdrawal_id: UUID) -> WithdrawalView | None:
     """Returns the withdrawal, locked until this transaction ends."""
-    return tx.scalar(select(Withdrawal).where(Withdrawal.id == withdrawal_id).with_for_update())
+    return _one(tx, _ALL.where(Withdrawal.id == withdrawal_id).with_for_update())
 
 
 _QUEUE = text(
@@ -61,15 +76,15 @@ def wait_for_transaction(tx: Session, network: str, writing: str) -> None:
     tx.execute(_QUEUE, {"network": network, "writing": writing.lower()})
 
 
-def paid_by(tx: Session, network: str, writings: Sequence[str]) -> Withdrawal | None:
+def paid_by(tx: Session, network: str, writings: Sequence[str]) -> WithdrawalView | None:
     """Returns the withdrawal that this transaction of the network has completed, or None."""
     is_written_so = func.lower(Withdrawal.external_tx_id).in_(writings)
-    return tx.scalar(select(Withdrawal).where(Withdrawal.network == network, is_written_so).limit(1))
+    return _one(tx, _ALL.where(Withdrawal.network == network, is_written_so).limit(1))
 
 
 def advance(
-    tx: Session, withdrawal: Withdrawal, target: State, *, external_tx_id: str | None, at: datetime
-) -> Withdrawal:
+    tx: Session, withdrawal: WithdrawalView, target: State, *, external_tx_id: str | None, at: datetime
+) -> WithdrawalView:
     """Moves the withdrawal to `target` if its state is still the one that was read; raises NoResultFound otherwise.
 
     IntegrityError `uq_withdrawals_network_external_tx_id` when that transaction has paid another withdrawal.
@@ -88,16 +103,18 @@ def advance(
             updated_at=at,
             processed_at=None if target.status is PENDING.status else at,
         )
-        .returning(Withdrawal)
+        .returning(*_WITHDRAWALS.columns)
     )
-    return tx.scalars(step, execution_options={"populate_existing": True}).one()
+    return _WITHDRAWALS.make(*tx.execute(step).one())
 
 
-def withdrawal_of(tx: Session, merchant_id: UUID, withdrawal_id: UUID) -> Withdrawal | None:
+def withdrawal_of(tx: Session, merchant_id: UUID, withdrawal_id: UUID) -> WithdrawalView | None:
     """Returns the merchant's own withdrawal."""
-    return tx.scalar(
-        select(Withdrawal).where(Withdrawal.id == withdrawal_id, Withdrawal.merchant_id == merchant_id)
-    )
+    return _one(tx, _ALL.where(Withdrawal.id == withdrawal_id, Withdrawal.merchant_id == merchant_id))
+
+
+def _one(tx: Session, query: Select[Any]) -> WithdrawalView | None:
+    return _WITHDRAWALS.one_or_none(tx.execute(query))
 
 
 def count(tx: Session, *, merchant_id: UUID, status: WithdrawalStatus | None) -> int:
@@ -114,20 +131,20 @@ def page(
     newest_first: bool,
     offset: int,
     limit: int,
-) -> Sequence[Withdrawal]:
+) -> list[WithdrawalView]:
     """Returns one page of the merchant's withdrawals, in the order of creation."""
     keys = (Withdrawal.created_at, Withdrawal.id)
     order = [key.desc() if newest_first else key.asc() for key in keys]
-    query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(*order)
-    return tx.scalars(query.offset(offset).limit(limit)).all()
+    query = _ALL.where(*_matching(merchant_id, status)).order_by(*order)
+    return _WITHDRAWALS.all(tx.execute(query.offset(offset).limit(limit)))
 
 
 def newest(
     tx: Session, *, merchant_id: UUID | None, status: WithdrawalStatus | None, limit: int
-) -> Sequence[Withdrawal]:
+) -> list[WithdrawalView]:
     """Returns the newest withdrawals of one merchant, or of all. Ids are in the order of creation."""
-    query = select(Withdrawal).where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
-    return tx.scalars(query.limit(limit)).all()
+    query = _ALL.where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
+    return _WITHDRAWALS.all(tx.execute(query.limit(limit)))
 
 
 def _matching(merchant_id: UUID | None, status: WithdrawalStatus | None) -> list[ColumnElement[bool]]:
@@ -147,6 +164,5 @@ FROM withdrawals WHERE status = 'pending'
 """)
 
 
-def backlog(connection: Connection) -> Row[Any]:
-    """Returns the numbers of withdrawals that wait for an operator (`pending`, `processing`), and of parked events."""
-    return connection.execute(_BACKLOG).one()
+def backlog(connection: Connection) -> Backlog:
+    return Backlog(*connection.execute(_BACKLOG).one())
