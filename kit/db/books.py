@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.base.ids import parse_id
@@ -94,9 +94,9 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         last = keys[-1] if more else end
         span = {"first": first, "last": last}
         problems = [
-            Problem(f"{part.one} {row.id}", row.field, str(row.found), str(row.due))
+            Problem(f"{part.one} {id}", field, str(found), str(due))
             for statement in part.follows
-            for row in tx.execute(text(statement), span)
+            for id, field, found, due in tx.execute(text(statement), span)
         ]
         unrecorded = 0
         if part.kind and _has_records(tx):
@@ -201,15 +201,26 @@ def _against_records(tx: Session, part: Part, span: dict[str, str]) -> tuple[lis
         text(f"{records} {_WRONG}"), values | {"kept": list(part.kept), "limit": MAX_PROBLEMS}
     ).all()
     unrecorded = tx.scalar(text(f"{records} {_UNRECORDED}"), values | {"kept": []}) or 0
-    return [_problem(part, row) for row in wrong], unrecorded
+    return [_problem(part, _Wrong(*row)) for row in wrong], unrecorded
 
 
-def _problem(part: Part, row: Row[Any]) -> Problem:
-    field = f"{part.row} {row.row}: {row.field}" if part.row and row.row else row.field
-    found, due = _shown(row.found), _shown(row.due)
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A row of `_WRONG`."""
+
+    subject: str
+    row: str
+    field: str
+    found: str | None
+    due: str | None
+
+
+def _problem(part: Part, wrong: _Wrong) -> Problem:
+    field = f"{part.row} {wrong.row}: {wrong.field}" if part.row and wrong.row else wrong.field
+    found, due = _shown(wrong.found), _shown(wrong.due)
     if _NUMBER(found) and _NUMBER(due):  # JSON keeps the zeros that a statement trims
         found, due = (each.rstrip("0").rstrip(".") for each in (found, due))
-    return Problem(f"{part.one} {row.subject}", field, found, due)
+    return Problem(f"{part.one} {wrong.subject}", field, found, due)
 
 
 _NUMBER: Final = re.compile(r"-?[0-9]+\.[0-9]+").fullmatch

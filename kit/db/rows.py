@@ -5,7 +5,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from sqlalchemy import ColumnElement, FromClause, Result, Row
+from sqlalchemy import FromClause, Result, Row, SQLColumnExpression
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class Rows(Generic[T]):
         table: FromClause,
         *,
         without: Collection[str] = (),
-        **computed: ColumnElement[Any],
+        **computed: SQLColumnExpression[Any],
     ) -> None:
         types = get_type_hints(kind)
         names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass has no type of its own

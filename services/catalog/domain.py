@@ -24,7 +24,7 @@ CLOCK_SKEW = timedelta(seconds=60)
 """How far the clock of the machine that took a rate may be ahead of this machine's clock."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Currency:
     code: str
     name: str
@@ -36,7 +36,7 @@ class Currency:
     enabled: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Method:
     code: str
     currency_code: str
@@ -50,7 +50,13 @@ class Method:
     logo: str | None = None  # its digest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Logo:
+    content_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Merchant:
     """The part of a merchant that the catalog needs; an empty `allowed_…` allows all."""
 
@@ -71,7 +77,7 @@ class Merchant:
 # -- commissions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Commission:
     """Percents with 2 decimals; client and merchant parts add up to the total."""
 
@@ -114,7 +120,7 @@ def is_plausible_rate(value: Decimal) -> bool:
     return value.is_finite() and 0 < value < Decimal(10) ** RATE_WHOLE_DIGITS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quote:
     """The answer of one source: a rate, or (`rate` null) the reason why it has none."""
 
@@ -129,7 +135,7 @@ class Quote:
             raise ValueError("a quoted rate is a plausible number above zero")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rate:
     """A rate before the markup. `quotes` is null when the stored document of its sources does not parse."""
 
@@ -150,7 +156,7 @@ class Rate:
         return self.taken_at + max_age
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AcceptedRates:
     """The two rates of a currency that can be in force; both null when none was ever accepted."""
 
@@ -250,21 +256,21 @@ def set_by_hand(rate: Decimal, known: Sequence[Rate], *, at: datetime, max_jump:
     return Rate(rate, Origin.OPERATOR, at, (rate_before(known[0]),) if jumped else ())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Accept:
     """The polled rate is in force from now on."""
 
     rate: Rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hold:
     """The polled rate moved too far: it waits for an operator."""
 
     rate: Rate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TooFewSources:
     """Too few sources answered: the rates stay as they are."""
 

@@ -26,13 +26,45 @@ LOGO_MAX_PIXELS: Final = 512 * 512
 NO_SHARE: Final = Decimal(0)  # the merchant pays the whole commission
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    email: str
+    blocked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A line of business and its commission, a fraction."""
+
+    code: str
+    commission: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key without the key itself; active while `deactivated_at` is None."""
+
+    id: UUID
+    merchant_id: UUID
+    name: str
+    hint: str
+    created_at: datetime
+    deactivated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Logo:
+    content_type: str
+    content: bytes
+
+
 class MerchantStatus(Enum):
     INACTIVE = "inactive"
     ACTIVE = "active"
     BANNED = "banned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Merchant:
     """A merchant with its owner and category, for other services."""
 

@@ -9,7 +9,7 @@ from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.base.proto import optional, timestamp_from
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots
-from services.merchants import domain, models
+from services.merchants import domain
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import api_keys, categories, logos, merchants, owners
 from services.merchants.operations.api_keys import SigningSecret
@@ -210,7 +210,7 @@ def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
     )
 
 
-def api_key_to_message(key: models.ApiKey) -> pb.ApiKey:
+def api_key_to_message(key: domain.ApiKey) -> pb.ApiKey:
     return pb.ApiKey(
         key_id=str(key.id),
         merchant_id=str(key.merchant_id),
@@ -222,7 +222,7 @@ def api_key_to_message(key: models.ApiKey) -> pb.ApiKey:
     )
 
 
-def category_to_message(category: models.Category) -> pb.Category:
+def category_to_message(category: domain.Category) -> pb.Category:
     return pb.Category(code=category.code, commission=domain.fraction_text(category.commission))
 
 

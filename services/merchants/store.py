@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, select, text
+from sqlalchemy import Connection, Select, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
-from kit.db.database import Database
+from kit.db.database import Database, table_of
 from kit.db.prepared import Prepared
+from kit.db.rows import Rows
 from services.merchants import domain
 from services.merchants.models import ApiKey, Category, Logo, LookupKey, Merchant, Owner
 
@@ -42,27 +42,16 @@ class SealedSecret:
 
 # -- the merchant of a key
 
-_MERCHANT = (
-    select(
-        Merchant.id.label("merchant_id"),
-        Merchant.name,
-        Owner.email.label("owner_email"),
-        Owner.blocked_at.is_not(None).label("owner_blocked"),
-        Merchant.activated_at,
-        Merchant.banned_at,
-        Merchant.category_code,
-        Category.commission.label("category_commission"),
-        Merchant.client_share,
-        Merchant.callback_url,
-        Merchant.success_url,
-        Merchant.fail_url,
-        Merchant.allowed_currencies,
-        Merchant.allowed_methods,
-        Merchant.colour,
-        Merchant.logo,
-        Merchant.frame_origins,
-        Merchant.created_at,
-    )
+_MERCHANTS = Rows(
+    domain.Merchant,
+    table_of(Merchant),
+    merchant_id=Merchant.id,
+    owner_email=Owner.email,
+    owner_blocked=Owner.blocked_at.is_not(None),
+    category_commission=Category.commission,
+)
+_MERCHANT: Select[Any] = (
+    select(*_MERCHANTS.columns)
     .select_from(Merchant)
     .join(Owner, Owner.id == Merchant.owner_id)
     .outerjoin(Category, Category.code == Merchant.category_code)
@@ -77,18 +66,15 @@ _KEY_HOLDER = (
 
 def _key_holder(*columns: Any) -> KeyHolder:
     *merchant, key_id = columns
-    return KeyHolder(
-        key_id=key_id, merchant=domain.Merchant(**dict(zip(_MERCHANT_FIELDS, merchant, strict=True)))
-    )
+    return KeyHolder(key_id, _MERCHANTS.make(*merchant))
 
 
-_MERCHANT_FIELDS = _MERCHANT.selected_columns.keys()
 _WHERE_ID = _MERCHANT.where(Merchant.id == bindparam("id"))
 _MERCHANT_BY_ID = Prepared(
     "merchant_by_id",
     str(_WHERE_ID.compile(dialect=postgresql.dialect(paramstyle="named"))),  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
     {"id": "uuid"},
-    lambda *columns: domain.Merchant(**dict(zip(_MERCHANT_FIELDS, columns, strict=True))),
+    _MERCHANTS.make,
 )
 _HOLDER_OF_ACTIVE_KEY = Prepared(
     "holder_of_active_key",
@@ -124,15 +110,14 @@ def merchant_by_id(db: Database, merchant_id: UUID) -> domain.Merchant | None:
 
 
 def merchant(tx: Session, merchant_id: UUID) -> domain.Merchant | None:
-    row = tx.execute(_MERCHANT.where(Merchant.id == merchant_id)).one_or_none()
-    return None if row is None else _merchant(row)
+    return _MERCHANTS.one_or_none(tx.execute(_MERCHANT.where(Merchant.id == merchant_id)))
 
 
 def merchants_newest_first(tx: Session, *, older_than: UUID | None, limit: int) -> list[domain.Merchant]:
     page = _MERCHANT.order_by(Merchant.id.desc()).limit(limit)  # ids grow with time
     if older_than is not None:
         page = page.where(Merchant.id < older_than)
-    return [_merchant(row) for row in tx.execute(page)]
+    return _MERCHANTS.all(tx.execute(page))
 
 
 def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
@@ -140,8 +125,21 @@ def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
     return tx.scalar(select(Merchant).where(Merchant.id == merchant_id).with_for_update(key_share=True))
 
 
-def owner_to_change(tx: Session, email: str) -> Owner | None:
-    return tx.scalar(select(Owner).where(Owner.email == email).with_for_update(key_share=True))
+_OWNERS = Rows(domain.Owner, table_of(Owner))
+
+
+def owner_blocked(tx: Session, email: str, *, at: datetime) -> domain.Owner | None:
+    """The owner, blocked; an earlier block keeps its time."""
+    return _owner_with_block(tx, email, func.coalesce(Owner.blocked_at, at))
+
+
+def owner_unblocked(tx: Session, email: str) -> domain.Owner | None:
+    return _owner_with_block(tx, email, None)
+
+
+def _owner_with_block(tx: Session, email: str, blocked_at: Any) -> domain.Owner | None:
+    block = update(Owner).where(Owner.email == email).values(blocked_at=blocked_at)
+    return _OWNERS.one_or_none(tx.execute(block.returning(*_OWNERS.columns)))
 
 
 def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
@@ -156,10 +154,6 @@ def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
     return tx.execute(select(Owner.id).where(Owner.email == email)).scalar_one()
 
 
-def _merchant(row: Row[*tuple[Any, ...]]) -> domain.Merchant:
-    return domain.Merchant(**row._asdict())
-
-
 # -- logos
 
 
@@ -171,22 +165,29 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
     tx.execute(new.on_conflict_do_nothing())
 
 
-def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
-    """Returns the logo's media type and content."""
-    query = select(Logo.content_type, Logo.content).where(Logo.digest == digest)
-    return connection.execute(query).one_or_none()
+_LOGOS = Rows(domain.Logo, table_of(Logo))
+
+
+def logo(connection: Connection, digest: str) -> domain.Logo | None:
+    return _LOGOS.one_or_none(connection.execute(select(*_LOGOS.columns).where(Logo.digest == digest)))
 
 
 # -- API keys
 
 
-def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> Sequence[ApiKey]:
-    keys = select(ApiKey).where(ApiKey.merchant_id == merchant_id)
-    return tx.scalars(keys.order_by(ApiKey.id.desc()).limit(limit)).all()
+_API_KEYS = Rows(domain.ApiKey, table_of(ApiKey))
 
 
-def api_key_to_change(tx: Session, key_id: UUID) -> ApiKey | None:
-    return tx.scalar(select(ApiKey).where(ApiKey.id == key_id).with_for_update())
+def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> list[domain.ApiKey]:
+    keys = select(*_API_KEYS.columns).where(ApiKey.merchant_id == merchant_id)
+    return _API_KEYS.all(tx.execute(keys.order_by(ApiKey.id.desc()).limit(limit)))
+
+
+def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.ApiKey | None:
+    """The key, deactivated; an earlier deactivation keeps its time."""
+    key = update(ApiKey).where(ApiKey.id == key_id)
+    deactivated = key.values(deactivated_at=func.coalesce(ApiKey.deactivated_at, at))
+    return _API_KEYS.one_or_none(tx.execute(deactivated.returning(*_API_KEYS.columns)))
 
 
 _SIGNING_SECRETS = text("""
@@ -236,11 +237,12 @@ def lookup_key_to_change(tx: Session) -> LookupKey | None:
 # -- categories
 
 
-def category_set(tx: Session, code: str, *, commission: Decimal, at: datetime) -> None:
-    values = {"commission": commission, "updated_at": at}
+def put_category(tx: Session, category: domain.Category, *, at: datetime) -> None:
+    """Creates the category, or replaces its commission."""
+    values = {"commission": category.commission, "updated_at": at}
     tx.execute(
         insert(Category)
-        .values(code=code, **values)
+        .values(code=category.code, **values)
         .on_conflict_do_update(index_elements=[Category.code], set_=values)
     )
 
@@ -249,5 +251,8 @@ def has_category(tx: Session, code: str) -> bool:
     return tx.scalar(select(Category.code).where(Category.code == code)) is not None
 
 
-def categories(tx: Session, *, limit: int) -> Sequence[Category]:
-    return tx.scalars(select(Category).order_by(Category.code).limit(limit)).all()
+_CATEGORIES = Rows(domain.Category, table_of(Category))
+
+
+def categories(tx: Session, *, limit: int) -> list[domain.Category]:
+    return _CATEGORIES.all(tx.execute(select(*_CATEGORIES.columns).order_by(Category.code).limit(limit)))

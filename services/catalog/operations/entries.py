@@ -18,7 +18,7 @@ NAME_MAX_CHARACTERS = 128
 SYMBOL_MAX_CHARACTERS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CatalogContent:
     currencies: Sequence[Currency]
     methods: Sequence[Method]

@@ -25,7 +25,7 @@ from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CurrencyOffer:
     """`rate` is fiat per USDT after the markup, 2 decimals."""
 
@@ -33,14 +33,14 @@ class CurrencyOffer:
     rate: Decimal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MethodOffer:
     method: Method
     currency: Currency
     commission: Commission
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MethodQuote:
     """An offer with the current rate, fiat per USDT."""
 

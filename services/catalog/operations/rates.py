@@ -36,7 +36,7 @@ ANSWER_SECONDS = 1
 _log = log.get_logger()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RateInfo:
     """A rate and its present meaning: `rate` is after the markup."""
 
@@ -50,7 +50,7 @@ class RateInfo:
     quotes: Sequence[Quote] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RateState:
     currency_code: str
     in_force: RateInfo | None

@@ -3,23 +3,25 @@
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import Picture
+from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.catalog import models
-from services.catalog.domain import Currency, Method
+from services.catalog.domain import Currency, Logo, Method
 from services.catalog.store.rows import put
 
 _currencies = models.Currency.__table__
 _methods = models.PaymentMethod.__table__
 _CURRENCY = Rows(Currency, _currencies)
 _METHOD = Rows(Method, _methods)
+_LOGOS = Rows(Logo, table_of(models.Logo))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CurrencyMethods:
     """A currency with its active methods, by name; the list may be empty."""
 
@@ -82,7 +84,5 @@ def keep_logo(tx: Session, logo: Picture, *, at: datetime) -> None:
     tx.execute(new.on_conflict_do_nothing())
 
 
-def logo(connection: Connection, digest: str) -> Row[str, bytes] | None:
-    """Returns the logo's media type and content."""
-    query = select(models.Logo.content_type, models.Logo.content).where(models.Logo.digest == digest)
-    return connection.execute(query).one_or_none()
+def logo(connection: Connection, digest: str) -> Logo | None:
+    return _LOGOS.one_or_none(connection.execute(select(*_LOGOS.columns).where(models.Logo.digest == digest)))

@@ -23,7 +23,7 @@ _CURRENCY = Rows(Currency, _currencies)
 _METHOD = Rows(Method, _methods)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RatedCurrency:
     """A currency with the rates that may be in force, and the held one if the query includes it."""
 
@@ -32,7 +32,7 @@ class RatedCurrency:
     held: Rate | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RatedMethod:
     method: Method
     rated: RatedCurrency
@@ -143,7 +143,7 @@ _RATED_CURRENCIES: Final[Select[Any]] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Document:
     """The record of where a rate came from, stored with it for ever."""
 

@@ -80,22 +80,21 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
     return NewApiKey(key_id=kept.id, api_key=api_key, secret=secret)
 
 
-def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[models.ApiKey]:
+def list_api_keys(deps: Deps, *, merchant_id: str) -> Sequence[domain.ApiKey]:
     """Returns the merchant's keys, newest first, deactivated ones included. Raises MERCHANT_NOT_FOUND."""
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))
         return store.api_keys_newest_first(tx, merchant.merchant_id, limit=API_KEYS_LISTED)
 
 
-def deactivate_api_key(deps: Deps, *, key_id: str) -> models.ApiKey:
+def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
     """Deactivates the key for good, from the next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
-        key = store.api_key_to_change(tx, parsed)
-        if key is None:
-            raise errors.api_key_not_found()
-        key.deactivated_at = key.deactivated_at or deps.clock.now()
-        return key
+        key = store.api_key_deactivated(tx, parsed, at=deps.clock.now())
+    if key is None:
+        raise errors.api_key_not_found()
+    return key
 
 
 def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> list[SigningSecret]:

@@ -1,10 +1,8 @@
 """Logos: checked and cleaned before they are stored, found by their digest."""
 
-from sqlalchemy import Row
-
 from kit.base.pictures import NoPicture, cleaned
 from services.merchants import errors, store
-from services.merchants.domain import LOGO_MAX_BYTES, LOGO_MAX_PIXELS
+from services.merchants.domain import LOGO_MAX_BYTES, LOGO_MAX_PIXELS, Logo
 from services.merchants.wiring import Deps
 
 
@@ -21,8 +19,8 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
     return logo.digest
 
 
-def get_logo(deps: Deps, *, logo: str) -> Row[str, bytes]:
-    """Returns the logo's media type and content. Raises NOT_FOUND."""
+def get_logo(deps: Deps, *, logo: str) -> Logo:
+    """Returns the logo of this digest. Raises NOT_FOUND."""
     with deps.db.autocommit() as connection:
         found = store.logo(connection, logo.replace("\0", ""))
     if found is None:
