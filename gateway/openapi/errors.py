@@ -154,7 +154,7 @@ def responses(codes: Iterable[str], *, invalid_fields: bool) -> dict[str, Json]:
 
 
 def _response(status: int, codes: Mapping[str, str]) -> Json:
-    """codes  by the names of their components"""
+    """Returns the OpenAPI response of a status. `codes` has its error codes by the names of their components."""
     schemas = [ref(name) for name in codes]
     headers = ["X-Request-Id"]
     if status in (429, 503):

@@ -39,7 +39,7 @@ class Part:
     subject     the column that its records refer to; empty: `key`
     row         the column that distinguishes the rows of one subject, if there are several
     made_at     the column with the time when the row was made
-    kept        columns that must not change after the row was made, whatever the records hold
+    kept        columns that must not change after the row was made, even when the records show the change
     follows     statements for other rules; each returns rows (id, field, found, due) for keys above :first up to :last
     """
 

@@ -1,4 +1,4 @@
-"""A client's connection: gunicorn's, with the process' own answers to broken HTTP and Fiatgate's bounds.
+"""A client's connection: gunicorn's, with the site's own answers to broken HTTP and Fiatgate's bounds.
 
 gunicorn itself answers a request that it can't parse, in plain text, before any application runs. The methods replaced
 here are private to gunicorn; tests/gateway tests the effect of each, so an upgrade that renames one is noticed.

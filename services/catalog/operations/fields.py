@@ -23,7 +23,7 @@ def currency_code(field: str, text: str) -> str:
 
 
 def amount(field: str, text: str, *, decimals: int, least: Decimal = NONE) -> Decimal:
-    """A fiat amount above zero, and not below `least`."""
+    """Returns a fiat amount above zero, and not below `least`."""
     value = values.decimal(field, text)
     if not 0 < value < AMOUNT_BELOW or not has_decimals(value, at_most=decimals):
         raise values.invalid(field, f"Expected an amount above 0 with at most {decimals} decimals")

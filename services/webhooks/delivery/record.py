@@ -1,4 +1,4 @@
-"""From outcomes to verdicts to rows."""
+"""The last stage of a delivery: it makes a verdict of each outcome and writes both."""
 
 import functools
 import random
