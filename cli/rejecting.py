@@ -14,8 +14,9 @@ from cli import connection, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.errors import Refused, invalid, not_found
+from kit.rpc.values import LIST_MOST_ROWS
 
-MOST: Final = 1000
+MOST: Final = LIST_MOST_ROWS
 """The most deals at a time: an operator must be able to see them all before agreeing."""
 
 OVERDUE: Final = "confirmation_overdue"

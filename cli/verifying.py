@@ -21,8 +21,8 @@ from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
+from kit.rpc.values import LIST_MOST_ROWS
 
-PAGE = 1000
 FACTS_PAGE = 250
 """Invoices per page with all their announced data: four such pages at their longest fill a message."""
 BOOKS = ("catalog", "invoices", "withdrawals", "webhooks")
@@ -80,7 +80,7 @@ def _is_unknown(refused: Refused) -> bool:
 def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
     after, more = "", True
     while more:
-        request = books_pb2.CheckPageRequest(part=part, after=after, limit=PAGE)
+        request = books_pb2.CheckPageRequest(part=part, after=after, limit=LIST_MOST_ROWS)
         page = stub.CheckPage(request, timeout=CALL_SECONDS)
         findings.count(part, page.checked)
         findings.unrecorded += page.unrecorded
@@ -251,7 +251,7 @@ def _orphan_event(findings: Findings, invoice_id: str) -> None:
 
 def check_stuck_events(findings: Findings, advance: Advance) -> None:
     """Checks that no webhook event waits for a time in the past, or for no time."""
-    request = webhooks_pb2.ListStuckEventsRequest(limit=PAGE)
+    request = webhooks_pb2.ListStuckEventsRequest(limit=LIST_MOST_ROWS)
     for event in connection.webhooks().ListStuckEvents(request, timeout=CALL_SECONDS).events:
         findings.wrong(
             "stuck events", f"webhook event {event.event_id} of invoice {event.invoice_id} is overdue"
@@ -289,8 +289,8 @@ def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "")
         repairs.done += [f"invoice {id} accepted and announced again" for id in answer.invoice_ids]
         repairs.refused += answer.refused_invoice_ids
     missing = sorted({problem.invoice_id for problem in findings.problems if problem.invoice_id})
-    for start in range(0, len(missing), PAGE):
-        request = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=missing[start : start + PAGE])
+    for start in range(0, len(missing), LIST_MOST_ROWS):
+        request = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=missing[start : start + LIST_MOST_ROWS])
         answer = connection.invoices().ReannounceInvoices(request, timeout=CALL_SECONDS)
         repairs.done += [f"invoice {id} announced again" for id in answer.invoice_ids]
         repairs.refused += answer.refused_invoice_ids
@@ -324,10 +324,10 @@ def _finished_pages() -> Iterator[Sequence[invoices_pb2.FinishedInvoice]]:
 def _invoices_with_event() -> Iterator[str]:
     after = ""
     while True:
-        request = webhooks_pb2.ListEventInvoicesRequest(after_invoice_id=after, limit=PAGE)
+        request = webhooks_pb2.ListEventInvoicesRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
         page = connection.webhooks().ListEventInvoices(request, timeout=CALL_SECONDS).invoice_ids
         yield from page
-        if len(page) < PAGE:
+        if len(page) < LIST_MOST_ROWS:
             return
         after = page[-1]
 
@@ -335,9 +335,9 @@ def _invoices_with_event() -> Iterator[str]:
 def _credits() -> Iterator[withdrawals_pb2.Credit]:
     after = ""
     while True:
-        request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after, limit=PAGE)
+        request = withdrawals_pb2.ListCreditsRequest(after_invoice_id=after, limit=LIST_MOST_ROWS)
         page = connection.withdrawals().ListCredits(request, timeout=CALL_SECONDS).credits
         yield from page
-        if len(page) < PAGE:
+        if len(page) < LIST_MOST_ROWS:
             return
         after = page[-1].invoice_id

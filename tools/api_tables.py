@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from gateway.api import webhooks
-from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
+from gateway.api.paging import PER_PAGE_DEFAULT
 from gateway.config import GatewaySettings
 from gateway.json.problems import PROBLEMS, Json
 from gateway.openapi import errors
@@ -22,6 +22,7 @@ from gateway.openapi.webhook import HEADERS
 from gateway.walls import uploads
 from kit.base.config import Settings
 from kit.base.money import FIAT_PLACES, USDT_PLACES
+from kit.rpc.values import PAGE_MOST_ROWS
 from kit.web import bodies
 from kit.web.exchange import REQUEST_SECONDS
 from kit.web.protocol import HEAD_MAX_BYTES
@@ -311,7 +312,7 @@ def limits() -> str:
         "request line": f"{REQUEST_LINE_MAX_BYTES} bytes",
         "request line and headers together": f"{HEAD_MAX_BYTES // 1024} KiB",
         "time until an answer": f"{REQUEST_SECONDS:g} seconds; {webhooks.RESEND_SECONDS:g} for a resend",
-        "`per_page`": f"1 to {PER_PAGE_MAX}, default {PER_PAGE_DEFAULT}",
+        "`per_page`": f"1 to {PAGE_MOST_ROWS}, default {PER_PAGE_DEFAULT}",
     }
     rows = [(limit, value, "") for limit, value in fixed.items()]
     for limit, settings, names, value in OF_SETTINGS:

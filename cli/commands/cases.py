@@ -8,6 +8,7 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
 NAME = "cases"
 app = typer.Typer(
@@ -23,7 +24,7 @@ COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outco
 def list_all(
     *,
     open_only: Annotated[bool, typer.Option("--open", help="Only cases that wait for an answer.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
     as_json: Json = False,
 ) -> None:
     """List cases, newest first."""

@@ -13,6 +13,7 @@ from cli.output import Json
 from cli.rejecting import DealFilter
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
+from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
@@ -56,7 +57,7 @@ def list_all(
     merchant: Merchant = "",
     method: Method = "",
     older_than: OlderThan = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
     as_json: Json = False,
 ) -> None:
     """List deals, newest first."""

@@ -7,6 +7,7 @@ import typer
 from cli import connection, output
 from cli.output import Json
 from fiatgate.parked.v1 import parked_pb2 as pb
+from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
 NAME = "parked"
 app = typer.Typer(help="Events that failed too often, or that are not proven.", no_args_is_help=True)
@@ -28,8 +29,8 @@ COLUMNS = (
 def list_all(
     *,
     limit: Annotated[
-        int, typer.Option(min=1, max=1000, help="Largest number of events of each service.")
-    ] = 100,
+        int, typer.Option(min=1, max=LIST_MOST_ROWS, help="Largest number of events of each service.")
+    ] = LIST_ROWS,
     as_json: Json = False,
 ) -> None:
     """List events that a service could not handle, with the last failure, those parked longest ago first."""

@@ -9,6 +9,7 @@ from cli.output import Json
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
+from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
 NAME = "withdrawals"
 app = typer.Typer(
@@ -103,7 +104,7 @@ def list_all(
     status: Annotated[
         str | None, typer.Option(metavar="S", help="pending, success, failed, cancelled.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
     as_json: Json = False,
 ) -> None:
     """List withdrawals, newest first."""

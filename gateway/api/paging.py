@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.json.query import Query
+from kit.rpc.values import PAGE_MOST_ROWS
 
 PER_PAGE_DEFAULT: Final = 20
-PER_PAGE_MAX: Final = 500
 # No table has rows beyond this page, and its first row's number still fits PostgreSQL's bigint.
 LAST_PAGE_ASKED: Final = 2**40
 
@@ -27,7 +27,7 @@ def page_from(query: Query) -> Page:
     """Reads `page` and `per_page`; `query.check()` raises their faults."""
     return Page(
         query.integer("page", default=1, least=1),
-        query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PER_PAGE_MAX),
+        query.integer("per_page", default=PER_PAGE_DEFAULT, least=1, most=PAGE_MOST_ROWS),
     )
 
 

@@ -25,10 +25,9 @@ from pydantic_core import PydanticCustomError
 from gateway.exchange import Request
 from gateway.json.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
 from kit.base import money
-from kit.egress.address import NEVER_IN_A_URL
+from kit.egress.address import NEVER_IN_A_URL, URL_MAX_CHARACTERS
+from kit.web.forms import TYPE_MAX_CHARACTERS
 
-TYPE_MAX_CHARACTERS: Final = 256
-URL_MAX_CHARACTERS: Final = 2048
 AMOUNT_MAX_DECIMALS: Final = money.FIAT_PLACES
 WHOLE_DIGITS_MAX: Final = 30
 DECIMALS_KEPT: Final = AMOUNT_MAX_DECIMALS + 1  # enough to detect too many

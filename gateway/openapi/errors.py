@@ -16,6 +16,7 @@ from gateway.json.problems import (
 )
 from gateway.openapi.answers import INVOICE_ID
 from gateway.openapi.schemas import ref
+from kit.rpc.values import PAGE_MOST_ROWS
 
 REQUEST_ID: Final = "ad2754b9293125c8c034769a"
 
@@ -137,7 +138,7 @@ def examples(codes: Iterable[str]) -> dict[str, Json]:
             [BodyFault(("body", "currency_code"), "missing", "Field required")], request_id=REQUEST_ID
         ),
         INVALID_FIELDS: fields_envelope(
-            [FieldFault("per_page", "must be at most 500")], request_id=REQUEST_ID
+            [FieldFault("per_page", f"must be at most {PAGE_MOST_ROWS}")], request_id=REQUEST_ID
         ),
     }
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.api import invoices, withdrawals
-from gateway.api.paging import PER_PAGE_DEFAULT, PER_PAGE_MAX
+from gateway.api.paging import PER_PAGE_DEFAULT
 from gateway.api.references import MAX_CHARACTERS
 from gateway.json.problems import Json
 from gateway.openapi.answers import HISTORY, INVOICE_ID, RESENT, WITHDRAWAL_ID, all_of, one, page_of
 from gateway.openapi.schemas import ref
+from kit.rpc.values import PAGE_MOST_ROWS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ _PAGING: Final = (
     _query(
         "per_page",
         "Number of items on a page.",
-        {"type": "integer", "minimum": 1, "maximum": PER_PAGE_MAX, "default": PER_PAGE_DEFAULT},
+        {"type": "integer", "minimum": 1, "maximum": PAGE_MOST_ROWS, "default": PER_PAGE_DEFAULT},
         PER_PAGE_DEFAULT,
     ),
 )

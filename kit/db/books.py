@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 from kit.base.ids import parse_id
 from kit.db.database import Database
 
-PAGE_ROWS: Final = 1000
 MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 """Longer than other statements may take: a page may join with many rows. Shorter than the caller waits."""

@@ -27,7 +27,7 @@ class BooksServicer(books_pb2_grpc.BooksServiceServicer):
             raise values.invalid("part", f"Expected one of {', '.join(self._parts)}")
         if request.after and not books.is_key(part, request.after):
             raise values.invalid("after", f"Expected a {part.key_type}")
-        limit = values.rows(request.limit, default=books.PAGE_ROWS, most=books.PAGE_ROWS)
+        limit = values.rows(request.limit, default=values.LIST_MOST_ROWS)
         page = books.check_page(self._db, part, after=request.after, limit=limit)
         return pb.CheckPageResponse(
             checked=page.checked,

@@ -17,7 +17,9 @@ from kit.rpc.errors import Refused
 
 LIST_ROWS: Final = 100
 LIST_MOST_ROWS: Final = 1000
+"""The most rows of a list for operators or services, and the most items of a batch in one call."""
 PAGE_MOST_ROWS: Final = 500
+"""The most rows of a page for merchants."""
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
 

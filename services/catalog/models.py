@@ -8,11 +8,18 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index,
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
-from services.catalog.domain import Origin
+from kit.base.money import FIAT_PLACES, FRACTION_PLACES
+from services.catalog.domain import (
+    CURRENCY_CODE,
+    PAYMENT_MOST_MINUTES,
+    RATE_WHOLE_DIGITS,
+    SOURCE_RATE_PLACES,
+    Origin,
+)
 
-FIAT = Numeric(20, 2)
-FRACTION = Numeric(7, 6)
-SOURCE_RATE = Numeric(20, 8)
+FIAT = Numeric(20, FIAT_PLACES)
+FRACTION = Numeric(1 + FRACTION_PLACES, FRACTION_PLACES)
+SOURCE_RATE = Numeric(RATE_WHOLE_DIGITS + SOURCE_RATE_PLACES, SOURCE_RATE_PLACES)
 
 # For PostgreSQL NaN is above every number, so `> 0` alone would accept it.
 _POSITIVE_RATE = "source_rate > 0 AND source_rate <> 'NaN'"
@@ -27,8 +34,8 @@ class Base(DeclarativeBase):
 class Currency(Base):
     __tablename__ = "currencies"
     __table_args__ = (
-        CheckConstraint("code ~ '^[A-Z]{3}$'", name="code"),
-        CheckConstraint("decimals BETWEEN 0 AND 2", name="decimals"),
+        CheckConstraint(f"code ~ '^{CURRENCY_CODE}$'", name="code"),
+        CheckConstraint(f"decimals BETWEEN 0 AND {FIAT_PLACES}", name="decimals"),
         CheckConstraint(
             "min_amount > 0 AND min_amount <= max_amount AND max_amount <> 'NaN'", name="amounts"
         ),
@@ -49,7 +56,7 @@ class PaymentMethod(Base):
     __tablename__ = "payment_methods"
     __table_args__ = (
         CheckConstraint("min_sum > 0 AND min_sum <= max_sum AND max_sum <> 'NaN'", name="sums"),
-        CheckConstraint("payment_minutes BETWEEN 1 AND 1440", name="payment_minutes"),
+        CheckConstraint(f"payment_minutes BETWEEN 1 AND {PAYMENT_MOST_MINUTES}", name="payment_minutes"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
     )
 

@@ -16,6 +16,7 @@ from uuid import UUID
 NAME_CHARACTERS: Final = 128
 KEY_NAME_CHARACTERS: Final = 64
 EMAIL_CHARACTERS: Final = 254
+CATEGORY_CODE: Final = "[a-z0-9_-]{1,64}"
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20
 # Every customer of the shop loads it, on any network, and the whole page stays under 60 KB. It is shown in at most
@@ -140,7 +141,7 @@ def parse_email(text: str) -> str:
 
 
 def parse_category_code(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9_-]{1,64}", text):
+    if not re.fullmatch(CATEGORY_CODE, text):
         raise ValueError("expected 1 to 64 characters of a-z, 0-9, - and _")
     return text
 

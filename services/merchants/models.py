@@ -8,6 +8,8 @@ from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, Small
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit.db import database as db
+from kit.egress.address import URL_MAX_CHARACTERS
+from services.merchants.domain import CATEGORY_CODE, EMAIL_CHARACTERS, KEY_NAME_CHARACTERS, NAME_CHARACTERS
 
 FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
 NO_CODES = text("'{}'")
@@ -24,7 +26,9 @@ class Owner(Base):
     __tablename__ = "owners"
     __table_args__ = (
         # Lower case of ASCII letters only: for other alphabets the database and Python may differ.
-        CheckConstraint('email = lower(email COLLATE "C") AND char_length(email) <= 254', name="email"),
+        CheckConstraint(
+            f'email = lower(email COLLATE "C") AND char_length(email) <= {EMAIL_CHARACTERS}', name="email"
+        ),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -40,13 +44,13 @@ class Merchant(Base):
 
     __tablename__ = "merchants"
     __table_args__ = (
-        CheckConstraint("char_length(name) BETWEEN 1 AND 128", name="name"),
+        CheckConstraint(f"char_length(name) BETWEEN 1 AND {NAME_CHARACTERS}", name="name"),
         CheckConstraint("client_share BETWEEN 0 AND 1", name="client_share"),
-        CheckConstraint("char_length(callback_url) <= 2048", name="callback_url"),
-        CheckConstraint("char_length(success_url) <= 2048", name="success_url"),
-        CheckConstraint("char_length(fail_url) <= 2048", name="fail_url"),
+        CheckConstraint(f"char_length(callback_url) <= {URL_MAX_CHARACTERS}", name="callback_url"),
+        CheckConstraint(f"char_length(success_url) <= {URL_MAX_CHARACTERS}", name="success_url"),
+        CheckConstraint(f"char_length(fail_url) <= {URL_MAX_CHARACTERS}", name="fail_url"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
-        CheckConstraint("char_length(logo_url) <= 2048", name="logo_url"),
+        CheckConstraint(f"char_length(logo_url) <= {URL_MAX_CHARACTERS}", name="logo_url"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -91,7 +95,7 @@ class Category(Base):
 
     __tablename__ = "categories"
     __table_args__ = (
-        CheckConstraint("code ~ '^[a-z0-9_-]{1,64}$'", name="code"),
+        CheckConstraint(f"code ~ '^{CATEGORY_CODE}$'", name="code"),
         CheckConstraint("commission BETWEEN 0 AND 1", name="commission"),
     )
 
@@ -106,7 +110,7 @@ class ApiKey(Base):
     __tablename__ = "api_keys"
     __table_args__ = (
         CheckConstraint("octet_length(key_hash) = 32", name="key_hash"),
-        CheckConstraint("char_length(name) <= 64", name="name"),
+        CheckConstraint(f"char_length(name) <= {KEY_NAME_CHARACTERS}", name="name"),
         Index("ix_api_keys_merchant_id", "merchant_id", "id"),
     )
 

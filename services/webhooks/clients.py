@@ -6,8 +6,8 @@ from uuid import UUID
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.tls import Identity
 from kit.rpc.client import channel
+from kit.rpc.values import LIST_MOST_ROWS
 
-QUERIES_PER_CALL = 1000
 SECONDS_PER_CALL = 5.0
 
 SigningKey = tuple[UUID, UUID]
@@ -28,13 +28,13 @@ class MerchantsClient:
         """
         wanted = sorted(set(keys))
         secrets: dict[SigningKey, str] = {}
-        for start in range(0, len(wanted), QUERIES_PER_CALL):
+        for start in range(0, len(wanted), LIST_MOST_ROWS):
             request = merchants_pb2.GetSigningSecretsRequest(
                 queries=[
                     merchants_pb2.SigningSecretQuery(
                         merchant_id=str(merchant_id), preferred_key_id=str(key_id)
                     )
-                    for merchant_id, key_id in wanted[start : start + QUERIES_PER_CALL]
+                    for merchant_id, key_id in wanted[start : start + LIST_MOST_ROWS]
                 ]
             )
             answer = self._stub.GetSigningSecrets(request, timeout=SECONDS_PER_CALL)

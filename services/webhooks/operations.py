@@ -39,7 +39,6 @@ from services.webhooks.wiring import Deps
 
 log = structlog.get_logger(__name__)
 
-CHECK_MAX_INVOICES = 1000
 STUCK_DEFAULT_SECONDS = 60
 RECORD_SECONDS = 5.0
 """Longest time that a resend waits for a database that went away after the request: a restart takes less."""
@@ -238,8 +237,8 @@ def check_invoices(
     """Returns the number of events of each of these invoices (at most 1000); those without events are left out.
     `facts` of some of them add the differences between their events and the events that the facts would make.
     """
-    values.at_most("invoice_ids", invoice_ids, CHECK_MAX_INVOICES)
-    values.at_most("facts", facts, CHECK_MAX_INVOICES)
+    values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)
+    values.at_most("facts", facts, values.LIST_MOST_ROWS)
     ids = [values.uuid("invoice_ids", each) for each in invoice_ids]
     with deps.db.autocommit() as connection:
         found = events.events_of_invoices(connection, ids)
@@ -249,7 +248,7 @@ def check_invoices(
 
 def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[UUID]:
     """Invoices that have an event, in the order of their ids, after the given one ("" is the start)."""
-    values.whole_number("limit", limit, least=1, most=CHECK_MAX_INVOICES)
+    values.whole_number("limit", limit, least=1, most=values.LIST_MOST_ROWS)
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else UUID(int=0)
     with deps.db.autocommit() as connection:
         return books.invoices_with_event(connection, after=after, limit=limit)

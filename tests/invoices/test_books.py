@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kit.base.ids import new_id
 from kit.db import books, migrate, schema
 from kit.db.database import Database
+from kit.rpc.values import LIST_MOST_ROWS
 from services.invoices.domain import money
 from services.invoices.operations import checkout, desk
 from services.invoices.store.books import PARTS
@@ -29,7 +30,7 @@ def part(name: str) -> books.Part:
     return next(each for each in PARTS if each.name == name)
 
 
-def checked(db: Database, name: str, *, limit: int = books.PAGE_ROWS) -> list[books.Page]:
+def checked(db: Database, name: str, *, limit: int = LIST_MOST_ROWS) -> list[books.Page]:
     """All pages of a part."""
     pages = [books.check_page(db, part(name), after="", limit=limit)]
     while pages[-1].more:

@@ -16,7 +16,7 @@ from kit.base.ids import new_id
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
-from services.webhooks import operations, rpc, workers
+from services.webhooks import rpc, workers
 from services.webhooks.store.events import HISTORY_ATTEMPTS
 from services.webhooks.wiring import RESENDS as RESENDS_OF_ONE
 from tests.support.clock import START, ManualClock
@@ -210,7 +210,7 @@ def test_stuck_is_what_is_overdue_and_under_nobodys_lease(house: House, stub: We
 def test_a_call_reschedules_so_many_events_and_the_longest_overdue_first(
     house: House, stub: WebhooksServiceStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "STUCK_MAX_EVENTS", 2)
+    monkeypatch.setattr("kit.rpc.values.LIST_MOST_ROWS", 2)
     first = house.queue("https://shop.example.com/")
     for _ in range(2):
         house.clock.advance(seconds=1)

@@ -7,7 +7,7 @@ from kit.base.money import FIAT_PLACES, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
 from services.catalog import errors
-from services.catalog.domain import Currency, Method
+from services.catalog.domain import PAYMENT_MOST_MINUTES, Currency, Method
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import fields
 from services.catalog.operations.logos import kept_logo
@@ -90,7 +90,9 @@ def set_payment_method(
         name=values.label("method.name", name, most=NAME_MAX_CHARACTERS),
         min_sum=low,
         max_sum=high,
-        payment_minutes=values.whole_number("method.payment_minutes", payment_minutes, least=1, most=1440),
+        payment_minutes=values.whole_number(
+            "method.payment_minutes", payment_minutes, least=1, most=PAYMENT_MOST_MINUTES
+        ),
         commission=values.parsed("method.commission", commission, parse_fraction),
         logo_url=fields.image_url("method.logo_url", logo_url),
         active=active,

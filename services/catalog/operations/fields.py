@@ -8,16 +8,17 @@ from typing import Final
 from kit.base.money import has_decimals, parse_decimal
 from kit.egress.address import check_url
 from kit.rpc import values
-from services.catalog.domain import RATE_WHOLE_DIGITS, SOURCE_RATE_PLACES, is_plausible_rate
+from services.catalog.domain import CURRENCY_CODE, RATE_WHOLE_DIGITS, SOURCE_RATE_PLACES, is_plausible_rate
 
 NONE: Final = Decimal(0)
 AMOUNT_BELOW: Final = Decimal(10) ** 18
 
-CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
+
+is_currency_code: Final = re.compile(CURRENCY_CODE).fullmatch
 
 
 def currency_code(field: str, text: str) -> str:
-    if not CURRENCY_CODE.fullmatch(text):
+    if not is_currency_code(text):
         raise values.invalid(field, "A currency code is three upper-case letters")
     return text
 

@@ -19,7 +19,7 @@ from services.catalog.domain import (
     price,
     split_commission,
 )
-from services.catalog.operations.fields import CURRENCY_CODE
+from services.catalog.operations.fields import is_currency_code
 from services.catalog.store import entries, rates
 from services.catalog.store.rates import RatedCurrency
 from services.catalog.wiring import Deps
@@ -80,7 +80,7 @@ def list_method_offers(
     the rate reasons that `get_quote` would raise.
     """
     code = None if currency_code is None else currency_code.upper()
-    if code is not None and not (CURRENCY_CODE.fullmatch(code) and merchant.may_use(code)):
+    if code is not None and not (is_currency_code(code) and merchant.may_use(code)):
         raise errors.currency_not_found(code)
     with deps.db.autocommit() as connection:
         found = entries.enabled_currencies_with_methods(connection, code)

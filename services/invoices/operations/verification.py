@@ -31,7 +31,6 @@ from services.invoices.wiring import Deps
 
 log = structlog.get_logger(__name__)
 
-MAX_BATCH = 1000
 NO_FACT = "it has no signed fact"
 OTHER_FACT = "it is not what its signed fact says"
 
@@ -55,7 +54,7 @@ def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[
     """Returns finished invoices with their deals, in the order of the invoices' ids, after the given one."""
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
     with deps.db.transaction() as tx:
-        page = invoices.finished_invoices_after(tx, after, values.rows(limit, default=MAX_BATCH))
+        page = invoices.finished_invoices_after(tx, after, values.rows(limit, default=values.LIST_MOST_ROWS))
         return _judged(deps, tx, page)
 
 
@@ -71,7 +70,7 @@ def reannounce(
     Each announcement has a new id of the outbox: with the old one JetStream (for two minutes) and every inbox (for
     days) would drop it, and it would repair nothing. Consumers have one effect per invoice, however often they get it.
     """
-    values.at_most("invoice_ids", invoice_ids, MAX_BATCH)
+    values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)
     wanted = [values.uuid("invoice_ids", each) for each in invoice_ids]
     answers_for_it = fields.actor(actor)
     with deps.db.transaction() as tx:

@@ -13,7 +13,6 @@ from services.merchants.store import KeyHolder
 from services.merchants.wiring import Deps
 
 API_KEYS_LISTED: Final = 1000
-SIGNING_SECRETS_PER_CALL: Final = 1000
 RESEALED_PER_TRANSACTION: Final = 500
 
 
@@ -101,7 +100,7 @@ def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> li
     """Returns for each (merchant id, preferred key id) the secret of that key while it is active, else of the
     merchant's newest active key (docs/api.md#signature). Leaves out merchants that are unknown or have no active key.
     """
-    values.at_most("queries", queries, SIGNING_SECRETS_PER_CALL)
+    values.at_most("queries", queries, values.LIST_MOST_ROWS)
     parsed = [
         (merchant_id, parse_id(preferred))
         for text, preferred in queries

@@ -16,7 +16,6 @@ from services.withdrawals.store.ledger import Balance, Credit
 from services.withdrawals.store.views import Backlog
 from services.withdrawals.wiring import Deps
 
-MAX_CREDITS: Final = 1000
 MAX_PROBLEMS: Final = 100
 
 
@@ -53,7 +52,7 @@ def get_balance(deps: Deps, *, merchant_id: str) -> Balance:
 def list_credits(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Credit]:
     """Credits in the order of invoice ids; from the start when `after_invoice_id` is empty."""
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
-    limit = values.whole_number("limit", limit, least=1, most=MAX_CREDITS)
+    limit = values.whole_number("limit", limit, least=1, most=values.LIST_MOST_ROWS)
     with deps.db.transaction() as tx:
         return ledger.credits_after(tx, after, limit=limit)
 

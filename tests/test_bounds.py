@@ -1,0 +1,68 @@
+"""Each bound is declared once; where two places can't share a constant, these tests hold them equal."""
+
+import re
+
+import pytest
+
+from cli.commands import merchants as merchants_cli
+from gateway.pay import page
+from gateway.walls import uploads
+from kit.rpc import values
+from kit.rpc.errors import Refused
+from services.invoices.domain import late
+from services.invoices.operations import fields
+from services.merchants.domain import parse_method_codes
+from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
+from tools.protolint import PROTOS, compile_protos
+
+MESSAGE_TYPE, FIELD = 4, 2  # FileDescriptorProto.message_type and DescriptorProto.field, in paths of comments
+
+
+def comments_of_limits() -> dict[str, str]:
+    """Returns the comment of each field `limit` in protos/, by the name of its message."""
+    found = {}
+    for file in compile_protos(PROTOS).file:
+        comments = {
+            tuple(each.path): each.leading_comments.strip() for each in file.source_code_info.location
+        }
+        for number, message in enumerate(file.message_type):
+            for index, field in enumerate(message.field):
+                if field.name == "limit":
+                    found[message.name] = comments[(MESSAGE_TYPE, number, FIELD, index)]
+    return found
+
+
+def test_the_contracts_say_the_bounds_of_lists() -> None:
+    most = {"ListMerchantsRequest": MERCHANTS_PER_PAGE}
+    comments = comments_of_limits()
+    assert len(comments) > 8
+    for message, comment in comments.items():
+        bound = most.get(message, values.LIST_MOST_ROWS)
+        usual = {values.LIST_ROWS, bound}
+        (stated,) = re.findall(r"^1 to (\d+)(?:; 0 means (\d+))?\.$", comment)
+        assert int(stated[0]) == bound, message
+        assert not stated[1] or int(stated[1]) in usual, message
+
+
+def test_the_command_reads_merchants_in_pages_of_the_size_that_the_service_gives() -> None:
+    assert merchants_cli.PAGE == MERCHANTS_PER_PAGE
+
+
+def test_the_gateway_takes_the_texts_and_pictures_that_invoices_takes() -> None:
+    assert uploads.PICTURE_MAX_BYTES == late.PICTURE_MAX_BYTES
+    fields.note("x" * page.NOTE_MAX_CHARACTERS)
+    with pytest.raises(Refused):
+        fields.note("x" * (page.NOTE_MAX_CHARACTERS + 1))
+
+
+@pytest.mark.parametrize("code", ["sbp", "Card_RU-1", "x" * 64])
+def test_merchants_may_be_allowed_every_method_that_can_be_set(code: str) -> None:
+    assert parse_method_codes([values.code("method_code", code)]) == [code]
+
+
+@pytest.mark.parametrize("code", ["", "a b", "x" * 65, "sbp\n"])
+def test_merchants_are_allowed_no_method_that_cannot_be_set(code: str) -> None:
+    with pytest.raises(Refused):
+        values.code("method_code", code)
+    with pytest.raises(ValueError, match="1 to 64"):
+        parse_method_codes([code])
