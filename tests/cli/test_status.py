@@ -66,12 +66,16 @@ def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatga
     _wait_until_well()
     terminal, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    size = {
+        "LINES": str(ROWS),
+        "COLUMNS": str(COLUMNS),
+    }  # a process of `pytest -n` has others in its environment
     watching = subprocess.Popen(
         child.command(sys.executable, "-m", "cli", "status", "--watch"),
         stdin=inside,
         stdout=inside,
         stderr=inside,
-        env=os.environ | {"TERM": "xterm"},
+        env=os.environ | {"TERM": "xterm"} | size,
         start_new_session=True,
     )
     os.close(inside)
