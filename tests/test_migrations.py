@@ -10,14 +10,17 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg2
 import pytest
 
+from kit.base.ids import new_id
 from kit.db import migrate, schema
 from kit.db.database import Database
-from tests.support.databases import Databases
+from tests.support.databases import Databases, owner_url
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 # The first one of each service makes its tables: there is no version before it.
@@ -139,3 +142,21 @@ def test_a_service_runs_on_its_schema_and_on_the_one_before(
         db = Database(url, name="tests", pool_size=1)
         assert {schema.waits_for(service, db)} - {""} == waits_for
         db.dispose()
+
+
+def test_a_signed_fact_is_kept_while_migrate_has_not_granted_the_rights_on_its_table_yet(
+    _databases: Databases,
+) -> None:
+    url = _databases.fresh("invoices", "0006")
+    migrate.upgrade("invoices", owner_url(url))  # without a role: nothing is granted
+    event_id = str(new_id())
+    with closing(psycopg2.connect(url)) as by_service, by_service, by_service.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO outbox (id, subject, payload, request_id, signature, created_at)"
+            " VALUES (%s, 'a subject', %s, '', 'a signature', now())",
+            (event_id, event_id.encode()),
+        )
+    with closing(psycopg2.connect(owner_url(url))) as by_owner, by_owner.cursor() as cursor:
+        cursor.execute("SELECT event_id::text, signature FROM facts")
+        assert cursor.fetchall() == [(event_id, "a signature")]
+    _databases.drop(url)

@@ -19,8 +19,10 @@ CREATE TABLE IF NOT EXISTS facts (
 )
 """
 
+# `migrate` grants the rights on new tables last, and processes finish invoices meanwhile: so it runs as the owner.
 KEEP_FACT = """
-CREATE OR REPLACE FUNCTION keep_fact() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION keep_fact() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, public AS $$
 BEGIN
   INSERT INTO facts (event_id, signature, payload) VALUES (NEW.id, NEW.signature, NEW.payload) ON CONFLICT DO NOTHING;
   RETURN NULL;
