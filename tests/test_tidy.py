@@ -146,6 +146,21 @@ def silenced(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
 
 
+MADE_ANEW: Final = re.compile(r"(.+\.)?(new_id|uuid\d|urandom|token_\w+|randbytes|random|now)").fullmatch
+
+
+def changing_parameters(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    """The names of tests are made of their parameters, unless `ids` names them. A lambda is called in the test."""
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call) or not dotted(node.func).endswith("parametrize"):
+            continue
+        if any(each.arg == "ids" for each in node.keywords):
+            continue
+        later = {id(each) for at in ast.walk(node) if isinstance(at, ast.Lambda) for each in ast.walk(at)}
+        made = (each for each in ast.walk(node) if isinstance(each, ast.Call) and id(each) not in later)
+        yield from ((each.lineno, dotted(each.func)) for each in made if MADE_ANEW(dotted(each.func)))
+
+
 RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
     "no float near money: 0.1 + 0.2 would end up in the ledger as 0.30000000000000004": (floats, MONEY),
     "no print: a line without level, service and request id is lost to whoever looks for it at night": (
@@ -180,6 +195,10 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         silenced,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
+    "a test's parameters are the same in every process: else the processes of `make test` collect different tests": (
+        changing_parameters,
+        ("tests",),
+    ),
 }
 
 
@@ -213,6 +232,7 @@ def test_the_house_rule_holds(why: str) -> None:
         (nameless, "x = 1"),
         (silenced, "x = 1  # type: ignore"),
         (silenced, "import os  # noqa"),
+        (changing_parameters, "@pytest.mark.parametrize('id', ['x', f'/{new_id()}'])\ndef test(id): ..."),
     ],
 )
 def test_a_breach_is_noticed(
@@ -232,6 +252,10 @@ def test_a_breach_is_noticed(
         (clocks, "now = deps.clock.now()"),
         (silenced, "x = 1  # type: ignore[misc]"),
         (silenced, "x = 1  # noqa: S608  made of constants"),
+        (
+            changing_parameters,
+            "@pytest.mark.parametrize('key', [os.urandom(9)], ids=['long'])\ndef test(key): ...",
+        ),
     ],
 )
 def test_what_is_allowed_is_left_alone(
