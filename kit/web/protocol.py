@@ -1,7 +1,8 @@
 """A client's connection: gunicorn's, with the site's own answers to broken HTTP and Fiatgate's bounds.
 
-gunicorn itself answers a request that it can't parse, in plain text, before any application runs. The methods replaced
-here are private to gunicorn; tests/gateway tests the effect of each, so an upgrade that renames one is noticed.
+gunicorn itself answers a request that it can't parse, in plain text, before any application runs. Public means of
+gunicorn, asyncio or ASGI are used where they have the same effect. For each private member a comment says why it is
+needed. tests/gateway tests the effect of each, so an upgrade that renames one is noticed.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class Content:
     body: bytes
 
 
+Receive = Callable[[], Any]  # of ASGI
+Send = Callable[[dict[str, Any]], Any]
+
 BrokenHttp = Callable[[int, str, str], Content]
 """Returns the answer to bytes that are no HTTP request: from a status, a message about the fault, and a request id."""
 
@@ -60,42 +64,63 @@ BrokenHttp = Callable[[int, str, str], Content]
 class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
     """One connection. `worker.connections` keeps it (walls.connections), `worker.broken_http` makes its answers."""
 
-    _answered: Any = None  # the body receiver of the request whose answer has begun
-    _is_idle = False
+    _is_idle = True  # it waits for a request, or for the rest of its head
+    _is_answering = False  # the answer to the request has begun
+    _is_lost = False
+    _is_widened = False
+    _head_bytes = 0
     _reading: asyncio.TimerHandle | None = None  # set while the connection waits for the client to read
     _unread_bytes = 0  # at the time when that timer was set
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
-        self._max_buffer_size = HELD_MAX_BYTES
-        self._is_widened = False
-        self._head_bytes = 0
+        self._max_buffer_size = HELD_MAX_BYTES  # gunicorn has no setting for it
+        self._is_read = asyncio.Event()  # few enough bytes wait to be sent
+        self._is_read.set()
+        self._site: Any = worker.asgi
+        self.app = self._serve
 
     # -- from its beginning to its end
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(high=UNREAD_MAX_BYTES)
-        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay.
+        # gunicorn's own timer runs between requests only: a client that never ends its first head would stay. Kept as
+        # gunicorn's, the timer is cancelled by the first request.
         self._keepalive_handle = self.worker.loop.call_later(FIRST_HEAD_SECONDS, self._keepalive_timeout)
         peer = transport.get_extra_info("peername")
         self.worker.connections.opened(self, peer[0] if isinstance(peer, tuple) else "")
+        self._may_make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
         super().connection_lost(exc)
         self._stop_watching()
-        self._flow_control.resume_writing()  # writers that wait for the client continue, and end
+        self._resume_writers()
         self.worker.connections.closed(self)
 
-    @property
-    def _awaiting_request(self) -> bool:
-        """Set by gunicorn when the connection waits for a request, and when a request has come."""
-        return self._is_idle
+    async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Serves one request with the application, once the client has read the answers before it: unread answers would
+        grow without a bound.
+        """
+        await self._is_read.wait()
+        if self._closed:
+            raise asyncio.CancelledError  # by which gunicorn knows a client that has gone
 
-    @_awaiting_request.setter
-    def _awaiting_request(self, is_idle: bool) -> None:
-        self._is_idle = is_idle
-        self._may_make_room()
+        async def receive_widened() -> Any:
+            if scope["method"] == "POST" and not self._is_answering:  # later the rest is only dropped
+                self._widen()
+            return await receive()
+
+        async def send_noted(message: dict[str, Any]) -> None:
+            self._is_answering = True
+            await send(message)
+
+        try:
+            await self._site(scope, receive_widened, send_noted)
+        finally:
+            self._is_idle = True
+            self._may_make_room()
 
     def _may_make_room(self) -> None:
         """Updates `connections`: one may be dropped while it has no request or its client does not read."""
@@ -110,26 +135,26 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
 
         A client that leaves in the middle of a request, or of an answer (a page that follows its payment), has gone.
         """
-        receiver = self._body_receiver
-        waits = receiver is not None and receiver._complete and receiver is not self._answered
+        receiver = self._body_receiver  # the only place that knows whether all of a request has come
+        waits = receiver is not None and receiver._complete and not self._is_answering
         if waits:
-            self._keepalive = NOTHING_MORE_COMES_SECONDS
+            self._keepalive = NOTHING_MORE_COMES_SECONDS  # gunicorn's setting, for this connection
         return waits
 
     def close_if_idle(self) -> None:
         """Closes the connection if it only waits for a next request, as its timeout would."""
         if self._is_idle:
-            self._keepalive_timeout()
+            self._keepalive_timeout()  # `transport.close` alone would leave gunicorn's task for seconds
 
     def drop(self) -> None:
         """Ends it at once, to make room for another connection."""
-        self._closed = True
+        self._closed = True  # these two end gunicorn's task now: many connections may be dropped in a second
         self._request_ready.set()
         self.transport.abort()
 
     def _close_transport(self) -> None:
         """Closes the connection once the client has read its answer. A client that reads too slowly is dropped as
-        before.
+        before. gunicorn calls no public method for each way in which it closes a connection.
         """
         super()._close_transport()
         if self.transport.get_write_buffer_size():
@@ -140,24 +165,23 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
     def pause_writing(self) -> None:
         """Starts to watch the client's reading. Called when more than UNREAD_MAX_BYTES wait to be sent."""
         super().pause_writing()
+        self._is_read.clear()
         self._watch()
 
     def resume_writing(self) -> None:
-        super().resume_writing()
+        self._resume_writers()
         if not self._closed:
             self._stop_watching()
             self._may_make_room()
 
-    async def _serve_http_request(self, *args: Any) -> Any:
-        """Starts a request once the client has read the answers before it: unread answers would grow without a
-        bound.
-        """
-        await self._flow_control.drain()
-        return False if self._closed else await super()._serve_http_request(*args)
+    def _resume_writers(self) -> None:
+        """Lets go on all that waits for the client to read; it ends when the client has gone."""
+        super().resume_writing()
+        self._is_read.set()
 
     def _watch(self) -> None:
         """Starts to measure how fast the client reads."""
-        if self._reading is None and not self._conn_lost_handled:
+        if self._reading is None and not self._is_lost:
             self._measure_unread()
             self._may_make_room()
 
@@ -201,6 +225,9 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
     # -- arriving data
 
     def _feed_callback_parser(self, data: bytes) -> bool:
+        """Bounds a head before it is parsed. `data_received` is not enough: a request that came together with the one
+        before it reaches the parser here.
+        """
         in_head = self._current_request is None
         # A head that is visibly too large is not parsed: parsing takes milliseconds.
         if in_head and self._head_bytes + len(data) > HEAD_MAX_BYTES and b"\r\n\r\n" not in data:
@@ -220,7 +247,11 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
         return True
 
     def _on_headers_complete(self) -> Any:
-        """Checks the bound of a head that arrived in one piece, before the count of bytes could."""
+        """Checks the same bound for a head that arrived in one piece: before the application runs, where gunicorn
+        refuses heads itself.
+        """
+        self._is_idle = self._is_answering = False
+        self._may_make_room()
         parser = self._callback_parser
         size = len(parser.path) + sum(len(name) + len(value) for name, value in parser.headers)
         if size > HEAD_MAX_BYTES:
@@ -228,32 +259,24 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
         return super()._on_headers_complete()
 
     def _on_body(self, chunk: bytes) -> None:
-        """Drops a body that no resource reads, as it comes: only a POST has a body."""
+        """Drops a body that no resource reads, as it comes: only a POST has a body. After this method it is kept."""
         if self._current_request.method == "POST":
             super()._on_body(chunk)
 
-    def _maybe_resume_reading(self) -> None:
-        """Resumes reading from the client if there is room, with a larger socket buffer once a resource takes the body.
-        Called when a piece of the body was taken or dropped.
-        """
-        if not self._is_widened and self._answered is not self._body_receiver:
+    def _widen(self) -> None:
+        """Makes the socket's buffer larger, for the body that a resource reads now."""
+        if not self._is_widened and not self._is_lost:
             self._is_widened = True
             connection = self.transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_FOR_BODY_BYTES)
-        super()._maybe_resume_reading()
 
     def _is_websocket_upgrade(self, request: Any) -> bool:
-        """Always false: an unknown Upgrade is ignored (RFC 9110 section 7.8), and HTTP goes on."""
+        """Always false: an unknown Upgrade is ignored (RFC 9110 section 7.8), and HTTP goes on. gunicorn has no setting
+        for it.
+        """
         return False
 
     # -- answers
-
-    def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
-        self._answered = self._body_receiver
-        super()._send_response_start(*args, **kwargs)
-
-    def _get_reason_phrase(self, status: int) -> str:
-        return HTTPStatus(status).phrase
 
     def _refuse(self, status: int, message: str) -> None:
         self._send_error_response(status, message)
@@ -262,6 +285,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
     def _send_error_response(
         self, status: int, message: str, extra_headers: Iterable[tuple[str, str]] = ()
     ) -> None:
+        """Answers in the form of the site; gunicorn has no setting for it."""
         id = request_id.new()
         content: Content = self.worker.broken_http(status, message, id)
         headers = {
@@ -272,7 +296,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             "Connection": "close",
         }
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        reason = self._get_reason_phrase(status)
-        self._safe_write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + content.body)
+        reason = HTTPStatus(status).phrase
+        if not self.transport.is_closing():
+            self.transport.write(f"HTTP/1.1 {status} {reason}\r\n{head}\r\n".encode("latin-1") + content.body)
         count_broken(status)
         _log.info("request_malformed", status=status, detail=message[:200], request_id=id)

@@ -72,12 +72,12 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
             for listener in self.sockets:
                 listener.sock.listen(BACKLOG)
 
-    async def _serve(self) -> None:
+    def run(self) -> None:
         for listener in self.sockets:  # connections inherit the options
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER_BYTES)
             listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_FOR_ANSWERS_BYTES)
-        await self._wait_until_ready()
-        await super()._serve()  # from here on it takes connections
+        self.loop.run_until_complete(self._wait_until_ready())
+        super().run()  # from here on it takes connections
 
     async def _wait_until_ready(self) -> None:
         """Waits at most `start_seconds`: without a service that stays away, most of a site still works."""
@@ -93,7 +93,8 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
 
     async def _shutdown(self) -> None:
         # gunicorn waits for every connection to end, for idle ones too: one open browser, or the proxy in front,
-        # would delay each stop by all of GRACEFUL_SECONDS. Connections with a request close after it.
+        # would delay each stop by all of GRACEFUL_SECONDS. Connections with a request close after it. The method is
+        # private: no public one is called for each way in which a worker ends.
         for server in self.servers:
             server.close()
         for connection in self.connections.all():
