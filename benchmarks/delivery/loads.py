@@ -19,9 +19,8 @@ from kit.base.ids import new_id
 from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
 from services.webhooks import operations
-from services.webhooks.domain import destination_of
+from services.webhooks.domain import EventTerms, destination_of
 from services.webhooks.events import finished_invoice_from_message
-from services.webhooks.store.claims import terms_from_row
 
 WAIT_SECONDS = 300.0
 
@@ -93,7 +92,9 @@ WHERE events.id = sealed.id
 def _seal(bench: Bench, tx: Session) -> None:
     """As the process that makes an event does."""
     seals, rows = bench.deps.seals, tx.execute(_UNSEALED)
-    sealed = [{"id": row.id, "seal": seals.seal(terms_from_row(row))} for row in rows]
+    sealed = []
+    for id, *terms, payload in rows:
+        sealed.append({"id": id, "seal": seals.seal(EventTerms(*[*terms, bytes(payload)]))})
     tx.execute(_SEAL, {"sealed": json.dumps(sealed)})
 
 

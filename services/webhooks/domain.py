@@ -113,7 +113,7 @@ def destination_of(url: str) -> str:
     return f"{parts.hostname or ''}:{port}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EventTerms:
     """An event's content and address, made from a proven fact. They change only together with the event's seal."""
 

@@ -30,11 +30,11 @@ from services.webhooks.domain import (
     may_resend,
     terms_of,
 )
-from services.webhooks.models import Event
 from services.webhooks.store import books, claims, events, retention
-from services.webhooks.store.events import Backlog, EventHistory, InvoiceEvents
+from services.webhooks.store.events import Backlog, InvoiceEvents
 from services.webhooks.store.retention import Pruned
 from services.webhooks.store.stages import Claimed, Outcome, Recorded, Shipment
+from services.webhooks.store.views import EventHistory, EventView
 from services.webhooks.wiring import Deps
 
 log = structlog.get_logger(__name__)
@@ -187,7 +187,7 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
             case ResendTooSoon(retry_after_seconds):
                 raise errors.resend_cooldown(retry_after_seconds)
         lease = claims.Lease(token=new_id(), worker=f"{worker_name()}:resend", now=now, until=until)
-        return events.claim_for_resend(tx, event, lease)
+        return claims.claim_for_resend(tx, event.id, lease)
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
@@ -254,7 +254,7 @@ def list_event_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Seq
         return books.invoices_with_event(connection, after=after, limit=limit)
 
 
-def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[Event]:
+def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[EventView]:
     """Returns pending events that no worker has claimed for longer than `overdue_seconds` (0: 60), the oldest first.
 
     At most `limit` (1 to 1000, 0: 100), without payload and attempts.

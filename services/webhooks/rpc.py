@@ -14,9 +14,8 @@ from kit.rpc.slots import Slots, lists, proofs
 from services.webhooks import operations, workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.events import finished_invoice_from_message
-from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import PARTS
-from services.webhooks.store.events import EventHistory
+from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -135,7 +134,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
         stuck = operations.list_stuck_events(
             self._deps, overdue_seconds=request.overdue_seconds, limit=request.limit
         )
-        return pb.ListStuckEventsResponse(events=[event_to_message(each, payload=b"") for each in stuck])
+        return pb.ListStuckEventsResponse(events=[event_to_message(each) for each in stuck])
 
     def RescheduleStuckEvents(
         self, request: pb.RescheduleStuckEventsRequest, context: grpc.ServicerContext
@@ -158,35 +157,35 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
 
 
 def history_to_message(history: EventHistory) -> pb.WebhookEvent:
-    return event_to_message(history.event, payload=history.event.payload, attempts=history.attempts)
+    return event_to_message(history.event, history.attempts)
 
 
-def event_to_message(event: Event, *, payload: bytes, attempts: Sequence[Attempt] = ()) -> pb.WebhookEvent:
+def event_to_message(event: EventView, attempts: Sequence[AttemptView] = ()) -> pb.WebhookEvent:
     return pb.WebhookEvent(
         event_id=event.id,
         event_type=event.event_type,
         invoice_id=str(event.invoice_id),
         merchant_id=str(event.merchant_id),
-        status=_EVENT_STATUSES[EventStatus(event.status)],
+        status=_EVENT_STATUSES[event.status],
         callback_url=event.callback_url,
         auto_attempts=event.auto_attempts,
         manual_attempts=event.manual_attempts,
         next_retry_at=timestamp_from(event.next_retry_at),
         locked_at=timestamp_from(event.locked_at),
         locked_by=event.locked_by,
-        request_payload=payload,
+        request_payload=event.payload,
         created_at=timestamp_from(event.created_at),
         updated_at=timestamp_from(event.updated_at),
         attempts=[attempt_to_message(each) for each in attempts],
     )
 
 
-def attempt_to_message(attempt: Attempt) -> pb.Attempt:
+def attempt_to_message(attempt: AttemptView) -> pb.Attempt:
     return pb.Attempt(
         attempt_id=attempt.id,
         try_number=attempt.try_number,
-        trigger=_TRIGGERS[Trigger(attempt.trigger)],
-        status=_ATTEMPT_STATUSES[AttemptStatus(attempt.status)],
+        trigger=_TRIGGERS[attempt.trigger],
+        status=_ATTEMPT_STATUSES[attempt.status],
         http_status=attempt.http_status,
         response_headers=attempt.response_headers,
         response_body=attempt.response_body,

@@ -27,10 +27,9 @@ from services.merchants.wiring import wire as wire_merchants
 from services.webhooks import operations, workers
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.domain import FinishedInvoice
-from services.webhooks.models import Attempt, Event
 from services.webhooks.store import claims
-from services.webhooks.store.events import EventHistory
 from services.webhooks.store.stages import Claimed, LaneKey, Rooms
+from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps, wire
 from tests.support.clock import START, ManualClock
 from tests.support.databases import past_all_rules
@@ -167,10 +166,10 @@ class House:
 
     # -- looking
 
-    def event(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> Event:
+    def event(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> EventView:
         return self._history(invoice_id, merchant_id).event
 
-    def attempts(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> Sequence[Attempt]:
+    def attempts(self, invoice_id: UUID, *, merchant_id: UUID | None = None) -> Sequence[AttemptView]:
         return self._history(invoice_id, merchant_id).attempts
 
     def claim_count(self) -> int:
@@ -190,13 +189,13 @@ class House:
 
     def wait_for_attempts(
         self, invoice_id: UUID, count: int, *, merchant_id: UUID | None = None
-    ) -> Sequence[Attempt]:
+    ) -> Sequence[AttemptView]:
         self.wait(
             lambda: len(self.attempts(invoice_id, merchant_id=merchant_id)) >= count, f"{count} attempts"
         )
         return self.attempts(invoice_id, merchant_id=merchant_id)
 
-    def wait_for_status(self, invoice_id: UUID, status: str) -> Event:
+    def wait_for_status(self, invoice_id: UUID, status: str) -> EventView:
         self.wait(lambda: self.event(invoice_id).status == status, f"status {status}")
         return self.event(invoice_id)
 

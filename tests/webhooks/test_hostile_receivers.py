@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from services.webhooks.delivery.sender import BODY_MAX_BYTES
-from services.webhooks.models import Attempt, Event
+from services.webhooks.store.views import AttemptView, EventView
 from tests.support.receiver import Receiver
 from tests.webhooks.house import House
 from tests.webhooks.raw import Behaviour, raw_receiver
@@ -163,7 +163,7 @@ def test_whatever_receivers_do_attempts_end_on_time_and_memory_stays_flat(
             _assert_as_expected(what, attempt, house.event(invoice_id))
 
 
-def _assert_as_expected(what: str, attempt: Attempt, event: Event) -> None:
+def _assert_as_expected(what: str, attempt: AttemptView, event: EventView) -> None:
     assert attempt.duration_ms < 1000 * (TIMEOUT_SECONDS + SLACK_SECONDS), what
     held_seconds = (event.updated_at - attempt.created_at).total_seconds()
     assert held_seconds < TIMEOUT_SECONDS + SLACK_SECONDS, what

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, literal_column, select, text
+from sqlalchemy import Connection, Select, literal_column, select, text
 
 from kit.db.books import Part
+from kit.db.database import table_of
+from kit.db.rows import Rows
 from services.webhooks.domain import HELD_BACK_ERROR, EventTerms, FinishedInvoice, destination_of, payload_of
 from services.webhooks.models import Event
-from services.webhooks.store.claims import SEAL, terms_from_row
+from services.webhooks.store.claims import SEAL
 
 # Retention deletes the oldest attempts, and none of the last day: the attempts that are left are the newest.
 _ATTEMPTS_ARE_COUNTED = """
@@ -101,16 +103,8 @@ class Difference:
 
 FlawOf = Callable[[EventTerms, str | None], str | None]
 
-_EVENTS: Final = select(
-    Event.payload_event_id,
-    Event.invoice_id,
-    Event.merchant_id,
-    Event.key_id,
-    Event.event_type,
-    Event.callback_url,
-    Event.destination,
-    Event.payload,
-)
+_TERMS: Final = Rows(EventTerms, table_of(Event))
+_EVENTS: Final[Select[Any]] = select(*_TERMS.columns)
 
 
 def differences(
@@ -122,21 +116,22 @@ def differences(
     sealed = SEAL.is_there(connection)
     found = connection.execute(wanted.add_columns(literal_column("seal")) if sealed else wanted)
     return {
-        row.invoice_id: [
-            *_differences(row, by_invoice[row.invoice_id]),
-            *(_seal_differences(row, flaw_of) if sealed else ()),
+        terms.invoice_id: [
+            *_differences(terms, by_invoice[terms.invoice_id]),
+            *(_seal_differences(terms, row.seal, flaw_of) if sealed else ()),
         ]
         for row in found
+        for terms in [_TERMS.of(row)]
     }
 
 
-def _seal_differences(event: Any, flaw_of: FlawOf) -> Iterator[Difference]:
-    flaw = flaw_of(terms_from_row(event), event.seal)
+def _seal_differences(terms: EventTerms, seal: str | None, flaw_of: FlawOf) -> Iterator[Difference]:
+    flaw = flaw_of(terms, seal)
     if flaw is not None:
         yield Difference("seal", flaw, "that of webhooks: changed past the service, and not sent")
 
 
-def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:
+def _differences(event: EventTerms, fact: FinishedInvoice) -> Iterator[Difference]:
     due = {
         "payload_event_id": fact.event_id,
         "merchant_id": fact.merchant_id,
@@ -149,8 +144,8 @@ def _differences(event: Any, fact: FinishedInvoice) -> Iterator[Difference]:
         if getattr(event, field) != value:
             yield Difference(field, str(getattr(event, field)), str(value))
     body = payload_of(fact)
-    if bytes(event.payload) != body:
-        yield from _payload_differences(bytes(event.payload), body)
+    if event.payload != body:
+        yield from _payload_differences(event.payload, body)
 
 
 def _payload_differences(found: bytes, due: bytes) -> Iterator[Difference]:

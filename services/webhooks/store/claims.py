@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection, text
+from sqlalchemy.orm import Session
 
 from kit.db.schema import NewColumn
 from services.webhooks.domain import (
@@ -152,31 +153,38 @@ WHERE id = ANY (ARRAY(
     ) AS of_merchant
     LIMIT :total
 ))
-RETURNING id, payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload, status,
-    next_retry_at, auto_attempts, request_id, traceparent
 """
-_CLAIM: Final = text(_CLAIM_SQL)
-_CLAIM_WITH_SEAL: Final = text(f"{_CLAIM_SQL}, coalesce(seal, '') AS seal")
+# Of one event whose row this transaction has locked.
+_CLAIM_ONE_SQL: Final = """
+UPDATE events
+SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now
+WHERE id = :id
+"""
+# The columns that `_claimed` takes, those of `EventTerms` last.
+_RETURNING: Final = """
+RETURNING id, status, next_retry_at, auto_attempts, request_id, traceparent, {seal} AS seal,
+    payload_event_id, invoice_id, merchant_id, key_id, event_type, callback_url, destination, payload
+"""
+_UNSEALED, _WITH_SEAL = _RETURNING.format(seal="NULL"), _RETURNING.format(seal="coalesce(seal, '')")
+# By whether the schema has seals.
+_CLAIM: Final = {False: text(_CLAIM_SQL + _UNSEALED), True: text(_CLAIM_SQL + _WITH_SEAL)}
+_CLAIM_ONE: Final = {False: text(_CLAIM_ONE_SQL + _UNSEALED), True: text(_CLAIM_ONE_SQL + _WITH_SEAL)}
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
     """Claims the oldest due events of each lane that are not leased, at most the room of each lane and merchant."""
-    sealed = SEAL.is_there(connection)
     rows = connection.execute(
-        _CLAIM_WITH_SEAL if sealed else _CLAIM,
-        {
-            "rooms": _rooms_parameter(rooms),
-            "total": rooms.total,
-            "token": lease.token,
-            "worker": lease.worker,
-            "now": lease.now,
-            "until": lease.until,
-        },
+        _CLAIM[SEAL.is_there(connection)],
+        asdict(lease) | {"rooms": _rooms_parameter(rooms), "total": rooms.total},
     )
-    claimed = [
-        claimed_from_row(row, lease, Trigger.AUTO, seal=row.seal if sealed else None) for row in rows.all()
-    ]
+    claimed = [_claimed(lease, Trigger.AUTO, row) for row in rows.all()]
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
+
+
+def claim_for_resend(tx: Session, event_id: int, lease: Lease) -> Claimed:
+    """Puts the lease on an event whose row this transaction has locked."""
+    row = tx.execute(_CLAIM_ONE[SEAL.is_there(tx)], asdict(lease) | {"id": event_id}).one()
+    return _claimed(lease, Trigger.MANUAL, row)
 
 
 def _rooms_parameter(rooms: Rooms) -> str:
@@ -192,33 +200,22 @@ def _rooms_parameter(rooms: Rooms) -> str:
     )
 
 
-def claimed_from_row(row: Any, lease: Lease, trigger: Trigger, *, seal: str | None) -> Claimed:
-    """Builds the value from a row of the claim, or from an `Event`."""
+def _claimed(lease: Lease, trigger: Trigger, row: Sequence[Any]) -> Claimed:
+    """Makes the value of the columns of `_RETURNING`."""
+    event_id, status, next_retry_at, auto_attempts, request_id, traceparent, seal, *terms = row
+    terms[-1] = bytes(terms[-1])  # the driver returns a memoryview
     return Claimed(
-        event_id=row.id,
+        event_id=event_id,
         lease_token=lease.token,
         lease_until=lease.until,
         trigger=trigger,
-        terms=terms_from_row(row),
-        status=EventStatus(row.status),
-        next_retry_at=row.next_retry_at,
-        auto_attempts=row.auto_attempts,
+        terms=EventTerms(*terms),
+        status=EventStatus(status),
+        next_retry_at=next_retry_at,
+        auto_attempts=auto_attempts,
         seal=seal,
-        request_id=row.request_id or "",
-        traceparent=row.traceparent or "",
-    )
-
-
-def terms_from_row(row: Any) -> EventTerms:
-    return EventTerms(
-        payload_event_id=row.payload_event_id,
-        invoice_id=row.invoice_id,
-        merchant_id=row.merchant_id,
-        key_id=row.key_id,
-        event_type=row.event_type,
-        callback_url=row.callback_url,
-        destination=row.destination,
-        payload=bytes(row.payload),
+        request_id=request_id or "",
+        traceparent=traceparent or "",
     )
 
 
@@ -294,7 +291,7 @@ def record(
     written = connection.execute(
         _RECORD, {"outcomes": json.dumps(rows), "now": now, "most_counted": MOST_COUNTED}
     )
-    return [Recorded(**row._asdict()) for row in written]
+    return [Recorded(*row) for row in written]
 
 
 # Event, trigger and time identify the attempt: an event has one lease at a time.
@@ -321,7 +318,7 @@ def recorded_before(connection: Connection, outcomes: Sequence[Outcome]) -> list
         for each in outcomes
     ]
     found = connection.execute(_RECORDED, {"outcomes": json.dumps(rows)})
-    return [Recorded(**row._asdict()) for row in found]
+    return [Recorded(*row) for row in found]
 
 
 def _outcome_row(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:

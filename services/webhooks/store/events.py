@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Text,
     and_,
     column,
@@ -21,9 +22,10 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
+from kit.db.rows import Rows
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
     EventStatus,
@@ -32,8 +34,8 @@ from services.webhooks.domain import (
 )
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
-from services.webhooks.store.claims import MOST_COUNTED, SEAL, Lease, claimed_from_row, terms_from_row
-from services.webhooks.store.stages import Claimed
+from services.webhooks.store.claims import MOST_COUNTED, SEAL
+from services.webhooks.store.views import AttemptView, EventHistory, EventView
 
 HISTORY_ATTEMPTS = 100
 """The number of an event's newest attempts in an answer, which stays below gRPC's 4 MiB after any number of resends."""
@@ -41,13 +43,9 @@ HISTORY_ATTEMPTS = 100
 _FREE: Final = {"locked_at": None, "locked_by": None, "lease_token": None, "lease_until": None}
 
 
-@dataclass(frozen=True, slots=True)
-class EventHistory:
-    """An event and its attempts by try_number, at most the `HISTORY_ATTEMPTS` newest."""
-
-    event: Event
-    attempts: Sequence[Attempt]
-
+_VIEWS: Final = Rows(EventView, table_of(Event))
+_WITHOUT_PAYLOAD: Final = Rows(EventView, table_of(Event), payload=literal(b""))
+_ATTEMPT_VIEWS: Final = Rows(AttemptView, table_of(Attempt))
 
 # Built once: building a statement costs as much as running it.
 _EVENTS = table_of(Event)
@@ -56,6 +54,7 @@ _ADD_EVENT = insert(_EVENTS).on_conflict_do_nothing(index_elements=["invoice_id"
 _SEALED: Final = table(
     "events", *(column(each.name, each.type) for each in _EVENTS.c), column("seal", Text())
 )
+_TERMS: Final = Rows(EventTerms, _SEALED)
 _ADD_SEALED = insert(_SEALED).on_conflict_do_nothing(index_elements=["invoice_id"]).returning(_SEALED.c.id)
 
 
@@ -99,7 +98,7 @@ def sealed_event_locked(tx: Session, invoice_id: UUID) -> SealedEvent | None:
     row = tx.execute(of_invoice).one_or_none()
     if row is None:
         return None
-    return SealedEvent(row.id, terms_from_row(row), row.seal)
+    return SealedEvent(row.id, _TERMS.of(row), row.seal)
 
 
 _ATTEMPTS = table_of(Attempt)
@@ -157,47 +156,34 @@ def replace_event(tx: Session, event_id: int, terms: EventTerms, *, seal: str, n
 
 
 def event_history(tx: Session, event_id: int) -> EventHistory | None:
-    event = tx.get(Event, event_id)
+    event = _VIEWS.one_or_none(tx.execute(select(*_VIEWS.columns).where(Event.id == event_id)))
     return None if event is None else EventHistory(event, _newest_attempts(tx, event.id))
 
 
 def histories_of_invoice(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> list[EventHistory]:
     """Returns the events of the invoice, newest first. Without a merchant id, of any merchant's invoice."""
-    events = tx.scalars(_events_of_invoice(merchant_id, invoice_id)).all()
+    events = _VIEWS.all(tx.execute(_of_invoice(select(*_VIEWS.columns), merchant_id, invoice_id)))
     return [EventHistory(event, _newest_attempts(tx, event.id)) for event in events]
 
 
-def _events_of_invoice(merchant_id: UUID | None, invoice_id: UUID) -> Any:
-    of_invoice = select(Event).where(Event.invoice_id == invoice_id).order_by(Event.id.desc())
+def _of_invoice(query: Select[Any], merchant_id: UUID | None, invoice_id: UUID) -> Select[Any]:
+    of_invoice = query.where(Event.invoice_id == invoice_id).order_by(Event.id.desc())
     return of_invoice if merchant_id is None else of_invoice.where(Event.merchant_id == merchant_id)
 
 
-def _newest_attempts(tx: Session, event_id: int) -> list[Attempt]:
-    newest = select(Attempt).where(Attempt.event_id == event_id).order_by(Attempt.try_number.desc())
-    return list(reversed(tx.scalars(newest.limit(HISTORY_ATTEMPTS)).all()))
+def _newest_attempts(tx: Session, event_id: int) -> list[AttemptView]:
+    attempts = select(*_ATTEMPT_VIEWS.columns).where(Attempt.event_id == event_id)
+    newest = attempts.order_by(Attempt.try_number.desc()).limit(HISTORY_ATTEMPTS)
+    return _ATTEMPT_VIEWS.all(tx.execute(newest))[::-1]
 
 
 # -- the manual resend
 
 
-def latest_event_locked(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> Event | None:
-    """Returns the invoice's newest event, its row locked until the transaction ends."""
-    event: Event | None = tx.scalars(
-        _events_of_invoice(merchant_id, invoice_id).limit(1).with_for_update()
-    ).first()
-    return event
-
-
-_SEAL_OF: Final = text("SELECT coalesce(seal, '') FROM events WHERE id = :id")
-
-
-def claim_for_resend(tx: Session, event: Event, lease: Lease) -> Claimed:
-    """Puts the lease on an event whose row this transaction has locked."""
-    seal = tx.scalar(_SEAL_OF, {"id": event.id}) if SEAL.is_there(tx) else None
-    event.locked_at, event.locked_by = lease.now, lease.worker
-    event.lease_token, event.lease_until = lease.token, lease.until
-    event.updated_at = lease.now
-    return claimed_from_row(event, lease, Trigger.MANUAL, seal=seal)
+def latest_event_locked(tx: Session, *, merchant_id: UUID | None, invoice_id: UUID) -> EventView | None:
+    """Returns the invoice's newest event without its payload, its row locked until the transaction ends."""
+    query = _of_invoice(select(*_WITHOUT_PAYLOAD.columns), merchant_id, invoice_id)
+    return _WITHOUT_PAYLOAD.one_or_none(tx.execute(query.limit(1).with_for_update()))
 
 
 # -- verification
@@ -234,10 +220,10 @@ def _is_stuck(overdue_since: datetime) -> ColumnElement[bool]:
 _LONGEST_OVERDUE_FIRST = (Event.next_retry_at.nulls_first(), Event.id)
 
 
-def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> Sequence[Event]:
+def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> list[EventView]:
     """Returns the stuck events without their payload, the longest overdue first."""
-    stuck = select(Event).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
-    return tx.scalars(stuck.limit(limit).options(defer(Event.payload))).all()
+    stuck = select(*_WITHOUT_PAYLOAD.columns).where(_is_stuck(overdue_since))
+    return _WITHOUT_PAYLOAD.all(tx.execute(stuck.order_by(*_LONGEST_OVERDUE_FIRST).limit(limit)))
 
 
 def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime, limit: int) -> int:
@@ -286,4 +272,4 @@ FROM (
 
 
 def backlog(connection: Connection, *, now: datetime) -> Backlog:
-    return Backlog(**connection.execute(_BACKLOG, {"now": now}).one()._asdict())
+    return Backlog(*connection.execute(_BACKLOG, {"now": now}).one())

@@ -45,5 +45,4 @@ def prune_attempts(tx: Session, *, before: datetime, after: int, limit: int) -> 
     Attempts of pending events stay, and so do all events: a deleted event would be made, and sent, again.
     """
     tx.execute(_UNHURRIED)
-    row = tx.execute(_PRUNE, {"before": before, "after": after, "limit": limit}).one()
-    return Pruned(**row._asdict())
+    return Pruned(*tx.execute(_PRUNE, {"before": before, "after": after, "limit": limit}).one())

@@ -106,7 +106,7 @@ class Outcome:
         return is_success(self.http_status)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """An outcome that was written: its attempt, and the time of the event's next automatic attempt."""
 
