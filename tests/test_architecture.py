@@ -316,6 +316,40 @@ def test_no_file_imports_itself_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
+# -- words of the business
+
+BUSINESS: Final = re.compile(
+    "invoice|merchant|(?<![a-z])deal|requisite|withdraw|webhook|customer|payment|catalog|appeal|usdt|fiat"
+)
+MONEY: Final = ROOT / "kit" / "base" / "money.py"
+"""The number formats of fiat and USDT: all services and the gateway write amounts alike."""
+
+
+def names_in(path: Path) -> Iterator[str]:
+    """Yields the names that a file defines or uses: of classes, functions, arguments, variables and attributes."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def test_no_name_in_kit_is_a_word_of_the_business() -> None:
+    """A tool that knows invoices serves one service only, and belongs there."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources("kit")
+        if path != MONEY
+        for name in names_in(path)
+        if BUSINESS.search(name.lower())
+    }
+    assert not found
+
+
 # -- checks of values
 
 VALUES: Final = ROOT / "kit" / "rpc" / "values.py"
