@@ -5,12 +5,8 @@ import re
 import pytest
 
 from cli.commands import merchants as merchants_cli
-from gateway.pay import page
-from gateway.walls import uploads
 from kit.rpc import values
 from kit.rpc.errors import Refused
-from services.invoices.domain import late
-from services.invoices.operations import fields
 from services.merchants.domain import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from tools.protolint import PROTOS, compile_protos
@@ -46,13 +42,6 @@ def test_the_contracts_say_the_bounds_of_lists() -> None:
 
 def test_the_command_reads_merchants_in_pages_of_the_size_that_the_service_gives() -> None:
     assert merchants_cli.PAGE == MERCHANTS_PER_PAGE
-
-
-def test_the_gateway_takes_the_texts_and_pictures_that_invoices_takes() -> None:
-    assert uploads.PICTURE_MAX_BYTES == late.PICTURE_MAX_BYTES
-    fields.note("x" * page.NOTE_MAX_CHARACTERS)
-    with pytest.raises(Refused):
-        fields.note("x" * (page.NOTE_MAX_CHARACTERS + 1))
 
 
 @pytest.mark.parametrize("code", ["sbp", "Card_RU-1", "x" * 64])

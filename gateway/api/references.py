@@ -3,9 +3,11 @@
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.proto import most_of
 from kit.rpc.errors import Refused, not_found
 
-MAX_CHARACTERS: Final = 128
+MAX_CHARACTERS: Final = most_of(pb.CreateInvoiceRequest, "external_id")
 
 
 def invoice_ref_from(segment: str) -> str:

@@ -22,9 +22,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
 from gateway.json.problems import BodyFault, FieldFault, InvalidBody, InvalidFields
 from kit.base import money
+from kit.base.proto import most_of
 from kit.egress.address import NEVER_IN_A_URL, URL_MAX_CHARACTERS
 from kit.web.forms import TYPE_MAX_CHARACTERS
 
@@ -181,12 +183,11 @@ _URL_FORM: Final = Field(
     }
 )
 
-Text128 = Annotated[
-    str, StringConstraints(min_length=1, max_length=128), AfterValidator(_no_nul), _WITHOUT_NUL
-]
-Text512 = Annotated[
-    str, StringConstraints(min_length=1, max_length=512), AfterValidator(_no_nul), _WITHOUT_NUL
-]
+
+def _length(field: str) -> StringConstraints:
+    return StringConstraints(min_length=1, max_length=most_of(pb.CreateInvoiceRequest, field))
+
+
 Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?$"), AfterValidator(_bounded)]
 CurrencyCode = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Url = Annotated[
@@ -209,14 +210,19 @@ class CreateInvoice(BaseModel):
         description="Fiat amount, a string with at most 2 decimal places.", examples=["100.50"]
     )
     currency_code: CurrencyCode = Field(description="ISO 4217, upper-case.", examples=["EUR"])
-    customer_id: Text128 = Field(
+    customer_id: Annotated[str, _length("customer_id"), AfterValidator(_no_nul), _WITHOUT_NUL] = Field(
         description="Your customer's id: one pending invoice at a time, and a limit of unpaid ones, per customer.",
         examples=["alice"],
     )
-    external_id: Annotated[Text128, AfterValidator(_addressable), _NOT_DOTS] = Field(
-        description="Your order id, unique among your invoices.", examples=["order-1"]
-    )
-    purpose: Text512 | None = Field(
+    external_id: Annotated[
+        str,
+        _length("external_id"),
+        AfterValidator(_no_nul),
+        _WITHOUT_NUL,
+        AfterValidator(_addressable),
+        _NOT_DOTS,
+    ] = Field(description="Your order id, unique among your invoices.", examples=["order-1"])
+    purpose: Annotated[str, _length("purpose"), AfterValidator(_no_nul), _WITHOUT_NUL] | None = Field(
         default=None, description="Text for the customer on the payment page.", examples=["Two tickets"]
     )
     callback_url: Url | None = Field(

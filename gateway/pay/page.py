@@ -22,6 +22,7 @@ from gateway.walls.strangers import PAYMENTS
 from gateway.walls.uploads import PICTURE_MAX_BYTES
 from gateway.wiring import Deps
 from kit.base.ids import parse_id
+from kit.base.proto import most_of
 from kit.events.subjects import subject_of
 from kit.rpc.errors import Refused, denied, invalid, not_found
 from kit.web.forms import Form, form_of, sent_by_own_page
@@ -31,7 +32,7 @@ from kit.web.walls import turned_away
 from kit.web.walls.buckets import Buckets
 
 HINT: Final = subject_of(pb.InvoiceChanged)
-NOTE_MAX_CHARACTERS: Final = 2000
+NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
 PICTURE_FIELD: Final = "picture"
 
 

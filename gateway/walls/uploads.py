@@ -6,6 +6,8 @@ Pictures, forms and the API have a pool each (`kit.web.walls.uploads`): stranger
 import re
 from typing import Final
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.proto import most_of
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.walls.uploads import Pool
 
@@ -13,7 +15,7 @@ BODY_MAX_BYTES: Final = 64 * 1024
 # For the forms of the payment page, except those with a picture: they hold an id, or nothing.
 FORM_MAX_BYTES: Final = 8 * 1024
 # For a customer's picture, from a telephone with a slow connection. Nothing else may be that large.
-PICTURE_MAX_BYTES: Final = 5 * 1024 * 1024
+PICTURE_MAX_BYTES: Final = most_of(pb.OpenCustomerAppealRequest, "picture")
 PICTURE_PATH: Final = re.compile(r"/pay/[^/]+/(appeal|late)").fullmatch
 PICTURE_BODY_MAX_BYTES: Final = PICTURE_MAX_BYTES + BODY_MAX_BYTES
 PICTURE_BODY_SECONDS: Final = 60.0

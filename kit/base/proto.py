@@ -6,6 +6,8 @@ from typing import Any, overload
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from fiatgate.bounds.v1 import bounds_pb2
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,3 +47,12 @@ def optional(message: Message, field: str) -> Any:
     Raises ValueError when the field is neither declared `optional` nor a message, because it can't be absent then.
     """
     return getattr(message, field) if message.HasField(field) else None
+
+
+def most_of(message: type[Message], field: str) -> int:
+    """Returns the most characters or bytes of the field, as the proto declares; ValueError when it declares none."""
+    declared = message.DESCRIPTOR.fields_by_name[field]
+    most: int = declared.GetOptions().Extensions[bounds_pb2.most]
+    if not most:
+        raise ValueError(f"{declared.full_name} declares no bound")
+    return most

@@ -17,13 +17,16 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 import kit.db.database
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.proto import most_of
 from kit.events.outbox import BusStateColumns, OutboxColumns
-from services.invoices.domain.late import PICTURE_MAX_BYTES, PictureKind
+from services.invoices.domain.late import PictureKind
 from services.invoices.domain.states import OPEN_DEAL_STATUSES, DealStatus, InvoiceStatus
 
 FIAT = Numeric(20, 2)
 USDT = Numeric(38, 6)
 PERCENT = Numeric(5, 2)
+PICTURE_MAX_BYTES = most_of(pb.OpenCustomerAppealRequest, "picture")
 
 
 def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[PictureKind]) -> str:

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from services.invoices.domain.late import PICTURE_MAX_BYTES, PictureKind
-from services.invoices.models import Deal
+from services.invoices.domain.late import PictureKind
+from services.invoices.models import PICTURE_MAX_BYTES, Deal
 from services.invoices.operations import cases, checkout, desk
 from tests.invoices.conftest import World
 from tests.invoices.test_creating import refusal

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
 from kit.base import proto
 
@@ -40,3 +41,9 @@ def test_what_is_set_is_read() -> None:
     message = status_pb2.WorkerStatus(last_run_at=proto.timestamp_from(now))
 
     assert proto.optional_datetime(message, "last_run_at") == now
+
+
+def test_a_bound_is_read_from_the_proto_and_a_field_without_one_is_an_error() -> None:
+    assert proto.most_of(invoices_pb2.CreateInvoiceRequest, "external_id") == 128
+    with pytest.raises(ValueError, match=r"CreateInvoiceRequest\.amount"):
+        proto.most_of(invoices_pb2.CreateInvoiceRequest, "amount")

@@ -136,7 +136,7 @@ class Invoice(_message.Message):
     """UUID."""
     merchant_id: _builtins.str
     external_id: _builtins.str
-    """The merchant's own order id, unique per merchant, at most 128 characters."""
+    """The merchant's own order id, unique per merchant."""
     amount: _builtins.str
     """Requested fiat amount, 2 decimals; an adjustment does not change it."""
     currency_code: _builtins.str
@@ -336,9 +336,9 @@ class Requisite(_message.Message):
     """UUID."""
     method_code: _builtins.str
     holder: _builtins.str
-    """Name of the account's holder, 1 to 128 characters."""
+    """Name of the account's holder."""
     account: _builtins.str
-    """Account or card number, 1 to 64 characters."""
+    """Account or card number."""
     bank: _builtins.str
     """Null where the method needs none."""
     max_deals: _builtins.int
@@ -422,7 +422,7 @@ class Proof(_message.Message):
     content_type: _builtins.str
     """image/jpeg, image/png or image/webp, determined from its first bytes."""
     size: _builtins.int
-    """Bytes, at most 5 MiB."""
+    """Bytes."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -466,7 +466,7 @@ class Case(_message.Message):
     note: _builtins.str
     """The customer's text; may be empty."""
     outcome: _builtins.str
-    """The answer for the customer, 1 to 2000 characters. Null while open."""
+    """The answer for the customer. Null while open."""
     actor: _builtins.str
     """The operator who resolved it: "operator" or "operator:NAME". Null while open."""
     @_builtins.property
@@ -1320,9 +1320,8 @@ class OpenCustomerAppealRequest(_message.Message):
     PICTURE_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     note: _builtins.str
-    """At most 2000 characters."""
     picture: _builtins.bytes
-    """JPEG, PNG or WebP, 1 byte to 5 MiB. Null: none. VALIDATION_ERROR with field "picture" for anything else."""
+    """JPEG, PNG or WebP. Null: none. VALIDATION_ERROR with field "picture" for anything else."""
     def __init__(
         self,
         *,
@@ -1369,7 +1368,7 @@ class OpenCaseRequest(_message.Message):
     PICTURE_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     note: _builtins.str
-    """At most 2000 characters."""
+    """As in OpenCustomerAppealRequest."""
     picture: _builtins.bytes
     """As in OpenCustomerAppealRequest."""
     def __init__(
@@ -1885,7 +1884,7 @@ class ResolveCaseRequest(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     outcome: _builtins.str
-    """1 to 2000 characters; the customer reads it."""
+    """The customer reads it; never empty."""
     actor: _builtins.str
     """The operator, for the record; "operator" when empty."""
     def __init__(

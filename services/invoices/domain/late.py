@@ -12,7 +12,6 @@ class PictureKind(StrEnum):
     CASE = "case"
 
 
-PICTURE_MAX_BYTES = 5 * 1024 * 1024
 PICTURE_MAX_PIXELS = 64 * 1024 * 1024  # enough for a phone's camera; an operator's browser has to decode them
 
 

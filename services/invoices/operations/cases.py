@@ -6,18 +6,19 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.pictures import NoPicture, Picture, cleaned
+from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
 from services.invoices import errors
 from services.invoices.domain.late import (
-    PICTURE_MAX_BYTES,
     PICTURE_MAX_PIXELS,
     PictureKind,
     late_money_possible,
 )
 from services.invoices.domain.states import InvoiceStatus
-from services.invoices.models import Case, CustomerPicture, Deal
+from services.invoices.models import PICTURE_MAX_BYTES, Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
 from services.invoices.store import cases, deals, invoices
 from services.invoices.store.views import (
@@ -29,7 +30,7 @@ from services.invoices.store.views import (
 )
 from services.invoices.wiring import Deps
 
-OUTCOME_MAX_CHARACTERS = 2000
+OUTCOME_MAX_CHARACTERS = most_of(pb.ResolveCaseRequest, "outcome")
 
 
 @dataclass(frozen=True)

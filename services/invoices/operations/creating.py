@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypeVar
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.ids import secret_id
 from kit.base.money import has_decimals, parse_decimal
+from kit.base.proto import most_of
+from kit.egress.address import URL_MAX_CHARACTERS
 from kit.rpc import values
 from kit.rpc.errors import Refused, conflict
 from services.invoices import errors
@@ -20,6 +23,10 @@ from services.invoices.wiring import Deps
 
 # Another create may win the race for the external id or the customer: the next attempt sees its row.
 ATTEMPTS = 5
+
+EXTERNAL_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "external_id")
+CUSTOMER_ID_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "customer_id")
+PURPOSE_MAX_CHARACTERS = most_of(pb.CreateInvoiceRequest, "purpose")
 
 T = TypeVar("T")
 
@@ -48,11 +55,11 @@ def create_invoice(
         id=secret_id(now),  # the id gives access to the customer's page
         merchant_id=values.uuid("merchant_id", merchant.merchant_id),
         key_id=values.uuid("key_id", key_id),
-        external_id=values.text("external_id", external_id, most=128),
+        external_id=values.text("external_id", external_id, most=EXTERNAL_ID_MAX_CHARACTERS),
         amount=_amount(amount, currency_code, catalog),
         currency_code=currency_code,
-        customer_id=values.text("customer_id", customer_id, most=128),
-        purpose=None if purpose is None else values.text("purpose", purpose, most=512),
+        customer_id=values.text("customer_id", customer_id, most=CUSTOMER_ID_MAX_CHARACTERS),
+        purpose=None if purpose is None else values.text("purpose", purpose, most=PURPOSE_MAX_CHARACTERS),
         callback_url=_url("callback_url", callback_url, merchant.callback_url),
         success_url=_url("success_url", success_url, merchant.success_url),
         fail_url=_url("fail_url", fail_url, merchant.fail_url),
@@ -174,4 +181,4 @@ def _amount_fiat(
 
 def _url(field: str, given: str | None, default: str) -> str | None:
     url = default if given is None else given
-    return values.text(field, url, most=2048) if url else None
+    return values.text(field, url, most=URL_MAX_CHARACTERS) if url else None

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.money import has_decimals
+from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
 from kit.rpc import values
 from services.invoices import errors
@@ -176,9 +178,9 @@ def add_requisite(
     row = Requisite(
         id=new_id(),
         method_code=method_code,
-        holder=values.text("holder", holder, most=128),
-        account=values.text("account", account, most=64),
-        bank=values.text("bank", bank, most=128) if bank else None,
+        holder=values.text("holder", holder, most=most_of(pb.AddRequisiteRequest, "holder")),
+        account=values.text("account", account, most=most_of(pb.AddRequisiteRequest, "account")),
+        bank=values.text("bank", bank, most=most_of(pb.AddRequisiteRequest, "bank")) if bank else None,
         max_deals=values.whole_number("max_deals", max_deals or DEFAULT_MAX_DEALS, least=1, most=10_000),
         open_deals=0,
         enabled=True,

@@ -2,12 +2,16 @@
 
 from uuid import UUID
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.proto import most_of
 from kit.rpc import values
 from services.invoices import errors
 
+NOTE_MAX_CHARACTERS = most_of(pb.OpenCustomerAppealRequest, "note")
+
 
 def note(value: str) -> str:
-    return values.text("note", value, least=0, most=2000)
+    return values.text("note", value, least=0, most=NOTE_MAX_CHARACTERS)
 
 
 def actor(value: str) -> str:
