@@ -32,8 +32,9 @@ from benchmarks.delivery.receiver import DRIP, FAIL, HANG
 from benchmarks.delivery.stack import Bench, running_bench
 from benchmarks.report import Row, at_least, below, show
 from kit.base.clock import monotonic_seconds
-from services.webhooks import operations, workers
+from services.webhooks import workers
 from services.webhooks.domain import signature
+from services.webhooks.operations import reading
 
 LEAST_RATIO = 0.35
 MOST_MEDIAN_MS = 50.0
@@ -142,7 +143,7 @@ def history(bench: Bench, given: argparse.Namespace) -> list[Row]:
     took = []
     for invoice_id in invoices:
         started = monotonic_seconds()
-        operations.list_invoice_events(
+        reading.list_invoice_events(
             bench.deps, merchant_id=str(bench.shop.merchant_id), invoice_id=invoice_id
         )
         took.append(1000 * (monotonic_seconds() - started))

@@ -162,6 +162,12 @@ def upward_in_service(each: Import) -> bool:
     return LEVELS.get(module[2], 0) > LEVELS.get(parts[2], 0) and parts[2] != "migrations"
 
 
+def tables_in_rpc(each: Import) -> bool:
+    parts = each.path.relative_to(ROOT).with_suffix("").parts
+    in_rpc = len(parts) > 2 and parts[0] == "services" and parts[2] == "rpc"
+    return in_rpc and f"{each.module}.".startswith((f"services.{parts[1]}.models.", "sqlalchemy."))
+
+
 def business_in_kit(each: Import) -> bool:
     contracts = (f"fiatgate.{each}." for each in ("books", "bounds", "errors", "events", "parked", "status"))
     in_kit = each.path.relative_to(ROOT).parts[0] == "kit"
@@ -172,6 +178,7 @@ RULES: Final = {
     "each room imports only the rooms below it; what two of them need belongs into kit": forbidden_rooms,
     "a service imports no other service: ask it over gRPC, or consume its event": foreign_service,
     "inside a service, imports go down in the order of docs/ARCHITECTURE.md": upward_in_service,
+    "rpc converts values: no row and no entity leaves a store and its transaction": tables_in_rpc,
     "kit knows no business: of the contracts only books, bounds, errors, events, parked and status": business_in_kit,
 }
 
@@ -195,6 +202,8 @@ def test_imports_keep_the_rule(rule: str) -> None:
         ("services/invoices/rpc/desk.py", "gateway.json.problems"),
         ("services/webhooks/workers.py", "deploy.local.home"),
         ("services/webhooks/store/claims.py", "services.webhooks.delivery.lanes"),
+        ("services/invoices/rpc/desk.py", "services.invoices.models.Deal"),
+        ("services/merchants/rpc.py", "sqlalchemy.Row"),
         ("services/webhooks/domain.py", "services.webhooks.errors.field_invalid"),
         ("services/catalog/operations/rates.py", "services.catalog.rpc"),
         ("kit/db/database.py", "services.invoices.models"),
@@ -519,6 +528,32 @@ def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(ser
     taken = {kind.name: (kind.threads or threads) + kind.waiting for kind in kinds}
     assert from_gateway
     assert {name: sent for name, sent in from_gateway.items() if sent > taken[name]} == {}
+
+
+# Operations that are not named after their RPC. Two RPCs may be one operation, or one RPC several.
+OTHER_OPERATIONS: Final[Mapping[str, str]] = {
+    "CancelCheckout": "cancel",
+    "DisableRequisite": "set_requisite_enabled",
+    "EnableRequisite": "set_requisite_enabled",
+    "GetProof": "get_picture",
+    "ListFinishedInvoices": "list_finished",
+    "OpenCustomerAppeal": "open_appeal",
+    "ReannounceInvoices": "reannounce",
+    "ResolveAppeal": "resolve_adjusted",
+}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_rpc_has_the_operation_of_its_name(service: str) -> None:
+    """So one word finds the whole path of a call."""
+    there = {
+        node.name
+        for path in sources(f"services/{service}/operations")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    names = {method: re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower() for method in rpcs_of(service)}
+    assert {OTHER_OPERATIONS.get(method, name) for method, name in names.items()} <= there
 
 
 def serves(service: str, shared: str) -> bool:

@@ -18,9 +18,9 @@ from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
-from services.webhooks import operations
 from services.webhooks.domain import EventTerms, destination_of
 from services.webhooks.events import finished_invoice_from_message
+from services.webhooks.operations import queueing
 
 WAIT_SECONDS = 300.0
 
@@ -166,7 +166,7 @@ def idle_latencies_ms(bench: Bench, count: int) -> tuple[list[float], list[float
             begun[message.event_id] = monotonic_seconds()
             if number % 2:
                 with bench.deps.db.transaction() as tx:
-                    operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
+                    queueing.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
             else:
                 event_id, payload = new_id(), message.SerializeToString()
                 signature = bench.signer.sign(subject=FINISHED, event_id=event_id, payload=payload)
@@ -191,7 +191,7 @@ def steady_latencies_ms(bench: Bench, *, per_second: int, seconds: int) -> list[
         pace.wait(max(0.0, tick + number / per_second - monotonic_seconds()))
         message = bench.message()
         with bench.deps.db.transaction() as tx:
-            operations.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
+            queueing.queue_webhook(bench.deps, tx, finished_invoice_from_message(message))
         begun[message.event_id] = monotonic_seconds()
     arrivals: dict[str, float] = {}
 

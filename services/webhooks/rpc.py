@@ -11,9 +11,10 @@ from kit.base.proto import timestamp_from
 from kit.rpc import books, parked
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.slots import Slots, lists, proofs
-from services.webhooks import operations, workers
+from services.webhooks import workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.events import finished_invoice_from_message
+from services.webhooks.operations import desk, pruning, reading, resending, verification
 from services.webhooks.store.books import PARTS
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps
@@ -37,7 +38,7 @@ CALLERS: Final[Callers] = {
 }
 
 SLOTS: Final = (
-    # A resend waits for its receiver; `operations.resend_latest` bounds those of one merchant.
+    # A resend waits for its receiver; `resending.resend_latest` bounds those of one merchant.
     Slots(
         name="resends",
         methods=frozenset({"WebhooksService/ResendLatest"}),
@@ -77,19 +78,19 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def ListInvoiceEvents(
         self, request: pb.ListInvoiceEventsRequest, context: grpc.ServicerContext
     ) -> pb.ListInvoiceEventsResponse:
-        histories = operations.list_invoice_events(
+        histories = reading.list_invoice_events(
             self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
         )
         return pb.ListInvoiceEventsResponse(events=[history_to_message(each) for each in histories])
 
     def GetEvent(self, request: pb.GetEventRequest, context: grpc.ServicerContext) -> pb.GetEventResponse:
-        history = operations.get_event(self._deps, event_id=request.event_id)
+        history = reading.get_event(self._deps, event_id=request.event_id)
         return pb.GetEventResponse(event=history_to_message(history))
 
     def ResendLatest(
         self, request: pb.ResendLatestRequest, context: grpc.ServicerContext
     ) -> pb.ResendLatestResponse:
-        resent = operations.resend_latest(
+        resent = resending.resend_latest(
             self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
         )
         return pb.ResendLatestResponse(
@@ -104,7 +105,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
         self, request: pb.CheckInvoicesRequest, context: grpc.ServicerContext
     ) -> pb.CheckInvoicesResponse:
         facts = [finished_invoice_from_message(each) for each in request.facts]
-        found = operations.check_invoices(self._deps, invoice_ids=request.invoice_ids, facts=facts)
+        found = verification.check_invoices(self._deps, invoice_ids=request.invoice_ids, facts=facts)
         return pb.CheckInvoicesResponse(
             invoices=[
                 pb.InvoiceEvents(
@@ -123,7 +124,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def ListEventInvoices(
         self, request: pb.ListEventInvoicesRequest, context: grpc.ServicerContext
     ) -> pb.ListEventInvoicesResponse:
-        found = operations.list_event_invoices(
+        found = verification.list_event_invoices(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
         return pb.ListEventInvoicesResponse(invoice_ids=[str(each) for each in found])
@@ -131,7 +132,7 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def ListStuckEvents(
         self, request: pb.ListStuckEventsRequest, context: grpc.ServicerContext
     ) -> pb.ListStuckEventsResponse:
-        stuck = operations.list_stuck_events(
+        stuck = desk.list_stuck_events(
             self._deps, overdue_seconds=request.overdue_seconds, limit=request.limit
         )
         return pb.ListStuckEventsResponse(events=[event_to_message(each) for each in stuck])
@@ -139,13 +140,13 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
     def RescheduleStuckEvents(
         self, request: pb.RescheduleStuckEventsRequest, context: grpc.ServicerContext
     ) -> pb.RescheduleStuckEventsResponse:
-        rescheduled = operations.reschedule_stuck_events(self._deps, overdue_seconds=request.overdue_seconds)
+        rescheduled = desk.reschedule_stuck_events(self._deps, overdue_seconds=request.overdue_seconds)
         return pb.RescheduleStuckEventsResponse(rescheduled=rescheduled)
 
     def PruneAttempts(
         self, request: pb.PruneAttemptsRequest, context: grpc.ServicerContext
     ) -> pb.PruneAttemptsResponse:
-        pruned = operations.prune_attempts(
+        pruned = pruning.prune_attempts(
             self._deps, older_than_days=request.older_than_days, after=request.after_attempt_id
         )
         return pb.PruneAttemptsResponse(

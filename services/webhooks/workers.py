@@ -11,10 +11,10 @@ from kit.events.consumer import Consumer
 from kit.events.subjects import durable_of
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.webhooks import operations
 from services.webhooks.delivery.engine import Engine, EngineParts
 from services.webhooks.events import finished_invoice_from_message, ids_in
 from services.webhooks.models import Inbox, Parked
+from services.webhooks.operations import desk, pruning, queueing
 from services.webhooks.wiring import Deps
 
 CONSUMER = durable_of(invoices_pb2.InvoiceFinished, "webhooks")
@@ -30,7 +30,7 @@ def consumer(deps: Deps) -> Consumer:
 
     def handle(tx: Session, event: Incoming) -> None:
         message = invoices_pb2.InvoiceFinished.FromString(event.payload)
-        operations.queue_webhook(deps, tx, finished_invoice_from_message(message))
+        queueing.queue_webhook(deps, tx, finished_invoice_from_message(message))
 
     return Consumer(
         CONSUMER,
@@ -62,7 +62,7 @@ def engine(deps: Deps) -> Engine:
 
 
 class _Retention:
-    """Deletes old attempts in the small batches of `operations.prune_attempts`, then pauses."""
+    """Deletes old attempts in the small batches of `pruning.prune_attempts`, then pauses."""
 
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
@@ -74,7 +74,7 @@ class _Retention:
         days = self._deps.settings.webhook_retention_days
         if days == 0 or (self._rests_until is not None and now < self._rests_until):
             return False
-        pruned = operations.prune_attempts(self._deps, older_than_days=days, after=self._after)
+        pruned = pruning.prune_attempts(self._deps, older_than_days=days, after=self._after)
         self._after = pruned.last_id
         if not pruned.more:
             self._after, self._rests_until = 0, now + RETENTION_REST
@@ -91,7 +91,7 @@ def workers(deps: Deps) -> Sequence[Worker]:
 
 def gauges(deps: Deps) -> Sequence[Gauge]:
     """Returns the numbers that `fiatgate status` shows of the queue."""
-    backlog = operations.backlog(deps)
+    backlog = desk.backlog(deps)
     return [
         Gauge("webhooks_due", backlog.due, "Webhooks with a due attempt"),
         Gauge(

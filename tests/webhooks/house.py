@@ -24,9 +24,10 @@ from kit.work.worker import Stop, Worker
 from services.merchants import rpc as merchants_rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
-from services.webhooks import operations, workers
+from services.webhooks import workers
 from services.webhooks.config import WebhooksSettings
 from services.webhooks.domain import FinishedInvoice
+from services.webhooks.operations import desk, queueing, reading, resending
 from services.webhooks.store import claims
 from services.webhooks.store.stages import Claimed, LaneKey, Rooms
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
@@ -120,7 +121,7 @@ class House:
             **{"merchant_id": self.merchant_id, "key_id": self.key_id, **facts}, callback_url=callback_url
         )
         with self.deps.db.transaction() as tx:
-            operations.queue_webhook(self.deps, tx, invoice)
+            queueing.queue_webhook(self.deps, tx, invoice)
         return invoice.invoice_id
 
     @contextmanager
@@ -148,8 +149,8 @@ class House:
                 return claims.lanes_due_since(connection, since, most=1000, now=now).due
             return claims.lanes_due_after(connection, claims.BEFORE_ALL, most=1000, now=now).due
 
-    def resend(self, invoice_id: UUID) -> operations.Resent:
-        return operations.resend_latest(
+    def resend(self, invoice_id: UUID) -> resending.Resent:
+        return resending.resend_latest(
             self.deps, merchant_id=str(self.merchant_id), invoice_id=str(invoice_id)
         )
 
@@ -174,7 +175,7 @@ class House:
 
     def claim_count(self) -> int:
         """How many events are under somebody's lease."""
-        return operations.backlog(self.deps).in_flight
+        return desk.backlog(self.deps).in_flight
 
     def attempt_count(self) -> int:
         """How many attempts are written down, of whatever event."""
@@ -200,7 +201,7 @@ class House:
         return self.event(invoice_id)
 
     def _history(self, invoice_id: UUID, merchant_id: UUID | None) -> EventHistory:
-        [history] = operations.list_invoice_events(
+        [history] = reading.list_invoice_events(
             self.deps, merchant_id=str(merchant_id or self.merchant_id), invoice_id=str(invoice_id)
         )
         return history

@@ -15,7 +15,8 @@ from kit.base.proto import timestamp_from
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Outgoing
 from services.invoices.events import FINISHED
-from services.webhooks import operations, workers
+from services.webhooks import workers
+from services.webhooks.operations import verification
 from tests.support.clock import START
 from tests.support.databases import past_all_rules
 from tests.support.receiver import Receiver
@@ -71,7 +72,7 @@ def _finished(house: House, callback_url: str | None, **fields: object) -> invoi
 
 
 def _events(house: House, invoice_id: str) -> int:
-    return len(operations.check_invoices(house.deps, invoice_ids=[invoice_id]))
+    return len(verification.check_invoices(house.deps, invoice_ids=[invoice_id]))
 
 
 def test_a_finished_invoice_reaches_the_merchant(

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from kit.observe.metrics import REGISTRY
 from kit.rpc.errors import Refused
-from services.webhooks.operations import Resent
+from services.webhooks.operations.resending import Resent
 from tests.faults.proxy import Proxies
 from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import House

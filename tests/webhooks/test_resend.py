@@ -12,8 +12,8 @@ import uvloop
 from kit.base.ids import new_id
 from kit.db.database import DatabaseUnavailable
 from kit.rpc.errors import Refused
-from services.webhooks import operations
 from services.webhooks.delivery.sender import NO_KEY_ERROR
+from services.webhooks.operations import resending
 from tests.support.clock import ManualClock
 from tests.support.receiver import Answer, Receiver
 from tests.support.servers import PostgresServer
@@ -262,7 +262,7 @@ def test_a_resend_whose_result_met_a_database_that_stayed_away_says_so(
     postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(operations, "RECORD_SECONDS", 0.5)
+    monkeypatch.setattr(resending, "RECORD_SECONDS", 0.5)
     house = make_house()
     receiver.answer(Answer(delay_seconds=0.5))
     invoice_id = house.queue(receiver.url())

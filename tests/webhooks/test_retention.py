@@ -12,8 +12,9 @@ from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from kit.rpc import deadline
 from kit.rpc.errors import Refused
 from kit.work.worker import Loop
-from services.webhooks import operations, workers
+from services.webhooks import workers
 from services.webhooks.domain import EventStatus
+from services.webhooks.operations import pruning
 from services.webhooks.rpc import WebhooksServicer
 from tests.support.clock import ManualClock
 from tests.support.databases import owner_url
@@ -78,8 +79,8 @@ def test_attempts_of_finished_events_go_when_they_are_old_and_nothing_else(house
 @pytest.fixture
 def batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call takes ten attempts and ends."""
-    monkeypatch.setattr(operations, "PRUNE_ROWS", 10)
-    monkeypatch.setattr(operations, "PRUNE_SECONDS", 0.0)
+    monkeypatch.setattr(pruning, "PRUNE_ROWS", 10)
+    monkeypatch.setattr(pruning, "PRUNE_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("batch_by_batch")
@@ -146,10 +147,10 @@ def slow_deletes(house: House) -> Iterator[None]:
 def test_between_two_batches_passes_many_times_what_one_took(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "PRUNE_ROWS", 10)
-    monkeypatch.setattr(operations, "PRUNE_SECONDS", 0.5)
+    monkeypatch.setattr(pruning, "PRUNE_ROWS", 10)
+    monkeypatch.setattr(pruning, "PRUNE_SECONDS", 0.5)
     _event(house, EventStatus.SUCCESS, attempts=500, days_ago=DAYS + 1)
-    pruned = operations.prune_attempts(house.deps, older_than_days=DAYS, after=0)
+    pruned = pruning.prune_attempts(house.deps, older_than_days=DAYS, after=0)
     assert pruned.more
     assert 10 <= pruned.deleted <= 20, "two batches with a rest of 0.4 s, where 20 would fit"
 
@@ -158,7 +159,7 @@ def test_between_two_batches_passes_many_times_what_one_took(
 def test_a_call_ends_before_its_caller_gives_up(house: House) -> None:
     _event(house, EventStatus.SUCCESS, attempts=1000, days_ago=DAYS + 1)
     with deadline.within(0.4):
-        assert operations.prune_attempts(house.deps, older_than_days=DAYS, after=0).more
+        assert pruning.prune_attempts(house.deps, older_than_days=DAYS, after=0).more
         remaining_seconds = deadline.remaining_seconds()
     assert remaining_seconds is not None
     assert remaining_seconds > 0
@@ -167,4 +168,4 @@ def test_a_call_ends_before_its_caller_gives_up(house: House) -> None:
 @pytest.mark.parametrize(("days", "after"), [(0, 0), (-1, 0), (36_501, 0), (1, -1)])
 def test_what_to_prune_is_said_in_bounds(house: House, days: int, after: int) -> None:
     with pytest.raises(Refused, match="Expected"):
-        operations.prune_attempts(house.deps, older_than_days=days, after=after)
+        pruning.prune_attempts(house.deps, older_than_days=days, after=after)

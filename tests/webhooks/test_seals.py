@@ -13,8 +13,8 @@ from sqlalchemy import exc, text
 
 from kit.db.books import check_page
 from kit.events.signing import new_private_key
-from services.webhooks import operations
 from services.webhooks.domain import HELD_BACK_ERROR, FinishedInvoice, destination_of, payload_of
+from services.webhooks.operations import queueing, resending
 from services.webhooks.store import books
 from tests.support.clock import START, ManualClock
 from tests.support.receiver import Answer, Receiver
@@ -58,7 +58,7 @@ def fact_for(house: House, receiver: Receiver, **facts: Any) -> FinishedInvoice:
 
 def queue(house: House, fact: FinishedInvoice) -> None:
     with house.deps.db.transaction() as tx:
-        operations.queue_webhook(house.deps, tx, fact)
+        queueing.queue_webhook(house.deps, tx, fact)
 
 
 def error_of(house: House, invoice_id: UUID) -> str | None:
@@ -124,7 +124,7 @@ def test_a_true_event_that_was_held_back_is_sent_once_it_is_sealed(
         queue(house, delivered)
         house.wait_for_status(delivered.invoice_id, "success")
         with house.deps.db.transaction() as tx:
-            operations.queue_webhook(house.deps, tx, true)
+            queueing.queue_webhook(house.deps, tx, true)
             tx.execute(text("UPDATE events SET seal = 'x'"))
         house.wait_for_attempts(true.invoice_id, 1)
         house.advance(seconds=3)
@@ -220,5 +220,5 @@ def test_a_seal_of_a_key_before_counts_as_long_as_it_is_listed(
     for keys, sent in (((new, SEAL_KEY), True), ((new,), False)):
         house = make_house(clock=clock, webhook_seal_keys=keys)
         invoice_id = before.queue(receiver.url())
-        resent = operations.resend_latest(house.deps, merchant_id="", invoice_id=str(invoice_id))
+        resent = resending.resend_latest(house.deps, merchant_id="", invoice_id=str(invoice_id))
         assert resent.outcome.succeeded == sent

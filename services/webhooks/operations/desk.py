@@ -1,0 +1,45 @@
+"""The operator's desk: stuck events, and the numbers of events that wait."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from kit.db.database import after_commit, retry_conflicts
+from kit.rpc import values
+from services.webhooks.store import events
+from services.webhooks.store.events import Backlog
+from services.webhooks.store.views import EventView
+from services.webhooks.wiring import Deps
+
+STUCK_DEFAULT_SECONDS = 60
+
+
+def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequence[EventView]:
+    """Returns pending events that no worker has claimed for longer than `overdue_seconds` (0: 60), the oldest first.
+
+    At most `limit` (1 to 1000, 0: 100), without payload and attempts.
+    """
+    limit = values.rows(limit)
+    with deps.db.transaction() as tx:
+        return events.stuck_events(tx, overdue_since=_before_now(deps, overdue_seconds), limit=limit)
+
+
+@retry_conflicts
+def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
+    """Makes up to 1000 due now, the longest overdue first; returns their number."""
+    overdue_since = _before_now(deps, overdue_seconds)
+    with deps.db.transaction() as tx:
+        after_commit(tx, deps.wake.set)
+        return events.reschedule_stuck_events(
+            tx, overdue_since=overdue_since, now=deps.clock.now(), limit=values.LIST_MOST_ROWS
+        )
+
+
+def _before_now(deps: Deps, overdue_seconds: int) -> datetime:
+    values.whole_number("overdue_seconds", overdue_seconds, least=0)
+    return deps.clock.now() - timedelta(seconds=overdue_seconds or STUCK_DEFAULT_SECONDS)
+
+
+def backlog(deps: Deps) -> Backlog:
+    """Returns the numbers of events that wait and are under way, for `fiatgate status`."""
+    with deps.db.autocommit() as connection:
+        return events.backlog(connection, now=deps.clock.now())

@@ -1,0 +1,78 @@
+"""The consumed fact: a finished invoice becomes an event."""
+
+from dataclasses import replace
+
+import structlog
+from sqlalchemy.orm import Session
+
+from kit.base import request_id
+from kit.db.database import after_commit
+from kit.observe import tracing
+from services.webhooks.delivery.seals import REPLACED
+from services.webhooks.domain import (
+    EventTerms,
+    FinishedInvoice,
+    destination_of,
+    terms_of,
+)
+from services.webhooks.store import events
+from services.webhooks.wiring import Deps
+
+log = structlog.get_logger(__name__)
+
+
+def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
+    """Adds the event of a finished invoice that has a callback URL, due at once. A second call changes nothing.
+
+    If no process of this service made the invoice's row, it gets the content of the true event.
+    """
+    if invoice.callback_url is None:
+        return
+    terms = terms_of(invoice, invoice.callback_url)
+    seal = deps.seals.seal(terms)
+    event_id = events.add_event(
+        tx,
+        terms,
+        seal=seal,
+        now=deps.clock.now(),
+        request_id=request_id.current() or None,
+        traceparent=tracing.traceparent() or None,
+    )
+    if event_id is None:
+        _make_true(deps, tx, terms, seal)
+        return
+    after_commit(tx, deps.wake.set)
+    log.info(
+        "webhook_queued",
+        event_id=event_id,
+        event_type=invoice.event_type,
+        invoice_id=str(invoice.invoice_id),
+    )
+
+
+def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
+    """Seals an event that has no right seal, after giving it the content of the true event if it differs. Corrects
+    the destination, which no seal covers.
+    """
+    found = events.sealed_event_locked(tx, terms.invoice_id)
+    if found is None:
+        return
+    if deps.seals.is_right(found.terms, found.seal):  # a seal covers all terms but the destination
+        terms = replace(found.terms, destination=destination_of(found.terms.callback_url))
+        if found.terms == terms:
+            return
+        seal = deps.seals.seal(terms)
+        events.unseal_event(tx, found.event_id)  # the database keeps the destination unless the seal changes
+    if replace(found.terms, destination=terms.destination) == terms:
+        if events.seal_event(tx, found.event_id, seal, terms.destination, now=deps.clock.now()):
+            after_commit(tx, deps.wake.set)
+        return
+    events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
+    after_commit(tx, deps.wake.set)
+    REPLACED.inc()
+    log.error(
+        "webhook_event_replaced",
+        event_id=found.event_id,
+        invoice_id=str(terms.invoice_id),
+        payload_event_id=str(found.terms.payload_event_id),
+    )

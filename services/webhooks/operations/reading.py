@@ -1,0 +1,24 @@
+"""Events with their attempts, for merchants and operators."""
+
+from kit.rpc import values
+from services.webhooks import errors
+from services.webhooks.store import events
+from services.webhooks.store.views import EventHistory
+from services.webhooks.wiring import Deps
+
+
+def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> list[EventHistory]:
+    """Returns the events of the merchant's invoice, newest first. An empty merchant id means any: for operators."""
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    invoice = values.uuid("invoice_id", invoice_id)
+    with deps.db.transaction() as tx:
+        return events.histories_of_invoice(tx, merchant_id=merchant, invoice_id=invoice)
+
+
+def get_event(deps: Deps, *, event_id: int) -> EventHistory:
+    """Raises WEBHOOK_EVENT_NOT_FOUND."""
+    with deps.db.transaction() as tx:
+        history = events.event_history(tx, event_id)
+    if history is None:
+        raise errors.event_not_found()
+    return history
