@@ -27,7 +27,9 @@ _SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _PASCAL = re.compile(r"([A-Z][a-z0-9]*)+")
 _INEXACT = (FieldDescriptorProto.TYPE_FLOAT, FieldDescriptorProto.TYPE_DOUBLE)
 _MEASURES = ("fiatgate.status.v1",)  # gauges: neither money nor rates
-_SERVICE_FIELD = 6  # FileDescriptorProto.service, in the paths of source comments
+# In the paths of source comments: FileDescriptorProto.service, and ServiceDescriptorProto.method.
+_SERVICE_FIELD = 6
+_METHOD_FIELD = 2
 
 
 def breaches(files: FileDescriptorSet) -> Iterator[str]:
@@ -40,8 +42,7 @@ def breaches(files: FileDescriptorSet) -> Iterator[str]:
         for enum in file.enum_type:
             yield from _enum_breaches(file.package, enum)
         for index, service in enumerate(file.service):
-            if not _has_comment(file, [_SERVICE_FIELD, index]):
-                yield f"{file.package}.{service.name}: a service says what it is for"
+            yield from _comment_breaches(file, index)
             yield from _service_breaches(file.package, service, used)
 
 
@@ -96,6 +97,16 @@ def _service_breaches(scope: str, service: ServiceDescriptorProto, used: dict[st
             if type_name in used:
                 yield f"{name}.{method.name}: {type_name} is {used[type_name]}'s already"
             used[type_name] = f"{name}.{method.name}"
+
+
+def _comment_breaches(file: FileDescriptorProto, index: int) -> Iterator[str]:
+    service = file.service[index]
+    name, place = f"{file.package}.{service.name}", [_SERVICE_FIELD, index]
+    if not _has_comment(file, place):
+        yield f"{name}: a service has a comment: its purpose"
+    for number, method in enumerate(service.method):
+        if not _has_comment(file, [*place, _METHOD_FIELD, number]):
+            yield f"{name}.{method.name}: a method has a comment: its effect, and its reasons"
 
 
 def _has_comment(file: FileDescriptorProto, path: list[int]) -> bool:

@@ -13,7 +13,10 @@ syntax = "proto3";
 package shop.orders.v1;
 import "google/protobuf/timestamp.proto";
 // Orders.
-service OrdersService { rpc PlaceOrder(PlaceOrderRequest) returns (PlaceOrderResponse); }
+service OrdersService {
+  // Places it.
+  rpc PlaceOrder(PlaceOrderRequest) returns (PlaceOrderResponse);
+}
 enum OrderStatus { ORDER_STATUS_UNSPECIFIED = 0; ORDER_STATUS_PLACED = 1; }
 message PlaceOrderRequest { string amount = 1; google.protobuf.Timestamp placed_at = 2; }
 message PlaceOrderResponse { OrderStatus status = 1; }
@@ -39,7 +42,8 @@ def test_a_file_that_keeps_the_rules_passes(tmp_path: Path) -> None:
     ("right", "wrong", "complaint"),
     [
         ("package shop.orders.v1", "package shop.v1", "is not its folder"),
-        ("// Orders.\n", "", "says what it is for"),
+        ("// Orders.\n", "", "a service has a comment"),
+        ("  // Places it.\n", "", "a method has a comment"),
         ("service OrdersService", "service Orders", "services end with Service"),
         ("rpc PlaceOrder(", "rpc UpdateOrder(", "not an Update"),
         ("(PlaceOrderRequest) returns", "(PlaceOrderResponse) returns", "to grow on its own"),

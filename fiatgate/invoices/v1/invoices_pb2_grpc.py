@@ -878,7 +878,8 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetDealsSystem(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Whether new invoices and new deals are accepted.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

@@ -340,6 +340,7 @@ class DealDeskServiceStub:
     EnableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]
     """Reason: REQUISITE_NOT_FOUND."""
     GetDealsSystem: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealsSystemRequest, _invoices_pb2.GetDealsSystemResponse]
+    """Whether new invoices and new deals are accepted."""
     SetDealsSystem: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.SetDealsSystemRequest, _invoices_pb2.SetDealsSystemResponse]
     """Off: no new invoice and no new deal; open deals go on."""
 
@@ -377,6 +378,7 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     EnableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]  # type: ignore[assignment]
     """Reason: REQUISITE_NOT_FOUND."""
     GetDealsSystem: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealsSystemRequest, _invoices_pb2.GetDealsSystemResponse]  # type: ignore[assignment]
+    """Whether new invoices and new deals are accepted."""
     SetDealsSystem: _aio.UnaryUnaryMultiCallable[_invoices_pb2.SetDealsSystemRequest, _invoices_pb2.SetDealsSystemResponse]  # type: ignore[assignment]
     """Off: no new invoice and no new deal; open deals go on."""
 
@@ -500,7 +502,8 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _invoices_pb2.GetDealsSystemRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_invoices_pb2.GetDealsSystemResponse, _abc.Awaitable[_invoices_pb2.GetDealsSystemResponse]]: ...
+    ) -> _typing.Union[_invoices_pb2.GetDealsSystemResponse, _abc.Awaitable[_invoices_pb2.GetDealsSystemResponse]]:
+        """Whether new invoices and new deals are accepted."""
 
     @_abc_1.abstractmethod
     def SetDealsSystem(
