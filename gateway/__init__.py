@@ -1,12 +1,13 @@
 """The only HTTP server of Fiatgate: `/api/v1` for merchants (docs/api.md), `/pay` for customers, `/healthz`, `/readyz`.
 
 Owns: HTTP itself. Routes, the key header, JSON in and out, the two validation shapes, the one table from reasons to
-statuses (`problems`), the customer's page. It keeps no state and has no database.
+statuses (`json.problems`), the customer's page. It keeps no state and has no database.
 Calls: merchants at every request with a key, then the service that owns the requested object; so create-invoice costs
 exactly two calls.
 Does not own: any rule about invoices, money or webhooks. It checks the form of requests, never their meaning.
 
-The path of a request: `server` (gunicorn) -> `edge` (client, raw path, request id, deadline, log line) -> `app`
-(Falcon's routes) -> `auth` -> a resource of `api` or `pay`, which reads the body (`bodies`) -> gRPC -> its converter ->
-JSON. A refusal: `refusals` -> `problems`. `walls` bounds the resources that one client may take from the others.
+The path of a request: `kit.web.server` (gunicorn) -> `kit.web.edge` (client, raw path, request id, deadline, log line)
+-> `app` (Falcon's routes) -> `access.auth` -> a resource of `api` or `pay`, which reads the body (`kit.web.bodies`) ->
+gRPC -> its converter -> JSON. A refusal: `refusals` -> `json.problems`. `walls`, and `kit.web.walls` below it, bound
+the resources that one client may take from the others.
 """

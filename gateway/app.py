@@ -58,7 +58,7 @@ def gateway(settings: GatewaySettings) -> Edge:
 
 
 def routes(deps: Deps) -> falcon.asgi.App[Any, Any]:
-    """Returns every address of the gateway. A trailing slash makes no difference anywhere (`edge` removes it)."""
+    """Returns every address of the gateway. A trailing slash makes no difference (`kit.web.edge` removes it)."""
     app = falcon.asgi.App(middleware=[Middleware()], request_type=Request)
     app.add_middleware(Authentication(deps.merchants, deps.rate_limit, deps.strangers))
     Refusals(deps.links).add_to(app)

@@ -11,7 +11,7 @@ from kit.web.exchange import SCOPE_KEY
 
 @dataclass(slots=True)
 class Exchange(exchange.Exchange):
-    """merchant    the authenticated merchant, with `key_id`; set by `auth`"""
+    """merchant    the authenticated merchant, with `key_id`; set by `access.auth`"""
 
     merchant: Merchant | None = None
     key_id: str = ""

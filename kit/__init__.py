@@ -1,6 +1,8 @@
-"""Tools that two or more of Fiatgate's processes use. They know no merchant, invoice or deal.
+"""Tools that two or more of Fiatgate's processes use.
 
-The rooms, each of which imports only those above it (tests/test_architecture.py):
+They have no business rules: no state, price or right of a merchant.
+
+The rooms, each of which imports itself and those above it (tests/test_architecture.py):
 
     base      time, ids, money, settings, certificates, pictures
     observe   logs, metrics, traces
@@ -10,6 +12,7 @@ The rooms, each of which imports only those above it (tests/test_architecture.py
     events    facts between services: outbox, relay, bus, signatures, consumer, inbox, parked events
     rpc       gRPC on both sides: errors, deadlines, kinds of calls, TLS, status
     process   the main program of a service
+    web       the HTTP server and its connections, one request on its way, pages, forms, files, live pages, walls
 
 Nothing happens when one of them is imported.
 """
