@@ -199,6 +199,50 @@ def test_files_that_are_named_exist(document: Path) -> None:
 
 # -- what code, protos and documents refer to
 
+DOTTED: Final = re.compile(
+    r"(?<![\w/.\"'-])(?:kit|services|gateway|cli|deploy|tools|tests|benchmarks)(?:\.[A-Za-z_]\w*)+"
+)
+
+
+def is_there(dotted: str) -> bool:
+    """Returns whether it is a module, a package, or one of these and a name that stands in it."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        place, names = ROOT.joinpath(*parts[:end]), parts[end:]
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return all(re.search(rf"\b{name}\b", file.read_text()) for name in names)
+        if place.is_dir():
+            return not names
+    return False
+
+
+def test_modules_and_names_that_are_named_exist() -> None:
+    """Those in documents, docstrings and comments: an import that moves changes the code only."""
+    python = [path for room in ROOMS for path in code(room)]
+    named = {
+        (relative(path), each)
+        for path in [*DOCUMENTS, *python]
+        for text in texts_of(path)
+        for each in DOTTED.findall(text)
+    }
+    assert len(named) > 50, "the search finds nothing any more"
+    assert not {each for each in named if not is_there(each[1])}
+
+
+@pytest.mark.parametrize(
+    ("dotted", "exists"),
+    [
+        ("kit.db.migrations.steps.index_beside_traffic", True),
+        ("kit.rpc.errors.Refused", True),
+        ("kit.db.migrations.index_beside_traffic", False),
+        ("kit.nowhere", False),
+    ],
+)
+def test_a_name_that_is_not_there_is_noticed(dotted: str, exists: bool) -> None:
+    assert is_there(dotted) == exists
+
+
 KINDS: Final = {
     ".py",
     ".pyi",
