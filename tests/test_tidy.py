@@ -1,4 +1,4 @@
-"""House rules that no linter knows. Each message names the outage that the rule prevents."""
+"""House rules that no linter checks. Each message says what the rule prevents."""
 
 from __future__ import annotations
 
@@ -162,40 +162,40 @@ def changing_parameters(path: Path, module: ast.Module) -> Iterator[tuple[int, s
 
 
 RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
-    "no float near money: 0.1 + 0.2 would end up in the ledger as 0.30000000000000004": (floats, MONEY),
-    "no print: a line without level, service and request id is lost to whoever looks for it at night": (
+    "no float near money: the ledger would have 0.30000000000000004 for 0.1 + 0.2": (floats, MONEY),
+    "no print: such a line has no level, service and request id, so an operator cannot find it by request id": (
         prints,
         RUNNING,
     ),
-    "the time comes from kit.base.clock: a second clock can't be moved by a test, and expiry would go untested": (
+    "the time comes from kit.base.clock: a test cannot set another clock, so expiry would be untested": (
         clocks,
         (*RUNNING, "tests", "benchmarks", "tools"),
     ),
-    "no sleep: a worker that sleeps doesn't hear the stop and is killed in the middle of a delivery": (
+    "no sleep: a worker that sleeps does not notice the stop, and is killed in the middle of a delivery": (
         sleeps,
         ("kit", "services", "gateway", "deploy", "tests"),
     ),
-    "commits only in kit/db/database.py: half an operation committed is money moved without its event": (
+    "commits only in kit/db/database.py: a commit in the middle of an operation moves money without its event": (
         commits,
         RUNNING,
     ),
-    "short functions: the bug that lost a payment sits in the one nobody reads to its end": (
+    f"short functions: a function longer than {FUNCTION_LINES} lines is not read to its end, and its bug is missed": (
         long_functions,
         (*RUNNING, "benchmarks", "tools"),
     ),
-    "short files: grown past this it is a package of the same name (docs/ARCHITECTURE.md)": (
+    f"short files: a file longer than {FILE_LINES} lines becomes a folder of the same name (docs/ARCHITECTURE.md)": (
         long_files,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
-    "a module says what it is: otherwise the next one puts the second outbox beside the first": (
+    "a module has a docstring: without one, its purpose is not found, and the same thing is written twice": (
         nameless,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
-    "a rule is switched off by its code: a bare ignore hides the next, different mistake on that line": (
+    "a rule is switched off by its code: an ignore without a code hides other faults on that line too": (
         silenced,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
-    "a test's parameters are the same in every process: else the processes of `make test` collect different tests": (
+    "a test's parameters are the same in every process: otherwise those of `make test` collect different tests": (
         changing_parameters,
         ("tests",),
     ),

@@ -186,7 +186,7 @@ def _socket_path(home: Home) -> Path:
     folder = Path(tempfile.gettempdir()) / f"fiatgate-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.geteuid():
-        raise CannotStart(f"{folder} belongs to somebody else: choose a shorter FIATGATE_HOME")
+        raise CannotStart(f"{folder} belongs to another user: choose a shorter FIATGATE_HOME")
     return folder / f"{hashlib.sha256(str(home.folder).encode()).hexdigest()[:16]}.sock"
 
 

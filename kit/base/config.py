@@ -4,8 +4,7 @@ A setting `invoice_ttl_seconds` is read from `FIATGATE_INVOICE_TTL_SECONDS`. The
 (`ServiceSettings`) carry the service's name: `FIATGATE_INVOICES_DATABASE_URL`, and `FIATGATE_INVOICES_THREADS` before
 `FIATGATE_THREADS`. The same holds for `METRICS_BIND`, `NATS_URL` and `TLS_*` of every process.
 An empty variable counts as unset. A setting with a standard name (`OTEL_EXPORTER_OTLP_ENDPOINT`) is read from that too,
-after ours. Each field has a `description`; `describe` makes the table of docs/settings.md from it. A secret field is a
-`SecretStr` or has `repr=False`.
+after ours. `describe` makes the table of docs/settings.md from each field's `description`. A secret has `repr=False`.
 """
 
 import base64
@@ -202,7 +201,8 @@ class Settings(CallerSettings):
     )
     metrics_bind: HostAndPortOrNone = Field(
         default="",
-        description="host:port that answers Prometheus, the next ports for further processes; empty: no metrics",
+        description="host:port that answers Prometheus; further workers of an HTTP process take the next ports; "
+        "empty: no metrics",
     )
     traces_endpoint: BaseUrlOrNone = Field(
         default="",

@@ -51,7 +51,9 @@ class Bounds:
 class ArrivingBody:
     """The body of one request, from a client that may be slow, or send too much, or nothing."""
 
-    _unwanted = 0  # bodies that this worker is dropping now
+    _unwanted = (
+        0  # bodies that this worker is dropping now; a count of the class: all requests share the bound
+    )
 
     def __init__(self, receive: Receive, headers: Iterable[tuple[bytes, bytes]], *, bounds: Bounds) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""The main program of every process with an HTTP server: `python -m gateway run | settings`.
+"""The main program of every process with an HTTP server: `python -m <process> run | settings`.
 
 run       serves until it is stopped (SIGTERM: gracefully); exit code 2: settings to correct
 settings  lists every setting with its default and meaning, then ends

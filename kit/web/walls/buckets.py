@@ -1,7 +1,6 @@
 """Token buckets: a number of requests within a minute, and at once as many or fewer.
 
-Each worker counts for itself. The bounds protect the services behind the gateway, and a few times the limit protects
-them as well as the limit.
+Each worker counts for itself, so a client may get the limit once per worker. That still protects the services.
 """
 
 from __future__ import annotations
