@@ -183,7 +183,9 @@ class PageResource:
     async def _checked_view(self, req: Request, known_form: str) -> View:
         await self._admit(req, known_form)
         call = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
-        checkout = await self._strangers.ask(PAYMENTS, req.exchange.network, known_form, call)
+        network = req.exchange.network
+        async with self._pace.page(network):
+            checkout = await self._strangers.ask(PAYMENTS, network, known_form, call)
         return view_of(checkout, self._links)
 
     async def _admit(self, req: Request, known_form: str) -> None:

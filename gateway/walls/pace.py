@@ -1,15 +1,17 @@
-"""The pace of one network's requests for payments that exist: requests above it wait for their turn.
+"""Requests for payments that exist: the pace of one network, and turns of all networks for the pages.
 
-A network may have a telephone company's customers behind it, so a request above the pace is not refused at once. It is
-refused when many of its network already wait.
+A network may have a telephone company's customers behind it, so a request above the pace waits for its turn. It is
+refused when many of its network already wait. Of the pages, few are read at a time; when many networks wait, the one
+with the most waiting requests makes room.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from kit.base.clock import monotonic_seconds
-from kit.rpc.errors import exhausted
+from kit.rpc.errors import Refused, database_unavailable, exhausted
 from kit.web.walls import turned_away
 from kit.web.walls.buckets import WINDOW_SECONDS, Buckets
 from kit.web.walls.places import Bound, NoPlace, Places
@@ -21,6 +23,8 @@ WAIT_SECONDS: Final = 3.0
 WAITING_OF_ONE: Final = 100
 WAITING_MAX: Final = 1000
 RETRY_SECONDS: Final = 5
+PAGES: Final = Bound(running=16, waiting=400)
+"""Pages that are read at a time; as many as the kind `pages` takes (walls.calls)."""
 
 
 class Pace:
@@ -38,6 +42,10 @@ class Pace:
             Bound(running=WAITING_MAX, waiting=WAITING_MAX), of_one=one, seconds=WAIT_SECONDS
         )
 
+        self._pages = Places(
+            PAGES, of_one=Bound(running=PAGES.running, waiting=WAITING_OF_ONE), seconds=WAIT_SECONDS
+        )
+
     async def turn(self, network: str) -> None:
         """Returns at the turn of a request of this network. Raises RATE_LIMITED when too many wait."""
         try:
@@ -46,12 +54,32 @@ class Pace:
                     await asyncio.sleep(self._interval_seconds)
                     self._tokens.take(network)  # the one that came back meanwhile
         except (NoPlace, TimeoutError):
-            turned_away.count("page", "network")
-            raise exhausted(
-                "RATE_LIMITED",
-                "Too many requests for payments came from your network",
-                retry_after_seconds=str(RETRY_SECONDS),
-            ) from None
+            raise _refusal() from None
+
+    @asynccontextmanager
+    async def page(self, network: str) -> AsyncIterator[None]:
+        """Holds a place to read a page. Raises RATE_LIMITED when too many of this network wait, DB_UNAVAILABLE when all
+        together do.
+        """
+        async with AsyncExitStack() as place:
+            try:
+                await place.enter_async_context(self._pages.place(network))
+            except NoPlace as full:
+                if full.of_one:
+                    raise _refusal() from None
+                turned_away.count("page", "all")
+                raise database_unavailable() from None
+            yield
 
 
-turned_away.begin("page", "network")
+def _refusal() -> Refused:
+    turned_away.count("page", "network")
+    return exhausted(
+        "RATE_LIMITED",
+        "Too many requests for payments came from your network",
+        retry_after_seconds=str(RETRY_SECONDS),
+    )
+
+
+for _kind in ("network", "all"):
+    turned_away.begin("page", _kind)

@@ -11,14 +11,17 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kit.rpc import deadline
+from kit.rpc.errors import too_late
+
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
 @dataclass
 class _Waiting(Generic[T]):
-    """One call with its waiting requests, and the context (deadline, request id) of the first one, in which it is
-    made.
+    """One call with its waiting requests, and the context (deadline, request id) of the last one, in which it is made:
+    that one has the most time left.
     """
 
     answer: asyncio.Future[T]
@@ -36,7 +39,9 @@ class SharedCalls(Generic[K, T]):
         self._calls: set[asyncio.Task[None]] = set()
 
     async def answer(self, key: K, call: Callable[[], Awaitable[T]]) -> T:
-        """Returns the result of a `call` for this key, of this request or of another. Raises what the call raised."""
+        """Returns the result of a `call` for this key, of this request or of another. Raises what the call raised, and
+        DB_UNAVAILABLE when the time of this request ends before.
+        """
         waiting = self._next.get(key)
         if waiting is None:
             waiting = _Waiting(asyncio.get_running_loop().create_future(), copy_context(), call)
@@ -44,8 +49,14 @@ class SharedCalls(Generic[K, T]):
                 self._next[key] = waiting
             else:
                 self._start(key, waiting)
-        # Shielded: a client that hangs up must not cancel the call for the others.
-        return await asyncio.shield(waiting.answer)
+        else:
+            waiting.context = copy_context()
+        try:
+            async with asyncio.timeout(deadline.remaining_seconds()):
+                # Shielded: a client that hangs up must not cancel the call for the others.
+                return await asyncio.shield(waiting.answer)
+        except TimeoutError:
+            raise too_late() from None
 
     def _start(self, key: K, waiting: _Waiting[T]) -> None:
         self._next[key] = None

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from kit.base import request_id
 from kit.base.clock import monotonic_seconds
@@ -126,8 +125,9 @@ def _undecoded_path(raw_path: bytes) -> str:
     once.
     """
     path = raw_path.decode("latin-1")
-    if not path.startswith("/"):  # the absolute form, which servers must accept (RFC 9112 section 3.2.2)
-        path = urlsplit(path).path or "/"
+    _, is_absolute, rest = path.partition("://")
+    if is_absolute and not path.startswith("/"):  # servers must accept this form (RFC 9112 section 3.2.2)
+        path = "/" + rest.partition("/")[2]
     return path[:-1] if path.endswith("/") and len(path) > 1 else path
 
 

@@ -238,6 +238,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
         except ValueError as error:  # a Content-Length with more digits than Python accepts
             self._refuse(400, str(error))
             return False
+        self._resume_reading()  # gunicorn fed what it had kept: it may be too little for a request
         if not in_head or not goes_on:
             return goes_on
         if self._current_request is not None:
@@ -245,6 +246,13 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn ships no types
             return True
         self._head_bytes += len(data)
         return True
+
+    def _resume_reading(self) -> None:
+        """Reads on only when few enough bytes are kept. gunicorn itself calls this after each answer, however many
+        requests of the client wait here: each answer would let more of them in.
+        """
+        if not self._is_buffer_full():
+            super()._resume_reading()
 
     def _on_headers_complete(self) -> Any:
         """Checks the same bound for a head that arrived in one piece: before the application runs, where gunicorn

@@ -103,6 +103,12 @@ class Stranger:
         found = re.match(rb"HTTP/1\.1 (\d+)", self._received)
         return int(found[1]) if found else CLOSED
 
+    async def received(self) -> bytes:
+        """What has come since the last call; waits for at least one byte, or the end of the connection."""
+        await self._more()
+        data, self._received = self._received, b""
+        return data
+
     async def read(self, count: int, *, at_once: int, every_seconds: float) -> int:
         """Reads so many bytes slowly. Returns how many came before the end of the connection."""
         found = 0

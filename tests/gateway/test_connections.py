@@ -196,6 +196,23 @@ def test_requests_whose_answers_are_not_read_are_not_taken_until_they_are_read(g
     asyncio.run(story())
 
 
+def test_few_requests_of_one_client_are_taken_before_they_are_answered(gateway: Watched) -> None:
+    """Each answer let another piece of the socket in: one client's requests grew without a bound."""
+    many = ALIVE * (MIB // len(ALIVE))
+
+    async def story() -> int:
+        client = await Stranger.connected(gateway, buffer_bytes=16 * 1024)
+        sent = answered = 0
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while answered < 200:
+                sent += client.send(many[sent % len(ALIVE) :])
+                answered += (await client.received()).count(b"HTTP/1.1 200")
+        client.close()
+        return sent - answered * len(ALIVE)
+
+    assert asyncio.run(story()) < 256 * 1024
+
+
 def test_one_network_takes_the_connections_of_no_other(stack: Stack, tmp_path: Path) -> None:
     greedy, modest = networks(2)
 

@@ -14,10 +14,12 @@ import pytest
 import requests
 
 from gateway.walls import strangers
-from gateway.walls.pace import AT_ONCE_SECONDS, Pace
+from gateway.walls.pace import AT_ONCE_SECONDS, PAGES, Pace
+from gateway.walls.shared_calls import SharedCalls
 from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
+from kit.rpc import deadline
 from kit.rpc.errors import Refused, denied
 from kit.web.walls.clients import Clients
 from tests.gateway.desk import HTTP_SECONDS, Shop
@@ -120,6 +122,60 @@ def test_a_request_above_the_pace_of_its_network_waits_and_is_served() -> None:
             await pace.turn("b")
             assert not any(each.done() for each in late)
             await asyncio.gather(*late)
+
+    asyncio.run(story())
+
+
+def test_pages_of_networks_take_turns_and_the_largest_makes_room() -> None:
+    """Four networks, each below its pace, held all places: pages of others were refused."""
+
+    async def story() -> None:
+        pace, over = Pace(0), asyncio.Event()
+
+        async def page(network: str) -> None:
+            async with pace.page(network):
+                await over.wait()
+
+        flood = [
+            asyncio.create_task(page(f"a{number % 5}")) for number in range(PAGES.running + PAGES.waiting)
+        ]
+        await asyncio.sleep(0)
+        other = asyncio.create_task(page("b"))
+        await asyncio.sleep(0)
+        over.set()
+        async with asyncio.timeout(HTTP_SECONDS):
+            await other
+            ends = await asyncio.gather(*flood, return_exceptions=True)
+        assert [type(end) for end in ends if end is not None] == [Refused]
+
+    asyncio.run(story())
+
+
+def test_a_shared_call_has_the_time_of_the_last_request_that_waits_for_it() -> None:
+    """A slow service answers a busy shop: a call in the first request's time failed requests that had time left."""
+
+    async def story() -> None:
+        shared, left = SharedCalls[str, float](), []
+        first_ends = asyncio.Event()
+
+        async def call() -> float:
+            left.append(deadline.remaining_seconds() or 0)
+            if len(left) == 1:
+                await first_ends.wait()
+            return left[-1]
+
+        async def request(seconds: float) -> float:
+            with deadline.within(seconds):
+                return await shared.answer("key", call)
+
+        requests = [asyncio.create_task(request(seconds)) for seconds in (100, 0.01, 200)]
+        with pytest.raises(Refused, match="DB_UNAVAILABLE"):
+            await requests[1]
+        first_ends.set()
+        async with asyncio.timeout(HTTP_SECONDS):
+            await requests[2]
+        assert len(left) == 2
+        assert left[1] > 100
 
     asyncio.run(story())
 
