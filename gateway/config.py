@@ -20,39 +20,36 @@ class GatewaySettings(WebSettings):
         default=6000,
         ge=0,
         le=100_000_000,
-        description="requests one API key may make in a minute to each process of the gateway; 0: no "
-        "limit, no headers",
+        description="requests one API key may make in a minute to each process of the gateway; 0: no limit, "
+        "no headers",
     )
     page_requests_per_minute: int = Field(
         default=240,
         ge=0,
         le=1_000_000,
-        description="requests to the pages of one payment, and of a client's network for logos that are "
-        "not cached, "
-        "per minute and process; 0: no limit",
+        description="requests to the pages of one payment, and of a client's network for logos that are not "
+        "cached, per minute and process; 0: no limit",
     )
     network_page_requests_per_minute: int = Field(
         default=3000,
         ge=0,
         le=10_000_000,
         description="requests to the pages of payments from one client's network, per minute and process; "
-        "further ones "
-        "wait for their turn; 0: no limit",
+        "further ones wait for their turn; 0: no limit",
     )
     strangers_per_minute: int = Field(
         default=120,
         ge=0,
         le=1_000_000,
         description="requests of one client's network for keys and payments that do not exist, per minute "
-        "and process; "
-        "0: no limit",
+        "and process; 0: no limit",
     )
     upload_mib: int = Field(
         default=32,
         ge=6,
         le=4096,
-        description="MiB of customers' pictures that one process receives or works on at a time; one has "
-        "at most 5",
+        description="MiB of customers' pictures that one process receives or works on at a time; one has at "
+        "most 5",
     )
     upload_network_mib: int = Field(
         default=16,

@@ -27,6 +27,12 @@ COMMITS: Final[Mapping[str, str]] = {
     "kit/db/migrate.py": "ends the transaction of its own session's settings, before Alembic begins its own",
 }
 
+STRUCTLOG: Final[Mapping[str, str]] = {
+    "kit/observe/log.py": "the one place",
+    "kit/base/tls.py": "`base` imports no other room, and it reports a certificate that can't be read",
+    "cli/__main__.py": "switches logs off: the output of a command is for people",
+}
+
 Rule = Callable[[Path, ast.Module], Iterator[tuple[int, str]]]
 
 
@@ -87,6 +93,15 @@ def floats(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
 
 def prints(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
     yield from ((line, "print(…)") for line, called in calls(module) if called == "print")
+
+
+def loggers(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    if name_of(path) not in STRUCTLOG:
+        for node in ast.walk(module):
+            if isinstance(node, ast.Import) and any(each.name == "structlog" for each in node.names):
+                yield node.lineno, "import structlog"
+            elif isinstance(node, ast.ImportFrom) and node.module == "structlog":
+                yield node.lineno, "from structlog import …"
 
 
 CLOCKS: Final = re.compile(
@@ -167,6 +182,10 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         prints,
         RUNNING,
     ),
+    "loggers come from kit.observe.log.get_logger: one that is made otherwise has another type and another name": (
+        loggers,
+        RUNNING,
+    ),
     "the time comes from kit.base.clock: a test cannot set another clock, so expiry would be untested": (
         clocks,
         (*RUNNING, "tests", "benchmarks", "tools"),
@@ -220,6 +239,8 @@ def test_the_house_rule_holds(why: str) -> None:
         (floats, "price = float(text)"),
         (floats, "def total(amount: float) -> None: ..."),
         (prints, "print('here')"),
+        (loggers, "import structlog"),
+        (loggers, "from structlog import get_logger"),
         (clocks, "now = datetime.now(UTC)"),
         (clocks, "now = datetime.datetime.utcnow()"),
         (clocks, "started = time.monotonic()"),
@@ -249,6 +270,7 @@ def test_a_breach_is_noticed(
     [
         (floats, "TIMEOUT_SECONDS = 0.5"),
         (floats, "def wait(seconds: float) -> None: ..."),
+        (loggers, "from structlog.typing import FilteringBoundLogger"),
         (clocks, "now = deps.clock.now()"),
         (silenced, "x = 1  # type: ignore[misc]"),
         (silenced, "x = 1  # noqa: S608  made of constants"),
@@ -268,5 +290,7 @@ def test_what_is_allowed_is_left_alone(
 
 
 def test_every_exception_is_still_needed() -> None:
-    unused = [name for name in {**LONGER, **COMMITS} if not (ROOT / name.partition("::")[0]).exists()]
+    unused = [
+        name for name in {**LONGER, **COMMITS, **STRUCTLOG} if not (ROOT / name.partition("::")[0]).exists()
+    ]
     assert not unused, f"exceptions for what is not there any more: {unused}"

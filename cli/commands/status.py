@@ -82,9 +82,8 @@ def _table(services: list[dict[str, Any]], *, caption: str | None = None) -> Tab
     for column in ("service", "", "up"):
         table.add_column(column, no_wrap=True)
     table.add_column("workers and numbers", overflow="fold")
-    ill_first = sorted(
-        services, key=lambda each: bool(each["healthy"])
-    )  # a small screen shows only the first rows
+    # A small screen shows only the first rows.
+    ill_first = sorted(services, key=lambda each: bool(each["healthy"]))
     for service in ill_first:
         well = "[green]well[/green]" if service["healthy"] else "[bold red]ill[/bold red]"
         up = output.age(service.get("started_at"))

@@ -26,9 +26,8 @@ def bring_up_to_date(home: Home, stack: dict[str, Any]) -> None:
     wait_until(lambda: _answers(admin_url), "PostgreSQL to answer", timeout_seconds=READY_SECONDS)
     for service, place in stack["services"].items():
         url, owner_url = place["database_url"], place["migration_database_url"]
-        if _server_of(url) == _server_of(
-            admin_url
-        ):  # otherwise it is the caller's own server, with its own roles
+        # Otherwise it is the caller's own server, with its own roles.
+        if _server_of(url) == _server_of(admin_url):
             owner = databases.owner_of(service)
             databases.ensure_roles_of(
                 admin_url, service, password=_password_of(url), owners_password=_password_of(owner_url)

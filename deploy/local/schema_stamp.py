@@ -30,8 +30,7 @@ def _stamp(home: Home) -> Path:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for path in sorted(
-        _ROOT.glob("services/*/migrations/**/*.py")
-    ):  # including the rights that each declares
+    # The migrations include the rights that each service declares.
+    for path in sorted(_ROOT.glob("services/*/migrations/**/*.py")):
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

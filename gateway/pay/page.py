@@ -141,9 +141,8 @@ class PageResource:
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
         deal_id = (await self._form(req, invoice_id)).text("deal_id")
-        if (
-            not deal_id
-        ):  # for invoices an empty one means the open deal, which may not be the one that the customer saw
+        # For invoices an empty id means the open deal, which may not be the one that the customer saw.
+        if not deal_id:
             raise invalid("VALIDATION_ERROR", "The form does not name its payment")
         request = pb.MarkPaidRequest(invoice_id=_known_form(invoice_id), deal_id=deal_id)
         await self._step(req, resp, invoice_id, partial(self._checkout.MarkPaid, request))

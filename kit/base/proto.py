@@ -25,9 +25,8 @@ def timestamp_from(value: datetime | None) -> Timestamp | None:
         return None
     if value.tzinfo is None:
         raise ValueError("a datetime without time zone has no place on the wire")
-    since = (
-        value - _EPOCH
-    )  # FromDatetime of the library takes five times as long, and answers hold many times
+    # FromDatetime of the library takes five times as long, and answers hold many times.
+    since = value - _EPOCH
     return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1000)
 
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-import structlog
 from sqlalchemy.orm import Session
 
 from kit.base import request_id
@@ -31,9 +30,10 @@ from kit.events.parked import Listed, Parking, Retried, unproven_id
 from kit.events.proof import REASONS, UNSIGNED_REASON, Proven, Unproven, Verifier
 from kit.events.putoff import PutOff, is_no_refusal
 from kit.observe import metrics, tracing
+from kit.observe.log import get_logger
 from kit.work.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 EVENTS = metrics.counter(
     "events",
@@ -133,7 +133,7 @@ class Consumer:
         stop.on_set(self._interrupt)
         self._warn_of_unsigned()
         if since := self._verifier.unsigned_counted_until:
-            log.warning("unsigned_facts_ended", consumer=self.name, since=since.isoformat())
+            _log.warning("unsigned_facts_ended", consumer=self.name, since=since.isoformat())
         backoff = Backoff()
         while not stop.is_set():
             try:
@@ -201,7 +201,7 @@ class Consumer:
         """Deletes a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
         discarded = self._parking.discard(row_id, self._verifier, even_if_true=even_if_true)
         if discarded is not None:
-            log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
+            _log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
         return discarded is not None
 
     def _round(self, stop: Stop) -> None:
@@ -233,7 +233,7 @@ class Consumer:
                 continue
             if not event.signature:
                 UNSIGNED.inc()
-                log.warning("unsigned_fact_counted", **self._fields_of(event))
+                _log.warning("unsigned_fact_counted", **self._fields_of(event))
         return proven, unproven
 
     def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
@@ -301,7 +301,7 @@ class Consumer:
         for event in events:
             event.acknowledge()
             self._put_off.remove(event.event_id)
-            log.info("event_handled", **self._fields_of(event))
+            _log.info("event_handled", **self._fields_of(event))
 
     def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
         """Records the failure in its own transaction, then requests the event again or parks it."""
@@ -312,7 +312,7 @@ class Consumer:
         else:
             attempts, park = self._parking.note_again(row_id, failure), True
         EVENTS.labels(self.name, "parked" if park else "failed").inc()
-        log.error(
+        _log.error(
             "event_parked" if park else "event_failed",
             **self._fields_of(event),
             attempts=attempts,
@@ -335,7 +335,7 @@ class Consumer:
             event, failure = unproven[0]
             if failure.reason == UNSIGNED_REASON and event.event_id in taken:
                 EVENTS.labels(self.name, "repeated").inc()
-                log.info("unsigned_fact_repeated", **self._fields_of(event))
+                _log.info("unsigned_fact_repeated", **self._fields_of(event))
                 event.acknowledge()
                 del unproven[0]
                 continue
@@ -343,7 +343,7 @@ class Consumer:
             EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
             UNPROVEN.labels(self.name, failure.reason).inc()
             why = {"reason": failure.reason, "error": str(failure), "parked_id": str(unproven_id(event))}
-            log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
+            _log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
             event.acknowledge()
             del unproven[0]
 
@@ -352,7 +352,7 @@ class Consumer:
         self._put_off.add(event.event_id, self._clock.now())
         pause_seconds = self._pause_seconds(event.deliveries)
         EVENTS.labels(self.name, "put_off").inc()
-        log.warning(
+        _log.warning(
             "event_postponed",
             **self._fields_of(event),
             deliveries=event.deliveries,
@@ -378,7 +378,7 @@ class Consumer:
 
     def _warn_of_unsigned(self) -> None:
         if until := self._verifier.unsigned_counts_until:
-            log.warning("unsigned_facts_allowed", consumer=self.name, until=until.isoformat())
+            _log.warning("unsigned_facts_allowed", consumer=self.name, until=until.isoformat())
 
     def _sweep(self) -> None:
         now = self._clock.now()

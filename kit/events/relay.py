@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-import structlog
 from sqlalchemy import ARRAY, Update, Uuid, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
@@ -25,9 +24,10 @@ from kit.events.bus.messages import STREAM, BusUnavailable, Outgoing
 from kit.events.bus.stream import StreamSeen
 from kit.events.outbox import Announced, BusStateColumns, OutboxColumns
 from kit.observe import metrics
+from kit.observe.log import get_logger
 from kit.work.worker import Loop, Worker
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 PUBLISHED = metrics.counter("outbox_published", "Facts that JetStream stored; a few may be counted twice")
 NOT_PUBLISHED = metrics.counter("outbox_not_published", "Facts that JetStream did not take at an attempt")
@@ -186,11 +186,11 @@ class Relay:
         if stored is None:
             return False
         if stored != seen.created_at:
-            log.warning("stream_recreated", created_at=seen.created_at.isoformat())
+            _log.warning("stream_recreated", created_at=seen.created_at.isoformat())
             return True
         if oldest is None or oldest + CLOCKS_DIFFER > (seen.first_at or seen.at):
             return False
-        log.error("stream_facts_removed", first_seq=seen.first_seq, published_at=oldest.isoformat())
+        _log.error("stream_facts_removed", first_seq=seen.first_seq, published_at=oldest.isoformat())
         return True
 
     def _announce_again(self, again: _Again) -> int:

@@ -25,14 +25,14 @@ from prometheus_client.exposition import MetricsHandler
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kit.observe import log
+from kit.observe.log import get_logger
 
 PREFIX: Final = "fiatgate_"
 SECONDS_BUCKETS: Final = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REQUEST_SECONDS: Final = 10.0
 AGAIN_SECONDS: Final = 1.0
 
-_log = log.get_logger()
+_log = get_logger()
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series per counter that no query of ours reads
 REGISTRY: Final = CollectorRegistry()
@@ -82,9 +82,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler.factory(registry))
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(
-            self
-        )  # HTTPServer's own queries DNS for our name, which is not used and may hang
+        # HTTPServer's own queries DNS for our name, which is not used and may hang.
+        TCPServer.server_bind(self)
 
 
 class Exporter:

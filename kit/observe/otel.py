@@ -28,7 +28,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from kit.base.config import Settings
-from kit.observe import log, metrics, tracing
+from kit.observe import metrics, tracing
+from kit.observe.log import get_logger
 from kit.observe.tracing import Kind, Span, Value
 
 TRACES_PATH: Final = "/v1/traces"
@@ -46,7 +47,7 @@ _KINDS: Final = {kind.name.lower(): kind for kind in trace.SpanKind}
 _FAILED: Final = trace.Status(trace.StatusCode.ERROR)
 _NO_TRACE: Final = Context()
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 class Spans:
@@ -159,9 +160,8 @@ class _Queue(BatchSpanProcessor):
         self._is_full = False
 
     def on_end(self, span: ReadableSpan) -> None:
-        waiting = (
-            self._batch_processor._queue
-        )  # the SDK's metrics of it need a meter provider and are experimental
+        # The SDK's metrics of its queue need a meter provider and are experimental.
+        waiting = self._batch_processor._queue
         is_full = len(waiting) == waiting.maxlen
         if is_full:
             DROPPED.inc()

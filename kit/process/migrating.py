@@ -6,13 +6,13 @@ from urllib.parse import unquote, urlsplit
 from kit.base import config
 from kit.base.clock import monotonic_seconds
 from kit.db import schema
-from kit.observe import log
+from kit.observe.log import get_logger
 from kit.process.service import Service
 from kit.process.stopping import FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
 from kit.work.worker import Stop
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kit.base import config
 from kit.base.clock import SystemClock, monotonic_seconds
-from kit.observe import log, metrics, tracing
+from kit.observe import metrics, tracing
+from kit.observe.log import get_logger
 from kit.process.service import Service
 from kit.process.stopping import CUT_AFTER_SECONDS, DRAINING_SECONDS, FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
@@ -25,7 +26,7 @@ GARBAGE_OBJECTS: Final = 20_000
 """The number of new objects that starts the garbage collector. Nearly all are freed without it; Python's default of 700
 is for programs with fewer objects in use."""
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def settle_memory() -> None:

@@ -5,12 +5,12 @@ from typing import Final
 
 from kit.base import config
 from kit.base.clock import monotonic_seconds
-from kit.observe import log
+from kit.observe.log import get_logger
 from kit.work.worker import Outage, Stop
 
 RETRY_SECONDS: Final = 0.25
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseSettings, stop: Stop) -> bool:

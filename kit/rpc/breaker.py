@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from kit.base.clock import monotonic_seconds
-from kit.observe import log, metrics
+from kit.observe import metrics
+from kit.observe.log import get_logger
 from kit.rpc import deadline, errors
 from kit.rpc.client import MARGIN_SECONDS
 from kit.rpc.errors import Refused
@@ -28,7 +29,7 @@ OPENED: Final = metrics.counter(
 REST_SECONDS: Final = 1.0
 """How long all calls are refused; then one call at a time finds out whether the peer answers again."""
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 class Breaker:

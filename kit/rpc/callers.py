@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import grpc
 
-from kit.observe import log, metrics
+from kit.observe import metrics
+from kit.observe.log import get_logger
 
 Callers = Mapping[str, frozenset[str]]
 """DNS name in the caller's certificate -> the methods that it may call, as `InvoicesService/CreateInvoice`, or `ALL`.
@@ -28,7 +29,7 @@ REFUSED: Final = metrics.counter("rpc_peers_refused", "Calls that the caller's c
 
 _HEALTH: Final = ("Health/Check", "Health/Watch")
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 class Guard:

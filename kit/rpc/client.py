@@ -19,7 +19,8 @@ from grpc import aio
 
 from kit.base import request_id
 from kit.base.tls import Identity
-from kit.observe import log, tracing
+from kit.observe import tracing
+from kit.observe.log import get_logger
 from kit.rpc import deadline, errors, tls
 from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
@@ -61,7 +62,7 @@ _OPTIONS: Final[list[tuple[str, Any]]] = [
     ("grpc.max_metadata_size", 32 * 1024),
 ]
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def channel(address: str, *, name: str, identity: Identity | None = None) -> grpc.Channel:

@@ -74,16 +74,15 @@ class WebSettings(Settings):
         default=20,
         ge=1,
         le=600,
-        description="time after which a connection ends whose client does not read an answer, or reads "
-        "less than 512 bytes of it a second; seconds",
+        description="time after which a connection ends whose client does not read an answer, or reads less "
+        "than 512 bytes of it a second; seconds",
     )
     connections: int = Field(
         default=4096,
         ge=16,
         le=1_000_000,
         description="connections of clients that one process keeps open; above this, the one that has "
-        "waited for "
-        "its client for longest is dropped",
+        "waited for its client for longest is dropped",
     )
     connections_per_client: int = Field(
         default=1024,
@@ -95,8 +94,7 @@ class WebSettings(Settings):
     trusted_proxies: Annotated[tuple[Proxies, ...], CommaSeparated] = Field(
         default=(),
         description="networks of the proxies in front, comma-separated, as 10.0.0.0/8, which name the "
-        "client; empty: "
-        "the client is the peer of the connection",
+        "client; empty: the client is the peer of the connection",
     )
     trusted_proxies_header: Literal["x-forwarded-for", "forwarded"] = Field(
         default="x-forwarded-for",

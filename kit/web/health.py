@@ -42,9 +42,8 @@ class ReadyResource:
         if self._asking is None or monotonic_seconds() - self._asked_seconds >= SHARED_SECONDS:
             self._asked_seconds = monotonic_seconds()
             self._asking = asyncio.create_task(self._ask())
-        services = await asyncio.shield(
-            self._asking
-        )  # a client that hangs up must not cancel it for the others
+        # A client that hangs up must not cancel it for the others.
+        services = await asyncio.shield(self._asking)
         ready = all(services.values())
         body = {
             "status": "ready" if ready else "not ready",

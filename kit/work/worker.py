@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-import structlog
-
 from kit.base.clock import Clock, SystemClock, monotonic_seconds
+from kit.observe.log import get_logger
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 FIRST_BACKOFF_SECONDS = 0.1
 LAST_BACKOFF_SECONDS = 3.0
@@ -205,9 +204,9 @@ class Loop:
 def log_failure(worker: str, error: Exception) -> None:
     """Logs one line for an outage, the traceback for every other error."""
     if isinstance(error, Outage):
-        log.warning("worker_blocked", worker=worker, error=str(error))
+        _log.warning("worker_blocked", worker=worker, error=str(error))
     else:
-        log.error("worker_step_failed", worker=worker, exc_info=error)
+        _log.error("worker_step_failed", worker=worker, exc_info=error)
 
 
 def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> None:
@@ -240,7 +239,7 @@ def run_all(workers: Sequence[Worker], stop: Stop, *, grace_seconds: float) -> N
     for thread in threads:
         thread.join(max(0.0, give_up_at_seconds - monotonic_seconds()))
         if thread.is_alive():
-            log.warning("worker_abandoned", worker=thread.name, grace_seconds=grace_seconds)
+            _log.warning("worker_abandoned", worker=thread.name, grace_seconds=grace_seconds)
     if died:
         name, failure = died[0]
         raise WorkerDied(f"worker {name} ended by itself") from failure

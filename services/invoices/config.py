@@ -24,8 +24,7 @@ class InvoicesSettings(ServiceSettings):
         default=(),
         repr=False,
         description="comma-separated, public keys of earlier FACT_SIGNING_KEYs: facts signed with them can "
-        "be "
-        "announced again; that of FACT_SIGNING_KEY always counts",
+        "be announced again; that of FACT_SIGNING_KEY always counts",
     )
     invoice_ttl_seconds: int = Field(
         default=1800, ge=1, le=604_800, description="time for choosing a payment method, seconds"
@@ -48,16 +47,14 @@ class InvoicesSettings(ServiceSettings):
         ge=1,
         le=100,
         description="largest share that one merchant may hold of the places of a payment method that no "
-        "other merchant "
-        "holds, and of its accounts for one amount; 100 is no limit",
+        "other merchant holds, and of its accounts for one amount; 100 is no limit",
     )
     nats_replicas: int = Field(
         default=1,
         ge=1,
         le=5,
         description="servers that keep a copy of the stream, at most as many as the NATS cluster has; an "
-        "existing "
-        "stream gets more, never fewer",
+        "existing stream gets more, never fewer",
     )
 
     @property

@@ -22,16 +22,14 @@ class WebhooksSettings(FactSettings):
         ge=2,
         le=256,
         description="threads for manual resends, which wait for receivers: 2 of one merchant at the same "
-        "time, and 6 "
-        "more that wait for their turn",
+        "time, and 6 more that wait for their turn",
     )
     pool_size: int = Field(
         default=20,
         ge=1,
         le=200,
         description="database connections of one process for resends and workers, at least THREADS / 16; "
-        "other kinds "
-        "of calls have 5 more",
+        "other kinds of calls have 5 more",
     )
     call_seconds: int = Field(
         default=30,
@@ -43,9 +41,8 @@ class WebhooksSettings(FactSettings):
     webhook_seal_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
         min_length=1,
         repr=False,
-        description="comma-separated, 32 random bytes in base64 each: the first seals the webhook events "
-        "in the "
-        "database, all check them; an event without a right seal is not sent",
+        description="comma-separated, 32 random bytes in base64 each: the first seals the webhook events in "
+        "the database, all check them; an event without a right seal is not sent",
     )
     webhook_retry_delays: Annotated[tuple[Annotated[int, Field(ge=1, le=604_800)], ...], CommaSeparated] = (
         Field(
@@ -61,8 +58,8 @@ class WebhooksSettings(FactSettings):
         default=30,
         ge=1,
         le=600,
-        description="time that a worker may hold an event beyond two attempts, seconds; after it the "
-        "events of a worker that died are sent again",
+        description="time that a worker may hold an event beyond two attempts, seconds; after it the events "
+        "of a worker that died are sent again",
     )
     webhook_resend_cooldown_seconds: int = Field(
         default=60, ge=0, le=86_400, description="time between two manual resends of one event, seconds"

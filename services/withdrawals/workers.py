@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
@@ -11,6 +10,7 @@ from kit.events.bus.messages import Incoming
 from kit.events.consumer import Consumer
 from kit.events.subjects import durable_of
 from kit.observe import metrics
+from kit.observe.log import get_logger
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.withdrawals.events import ids_in, invoice_paid_from_message
@@ -18,7 +18,7 @@ from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 LEDGER_PROBLEMS = metrics.gauge(
     "ledger_problems", "Faults that this process found when it last verified the ledger"
@@ -62,13 +62,12 @@ def ledger_check(deps: Deps) -> Loop:
     def step() -> bool:
         try:
             report = ledger.check_ledger(deps)
-        except (
-            DatabaseBusy
-        ) as error:  # the ledger is too large for one statement: try again in the next round, not at once
-            log.warning("ledger_not_checked", error=str(error))
+        # The ledger is too large for one statement: try again in the next round, not at once.
+        except DatabaseBusy as error:
+            _log.warning("ledger_not_checked", error=str(error))
             return False
         for problem in report.problems:
-            log.error("ledger_fault_found", problem=problem)
+            _log.error("ledger_fault_found", problem=problem)
         LEDGER_PROBLEMS.set(len(report.problems))
         LEDGER_CHECKED_AT.set(deps.clock.now().timestamp())
         return False

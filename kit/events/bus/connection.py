@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-import structlog
 from nats.js import JetStreamContext
 
 from kit.base.clock import SystemClock, monotonic_seconds
@@ -30,9 +29,10 @@ from kit.events.bus.messages import (
 )
 from kit.events.bus.pull import Pull
 from kit.events.bus.stream import STREAM_TIMEOUT_SECONDS, OwnStream, StreamSeen
+from kit.observe.log import get_logger
 from kit.work.worker import Stop, WorkerHealth
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 PUBLISH_TIMEOUT_SECONDS = 5.0
 PUBLISH_IN_FLIGHT = 64
@@ -201,17 +201,17 @@ class Bus:
                 reconnected_cb=self._on_reconnected,
                 closed_cb=self._on_closed,
             )
-        except Exception:
-            log.exception("bus_abandoned")
+        except Exception:  # noqa: BLE001  any error abandons this connection; the next is made
+            _log.exception("bus_abandoned")
             await self._on_closed()
             return
         self._logged, self._trouble = "", NOT_CONNECTED
-        log.info("bus_connected")
+        _log.info("bus_connected")
         while True:
             try:
                 await self._check()
-            except Exception:
-                log.exception("bus_check_failed")
+            except Exception:  # noqa: BLE001  the check must go on after any error
+                _log.exception("bus_check_failed")
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _check(self) -> None:
@@ -264,7 +264,7 @@ class Bus:
 
         await asyncio.gather(*(publish(message) for message in messages))
         if failures:
-            log.warning(
+            _log.warning(
                 "publish_failed", count=len(failures), of=len(messages), error=error_text(failures[0])
             )
             await self._check_stream()
@@ -297,18 +297,18 @@ class Bus:
         trouble = error_text(error)
         if trouble != self._logged:
             self._logged = trouble
-            log.warning("bus_failed", error=trouble)
+            _log.warning("bus_failed", error=trouble)
 
     async def _on_disconnected(self) -> None:
         self._alive_at_seconds = monotonic_seconds()
         self._ready.clear()
         if not self._closing:
-            log.warning("bus_disconnected")
+            _log.warning("bus_disconnected")
 
     async def _on_reconnected(self) -> None:
         self._alive_at_seconds = monotonic_seconds()
         self._logged, self._trouble = "", NOT_CONNECTED
-        log.info("bus_reconnected")
+        _log.info("bus_reconnected")
         self._loop.spawn(self._resume())  # the client finishes reconnecting only after this returns
 
     async def _resume(self) -> None:

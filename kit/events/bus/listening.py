@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import structlog
 from nats.aio.msg import Msg
 
 from kit.events.bus.messages import is_too_large
+from kit.observe.log import get_logger
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 Listener = Callable[[str, bytes], None]
 
@@ -39,8 +39,8 @@ class Spaced:
             self._next_at_seconds = asyncio.get_running_loop().time() + self._every_seconds
             try:
                 self._listener(*last)
-            except Exception:
-                log.exception("hint_failed", subject=last[0])
+            except Exception:  # noqa: BLE001  a hint that fails must not stop those after it
+                _log.exception("hint_failed", subject=last[0])
 
 
 def callback_of(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
@@ -53,7 +53,7 @@ def callback_of(listener: Listener) -> Callable[[Msg], Awaitable[None]]:
             return
         try:
             listener(message.subject, message.data)
-        except Exception:
-            log.exception("hint_failed", subject=message.subject)
+        except Exception:  # noqa: BLE001  a hint that fails must not stop those after it
+            _log.exception("hint_failed", subject=message.subject)
 
     return received

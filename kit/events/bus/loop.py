@@ -6,11 +6,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import structlog
-
 from kit.events.bus.messages import NATS_ERRORS, BusUnavailable, error_text
+from kit.observe.log import get_logger
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 T = TypeVar("T")
 
@@ -81,9 +80,9 @@ class LoopThread:
         self._tasks.discard(task)
         failure = None if task.cancelled() else task.exception()
         if isinstance(failure, NATS_ERRORS):
-            log.warning("bus_step_failed", step=task.get_name(), error=error_text(failure))
+            _log.warning("bus_step_failed", step=task.get_name(), error=error_text(failure))
         elif failure is not None:
-            log.error("bus_step_failed", step=task.get_name(), exc_info=failure)
+            _log.error("bus_step_failed", step=task.get_name(), exc_info=failure)
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

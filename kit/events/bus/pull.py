@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Any
 
 import nats.errors
-import structlog
 from nats.aio.msg import Msg
 
 from kit.base.ids import parse_id
@@ -28,8 +27,9 @@ from kit.events.bus.messages import (
     Incoming,
 )
 from kit.observe import tracing
+from kit.observe.log import get_logger
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 REQUEST_SECONDS = 1.0
 """How long a request for messages stays open. Short: an idle consumer shows with each answer that it still fetches."""
@@ -141,7 +141,7 @@ class Pull:
         event_id = parse_id(headers.get(SAME_EVENT_HEADER) or headers.get(EVENT_ID_HEADER, ""))
         if event_id is None:  # no process of ours publishes such a message, so its meaning is unknown
             DROPPED.inc()
-            log.error("message_unidentified", subject=message.subject)
+            _log.error("message_unidentified", subject=message.subject)
             self._loop.post(message.term)
             return
         deliveries.append(

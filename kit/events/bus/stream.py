@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import Any
 
 import nats.js.errors
-import structlog
 from nats.js import JetStreamManager
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
 
 from kit.base.clock import Clock, SystemClock
 from kit.events.bus.client import Client
 from kit.events.bus.messages import NATS_ERRORS, STREAM, SUBJECTS, error_text
+from kit.observe.log import get_logger
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 KEEP_SECONDS = 30 * 86_400
 """How long the stream keeps a fact, so how long a consumer may be away; `fiatgate verify` finds a fact that was missed.
@@ -75,7 +75,7 @@ class OwnStream:
                 info = await _info(client)
             except nats.js.errors.NotFoundError:
                 await manager.add_stream(self._config)
-                log.info("stream_created", stream=STREAM, replicas=self._replicas)
+                _log.info("stream_created", stream=STREAM, replicas=self._replicas)
                 info = await _info(client)
             self.seen = self._seen(info)
             for durable, subject in self._consumers.items():
@@ -83,12 +83,11 @@ class OwnStream:
         except NATS_ERRORS as error:
             self._warn(error)
             return False
-        if (
-            info["config"]["num_replicas"] < self._replicas
-        ):  # an operator may reduce the number, this code does not
+        # An operator may reduce the number, this code does not.
+        if info["config"]["num_replicas"] < self._replicas:
             try:
                 await manager.update_stream(self._config)
-                log.info("stream_enlarged", stream=STREAM, replicas=self._replicas)
+                _log.info("stream_enlarged", stream=STREAM, replicas=self._replicas)
             except NATS_ERRORS as error:  # the stream still works with fewer replicas
                 self._warn(error)
         return True
@@ -104,9 +103,9 @@ class OwnStream:
 
     def _warn(self, error: Exception) -> None:
         if getattr(error, "err_code", None) in TOO_FEW_SERVERS:
-            log.error("stream_replicas_refused", replicas=self._replicas, error=error_text(error), mend=MEND)
+            _log.error("stream_replicas_refused", replicas=self._replicas, error=error_text(error), mend=MEND)
         else:
-            log.warning("stream_not_checked", error=error_text(error))
+            _log.warning("stream_not_checked", error=error_text(error))
 
     @property
     def _config(self) -> StreamConfig:
@@ -144,4 +143,4 @@ async def keep_consumer(manager: JetStreamManager, durable: str, subject: str) -
                 max_deliver=-1,  # past a limit NATS stops counting a message: `kit.events.consumer` parks it instead
             ),
         )
-        log.info("consumer_created", stream=STREAM, consumer=durable)
+        _log.info("consumer_created", stream=STREAM, consumer=durable)

@@ -105,9 +105,8 @@ class Places:
             async with asyncio.timeout(self._seconds):
                 has_place = await turn
         except BaseException as ended:
-            if (
-                turn.done() and not turn.cancelled() and turn.result()
-            ):  # it was given a place at the same moment
+            # The place came at the same moment: another may have it.
+            if turn.done() and not turn.cancelled() and turn.result():
                 self._leave(owner)
             else:
                 self._forget(owner, turn)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from sqlalchemy.orm import Session
 
 from kit.db.database import retry_conflicts
-from kit.observe import log
+from kit.observe.log import get_logger
 from kit.rpc import deadline
 from kit.rpc.errors import database_unavailable
 from services.catalog import errors
@@ -33,7 +33,7 @@ from services.catalog.wiring import Deps
 ANSWER_SECONDS = 1
 """The time of a call that must be left after the poll of the sources, to store their rates and answer."""
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from kit.observe import log
+from kit.observe.log import get_logger
 from kit.rpc.errors import Refused
 from services.invoices import errors
 from services.invoices.domain.places import Wanted
@@ -13,7 +13,7 @@ from services.invoices.wiring import Deps
 EXPLAINED_MAX = 10
 """The most methods that are explained. All take one statement together, so a refused call costs one more."""
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def no_available_requisites(deps: Deps, merchant_id: UUID, wanted: Sequence[Wanted]) -> Refused:

@@ -14,7 +14,8 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from kit.db.database import DatabaseBusy, retry_conflicts
-from kit.observe import log, metrics
+from kit.observe import metrics
+from kit.observe.log import get_logger
 from kit.work.worker import Outage
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import lifecycle
@@ -32,7 +33,7 @@ Due = Callable[[Connection, datetime, int, Sequence[UUID]], Sequence[UUID]]
 Step = Callable[[Session, Deps, Invoice, Deal | None, datetime], bool]
 """Takes the step that is due on a locked invoice, if it is still due; returns whether it took it."""
 
-_log = log.get_logger()
+_log = get_logger()
 
 
 def expire_invoices(deps: Deps) -> bool:

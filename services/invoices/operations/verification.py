@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-import structlog
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
+from kit.observe.log import get_logger
 from kit.rpc import values
 from services.invoices import events
 from services.invoices.models import Deal, Invoice, Outbox
@@ -29,7 +29,7 @@ from services.invoices.store.facts import (
 )
 from services.invoices.wiring import Deps
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 NO_FACT = "it has no signed fact"
 OTHER_FACT = "it is not what its signed fact says"
@@ -125,6 +125,6 @@ def _accept(deps: Deps, tx: Session, finished: Finished, *, actor: str) -> None:
     payload = events.invoice_finished(invoice, finished.deal).SerializeToString()
     signature = deps.signer.sign(subject=events.FINISHED, event_id=invoice.event_id, payload=payload)
     keep_fact(tx, invoice.event_id, KeptFact(signature, payload))
-    log.warning(
+    _log.warning(
         "unproven_invoice_accepted", invoice_id=str(invoice.id), unproven=finished.unproven, actor=actor
     )

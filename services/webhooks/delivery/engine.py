@@ -14,11 +14,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-import structlog
-
 from kit.base.clock import Clock, monotonic_seconds
 from kit.base.ids import new_id
 from kit.db.database import Database
+from kit.observe.log import get_logger
 from kit.rpc.errors import Refused
 from kit.work.worker import Backoff, Outage, Pulse, Signal, Stop, WorkerHealth, log_failure
 from services.webhooks.clients import MerchantsClient
@@ -29,7 +28,7 @@ from services.webhooks.delivery.sender import Sender
 from services.webhooks.store import claims
 from services.webhooks.store.stages import Claimed, LaneKey, Outcome, Recorded, Rooms, Shipment, lane_of
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 T = TypeVar("T")
 
@@ -342,8 +341,8 @@ class _Run:
             except Outage as error:
                 again = True
                 log_failure(Engine.name, error)
-            except Exception as error:
-                log.error("webhook_record_failed", outcomes=len(batch), exc_info=error)
+            except Exception as error:  # noqa: BLE001  a result that can't be written must not stop others
+                _log.error("webhook_record_failed", outcomes=len(batch), exc_info=error)
                 if len(batch) == 1:
                     return []
                 # One of them can't be written: written one by one, it stops no other.
@@ -363,7 +362,7 @@ class _Run:
                     await asyncio.wait(self._sending)
                 await self._ended.join()
         except (TimeoutError, Outage) as error:
-            log.warning(
+            _log.warning(
                 "deliveries_interrupted",
                 under_way=len(self._sending),
                 unwritten=self._ended.qsize(),

@@ -5,13 +5,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
 from structlog.typing import FilteringBoundLogger
 
 from kit.base.clock import Clock
 from kit.db.database import Database, retry_conflicts
 from kit.observe import metrics, tracing
-from kit.observe.log import in_one_write
+from kit.observe.log import get_logger, in_one_write
 from services.webhooks.domain import (
     RETRY_JITTER_SECONDS,
     Dead,
@@ -36,7 +35,7 @@ ATTEMPT_SECONDS = metrics.histogram("webhook_attempt_seconds", "Duration of atte
 # Finding a metric by its labels costs more than counting.
 _counter, _seconds = functools.cache(ATTEMPTS.labels), functools.cache(ATTEMPT_SECONDS.labels)
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 LEASE_LOST = "lease_lost"
 _VERDICT_NAMES = {Delivered: "delivered", RetryAt: "retry", Dead: "dead", Unchanged: "unchanged"}
@@ -65,7 +64,7 @@ class Recorder:
             missing = [outcome for outcome in outcomes if outcome.claimed.claim not in recorded]
             recorded |= {each.claim: each for each in self._written_before(missing)}
         with in_one_write():
-            bound = log.bind()  # once for all lines: a new logger costs as much as a line
+            bound = _log.bind()  # once for all lines: a new logger costs as much as a line
             for outcome, verdict in judged:
                 _log_attempt(bound, outcome, verdict, fenced=outcome.claimed.claim not in recorded)
         return list(recorded.values())

@@ -10,14 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-import structlog
-
 from kit.base.clock import Clock
 from kit.base.keys import decoded, encoded
 from kit.observe import metrics
 from services.webhooks.domain import EventTerms
-
-log = structlog.get_logger(__name__)
 
 UNSEALED = metrics.counter(
     "webhook_unsealed",

@@ -4,18 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-import structlog
-
 from kit.base import request_id
 from kit.base.clock import Clock, monotonic_seconds
 from kit.egress import client
 from kit.egress.client import Egress, EgressError
+from kit.observe.log import get_logger
 from services.webhooks.delivery import spans
 from services.webhooks.delivery.seals import UNSEALED, Seals
 from services.webhooks.domain import HELD_BACK_ERROR, destination_of, is_success, signature
 from services.webhooks.store.stages import Answer, Claimed, Outcome, Shipment
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 USER_AGENT = "Fiatgate-Webhooks/1"
 BODY_MAX_BYTES = 16 * 1024
@@ -77,7 +76,7 @@ class Sender:
         flaw = self.seals.flaw(claimed.terms, claimed.seal)
         if flaw is not None:
             UNSEALED.labels(flaw).inc()
-            log.error(
+            _log.error(
                 "webhook_unsealed",
                 event_id=claimed.event_id,
                 invoice_id=str(claimed.terms.invoice_id),
@@ -99,10 +98,10 @@ class Sender:
             )
         except EgressError as failure:
             return None, str(failure)
-        except Exception as failure:
+        except Exception as failure:  # noqa: BLE001  any error is the result of the attempt
             # Recorded like any failure: an event that breaks this code must reach its end too, not be tried for ever.
             # The URL is not logged: merchants keep secrets in theirs.
-            log.error("webhook_attempt_crashed", destination=destination_of(url), exc_info=failure)
+            _log.error("webhook_attempt_crashed", destination=destination_of(url), exc_info=failure)
             return None, "not sent: internal error"
         return answer, None if is_success(answer.status) else f"HTTP status {answer.status}"
 

@@ -3,15 +3,14 @@
 import threading
 from datetime import timedelta
 
-import structlog
-
 from kit.base.clock import monotonic_seconds
+from kit.observe.log import get_logger
 from kit.rpc import deadline, values
 from services.webhooks.store import retention
 from services.webhooks.store.retention import Pruned
 from services.webhooks.wiring import Deps
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 PRUNE_ROWS = 100
 PRUNE_REST = 19
@@ -45,5 +44,5 @@ def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
         if monotonic_seconds() >= until:
             break
     if deleted:
-        log.info("webhook_attempts_pruned", deleted=deleted, older_than_days=older_than_days)
+        _log.info("webhook_attempts_pruned", deleted=deleted, older_than_days=older_than_days)
     return Pruned(deleted, after, pruned.more)

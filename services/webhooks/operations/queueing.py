@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-import structlog
 from sqlalchemy.orm import Session
 
 from kit.base import request_id
 from kit.db.database import after_commit
 from kit.observe import tracing
+from kit.observe.log import get_logger
 from services.webhooks.delivery.seals import REPLACED
 from services.webhooks.domain import (
     EventTerms,
@@ -18,7 +18,7 @@ from services.webhooks.domain import (
 from services.webhooks.store import events
 from services.webhooks.wiring import Deps
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
@@ -42,7 +42,7 @@ def queue_webhook(deps: Deps, tx: Session, invoice: FinishedInvoice) -> None:
         _make_true(deps, tx, terms, seal)
         return
     after_commit(tx, deps.wake.set)
-    log.info(
+    _log.info(
         "webhook_queued",
         event_id=event_id,
         event_type=invoice.event_type,
@@ -70,7 +70,7 @@ def _make_true(deps: Deps, tx: Session, terms: EventTerms, seal: str) -> None:
     events.replace_event(tx, found.event_id, terms, seal=seal, now=deps.clock.now())
     after_commit(tx, deps.wake.set)
     REPLACED.inc()
-    log.error(
+    _log.error(
         "webhook_event_replaced",
         event_id=found.event_id,
         invoice_id=str(terms.invoice_id),

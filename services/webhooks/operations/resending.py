@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-import structlog
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from kit.base import request_id
 from kit.base.ids import new_id
 from kit.db.database import retry_conflicts
 from kit.observe import tracing
+from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.work.worker import Outage
 from services.webhooks import errors
@@ -25,7 +25,7 @@ from services.webhooks.store import claims, events
 from services.webhooks.store.stages import Claimed, Outcome, Recorded, Shipment
 from services.webhooks.wiring import Deps
 
-log = structlog.get_logger(__name__)
+_log = get_logger()
 
 RECORD_SECONDS = 5.0
 """Longest time that a resend waits for a database that went away after the request: a restart takes less."""
@@ -114,7 +114,7 @@ def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
             with attempt:
                 recorded = deps.recorder.record([outcome], again=attempt.retry_state.attempt_number > 1)
     except Outage:
-        log.error(
+        _log.error(
             "webhook_resend_unrecorded", event_id=outcome.claimed.event_id, http_status=outcome.http_status
         )
         raise
