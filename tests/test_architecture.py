@@ -177,7 +177,7 @@ def business_in_kit(each: Import) -> bool:
 
 RULES: Final = {
     "each room imports only the rooms below it; what two of them need belongs into kit": forbidden_rooms,
-    "a service imports no other service: ask it over gRPC, or consume its event": foreign_service,
+    "a service imports no other service: call it over gRPC, or consume its event": foreign_service,
     "inside a service, imports go down in the order of docs/ARCHITECTURE.md": upward_in_service,
     "rpc converts values: no row and no entity leaves a store and its transaction": tables_in_rpc,
     "kit knows no business: of the contracts only books, bounds, errors, events, parked and status": business_in_kit,
