@@ -1,6 +1,6 @@
 """The addresses of the services: `FIATGATE_<SERVICE>_ADDRESS`, else the local stack that runs in `FIATGATE_HOME`.
 
-Where services require a certificate, the command shows that of kit.base.config.CliSettings.
+Where services require a certificate, the command shows that of kit.base.config.processes.CliSettings.
 """
 
 import functools
@@ -23,7 +23,8 @@ from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
-from kit.base import config
+from kit.base.config.processes import CliSettings
+from kit.base.config.variables import load
 from kit.base.tls import Identity
 from kit.rpc.client import channel
 
@@ -105,7 +106,7 @@ def _channel_to(address: str, service: str) -> grpc.Channel:
 
 @functools.cache
 def _identity() -> Identity | None:
-    return config.load(config.CliSettings).identity
+    return load(CliSettings).identity
 
 
 def _address(service: str) -> str:

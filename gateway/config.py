@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from kit.base.config import Address, BaseUrl, HostAndPort
+from kit.base.config.values import Address, BaseUrl, HostAndPort
 from kit.web.config import WebSettings
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import kit
 from gateway.walls import calls as gateway_calls
-from kit.base.config import ServiceSettings
+from kit.base.config.processes import ServiceSettings
 from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -20,7 +20,7 @@ from gateway.openapi.operations import OPERATIONS, Operation
 from gateway.openapi.schemas import named
 from gateway.openapi.webhook import HEADERS
 from gateway.walls import uploads
-from kit.base.config import Settings
+from kit.base.config.processes import Settings
 from kit.base.money import FIAT_PLACES, USDT_PLACES
 from kit.rpc.values import PAGE_MOST_ROWS
 from kit.web import bodies

@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script
 from cli.__main__ import app  # noqa: E402  see the line above
 from deploy.local.databases import SERVICES  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
-from kit.base.config import PREFIX, Settings, describe, is_of_each_process  # noqa: E402
+from kit.base.config.processes import Settings  # noqa: E402
+from kit.base.config.variables import PREFIX, describe  # noqa: E402
 from tools import api_states, api_tables  # noqa: E402
 
 # -- settings
@@ -100,7 +101,7 @@ def _place(row: Row, processes: list[str]) -> int:
 def _rows(process: str, settings: type[Settings]) -> Iterator[Row]:
     for described, (name, field) in zip(describe(settings), settings.model_fields.items(), strict=True):
         variables = described.variables
-        if is_of_each_process(settings, name):
+        if name in settings.of_each_process():
             variables = [
                 each.replace(f"{PREFIX}{process.upper()}_", f"{PREFIX}<SERVICE>_") for each in variables
             ]

@@ -17,7 +17,8 @@ from deploy.local.home import Home, write_private_json
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
-from kit.base.config import CliSettings, load
+from kit.base.config.processes import CliSettings
+from kit.base.config.variables import load
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 

@@ -36,7 +36,7 @@ its way to the gateway.
 """
 _UNIX_SOCKET_PATH_MAX = 100
 _SETTLED_SECONDS = 8  # longer than a process takes, on a slow machine, to find that it can't start
-_EXIT_CODE_OF_SETTINGS = 2  # kit.base.config
+_EXIT_CODE_OF_SETTINGS = 2  # kit.base.config.variables
 _LOG = "supervisord.log"
 _LOG_MAX_BYTES = 10 * 1024 * 1024
 _STARTED = "supervisord started with pid"

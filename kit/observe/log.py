@@ -18,7 +18,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from kit.base import request_id
-from kit.base.config import Settings
+from kit.base.config.processes import Settings
 from kit.observe import tracing
 
 MASK: Final = "[hidden]"

@@ -27,7 +27,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
-from kit.base.config import Settings
+from kit.base.config.processes import Settings
 from kit.observe import metrics, tracing
 from kit.observe.log import get_logger
 from kit.observe.tracing import Kind, Span, Value

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 if TYPE_CHECKING:
-    from kit.base.config import Settings
+    from kit.base.config.processes import Settings
     from kit.observe.otel import Spans
 
 HEADER: Final = "traceparent"

@@ -21,7 +21,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from kit.base import config
+from kit.base.config.processes import DatabaseSettings
+from kit.base.config.variables import describe, load
 from kit.observe import log
 from kit.process.migrating import migrate
 from kit.process.running import Process
@@ -35,10 +36,10 @@ def main(service: Service[Any, Any], arguments: Sequence[str] | None = None) -> 
         sys.stdout.write(_settings_table(service))
         sys.exit(0)
     if given.mode == "migrate":
-        database = config.load(config.DatabaseSettings.of(service.name))
+        database = load(DatabaseSettings.of(service.name))
         log.configure(service.name, database)
         sys.exit(migrate(service, database))
-    settings = config.load(service.settings)
+    settings = load(service.settings)
     log.configure(service.name, settings)
     code = Process(service, settings, mode=given.mode).run()
     # Everything is closed. A thread stuck in a call or a name resolution would keep the interpreter from ending.
@@ -57,5 +58,5 @@ def _parser(service: Service[Any, Any]) -> argparse.ArgumentParser:
 
 
 def _settings_table(service: Service[Any, Any]) -> str:
-    rows = config.describe(service.settings)
+    rows = describe(service.settings)
     return "".join(f"{' or '.join(row.variables)}\n    {row.default or '-'}: {row.meaning}\n" for row in rows)

@@ -3,8 +3,9 @@
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kit.base import config
 from kit.base.clock import monotonic_seconds
+from kit.base.config.processes import DatabaseSettings
+from kit.base.config.variables import EXIT_CODE, variables_of
 from kit.db import schema
 from kit.observe.log import get_logger
 from kit.process.service import Service
@@ -15,7 +16,7 @@ from kit.work.worker import Stop
 _log = get_logger()
 
 
-def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> int:
+def migrate(service: Service[Any, Any], settings: DatabaseSettings) -> int:
     """Migrates and returns the exit code. It reads only the settings of the database, no key."""
     from kit.db import migrate as migrations  # noqa: PLC0415  Alembic takes long to import and only this needs it
 
@@ -43,8 +44,8 @@ def migrate(service: Service[Any, Any], settings: config.DatabaseSettings) -> in
     except schema.WrongDatabase as error:
         _log.error(
             "database_mismatched",
-            setting=config.variables_of(type(settings), "database_url")[0],
+            setting=variables_of(type(settings), "database_url")[0],
             error=str(error),
         )
-        return config.EXIT_CODE
+        return EXIT_CODE
     return 0

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from kit.base import config
 from kit.base.clock import SystemClock, monotonic_seconds
+from kit.base.config.processes import ServiceSettings
+from kit.base.config.variables import EXIT_CODE, variables_of
 from kit.observe import metrics, tracing
 from kit.observe.log import get_logger
 from kit.process.service import Service
@@ -43,7 +44,7 @@ def settle_memory() -> None:
 class Process:
     """One process of a service: `run`, `serve` or `work`."""
 
-    def __init__(self, service: Service[Any, Any], settings: config.ServiceSettings, *, mode: str) -> None:
+    def __init__(self, service: Service[Any, Any], settings: ServiceSettings, *, mode: str) -> None:
         self._service = service
         self._settings = settings
         self._mode = mode
@@ -66,9 +67,9 @@ class Process:
             if not once_the_database_answers(usable, self._settings, stop):
                 return 0 if stop.is_set() else FAILED
         except schema.WrongDatabase as error:
-            setting = config.variables_of(type(self._settings), "database_url")[0]
+            setting = variables_of(type(self._settings), "database_url")[0]
             _log.error("database_mismatched", setting=setting, error=str(error))
-            return config.EXIT_CODE
+            return EXIT_CODE
         bus: Bus | None = getattr(deps, "bus", None)
         workers = self._workers(deps, bus)
         server = self._server(deps)

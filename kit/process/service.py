@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import grpc
 
-from kit.base import config
+from kit.base.config.processes import ServiceSettings
 from kit.rpc import status
 from kit.rpc.callers import Callers
 from kit.rpc.slots import Slots
@@ -23,7 +23,7 @@ class Wired(Protocol):
     def db(self) -> "Database": ...
 
 
-S = TypeVar("S", bound=config.ServiceSettings)
+S = TypeVar("S", bound=ServiceSettings)
 D = TypeVar("D", bound=Wired)
 
 

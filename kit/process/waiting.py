@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from kit.base import config
 from kit.base.clock import monotonic_seconds
+from kit.base.config.processes import DatabaseSettings
 from kit.observe.log import get_logger
 from kit.work.worker import Outage, Stop
 
@@ -13,7 +13,7 @@ RETRY_SECONDS: Final = 0.25
 _log = get_logger()
 
 
-def once_the_database_answers(do: Callable[[], None], settings: config.DatabaseSettings, stop: Stop) -> bool:
+def once_the_database_answers(do: Callable[[], None], settings: DatabaseSettings, stop: Stop) -> bool:
     """Calls `do`, and waits at most `start_seconds` for the database; false when that time or the stop came first."""
     give_up_at = monotonic_seconds() + settings.start_seconds
     logged = ""

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from kit.base.config import CommaSeparated, HostAndPort, Settings
+from kit.base.config.processes import Settings
+from kit.base.config.values import CommaSeparated, HostAndPort
 from kit.web.walls.clients import Clients, Network
 
 LEAST_BITS: Final = {4: 8, 6: 7}

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from kit.base import config
+from kit.base.config.variables import describe, load
 from kit.observe import log
 from kit.web.config import WebSettings
 from kit.web.server import Server, Site
@@ -29,9 +29,9 @@ def main(program: str, settings_type: type[S], site: Callable[[S], Site]) -> Non
     )
     parser.add_argument("mode", choices=("run", "settings"), nargs="?", default="run")
     if parser.parse_args().mode == "settings":
-        for row in config.describe(settings_type):
+        for row in describe(settings_type):
             sys.stdout.write(f"{' or '.join(row.variables)}\n    {row.default or '-'}: {row.meaning}\n")
         return
-    settings = config.load(settings_type)
+    settings = load(settings_type)
     log.configure(settings.service, settings)
     Server(settings, site(settings)).run()

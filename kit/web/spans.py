@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import falcon
 
-from kit.base.config import Settings
+from kit.base.config.processes import Settings
 from kit.observe import tracing
 from kit.observe.tracing import Span
 from kit.web.exchange import Exchange

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from kit.base.config import ServiceSettings
+from kit.base.config.processes import ServiceSettings
 from kit.egress.address import check_url
 
 _CURRENCY_CODE = re.compile(r"[A-Z]{3}")

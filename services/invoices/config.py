@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.base.config import Address, CommaSeparated, Key, ServiceSettings
+from kit.base.config.processes import ServiceSettings
+from kit.base.config.values import Address, CommaSeparated, Key
 from services.invoices.domain.creating import CustomerLimit
 
 

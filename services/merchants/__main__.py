@@ -6,7 +6,7 @@ first of FIATGATE_MASTER_KEYS, then ends; docs/operations.md has the whole proce
 
 import sys
 
-from kit.base import config
+from kit.base.config.variables import load
 from kit.observe import log
 from kit.process.main import main as service_main
 from kit.process.service import Service
@@ -26,7 +26,7 @@ SERVICE = Service(
 
 
 def rotate_secrets() -> None:
-    settings = config.load(MerchantsSettings)
+    settings = load(MerchantsSettings)
     log.configure(SERVICE.name, settings)
     log.get_logger().info("secrets_rotated", resealed=api_keys.rotate_secrets(wire(settings)))
 

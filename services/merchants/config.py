@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.base.config import CommaSeparated, Key, ServiceSettings
+from kit.base.config.processes import ServiceSettings
+from kit.base.config.values import CommaSeparated, Key
 
 
 class MerchantsSettings(ServiceSettings):

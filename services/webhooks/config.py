@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from kit.base.config import Address, CommaSeparated, FactSettings, Key
+from kit.base.config.processes import FactSettings
+from kit.base.config.values import Address, CommaSeparated, Key
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 
 CALL_MARGIN_SECONDS = 5

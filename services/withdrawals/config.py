@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from kit.base.config import FactSettings
+from kit.base.config.processes import FactSettings
 
 
 class WithdrawalsSettings(FactSettings):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kit.base.config import load
+from kit.base.config.variables import load
 from services.catalog.config import CatalogSettings
 
 SOURCE = {"name": "acme", "url": "https://rates.example/usdt", "paths": {"EUR": "data.EUR"}}

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 import pytest
 
 from gateway.config import GatewaySettings
-from kit.base.config import load
+from kit.base.config.variables import load
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kit.base.config import DatabaseSettings, ServiceSettings, Settings, variables_of
+from kit.base.config.processes import DatabaseSettings, ServiceSettings, Settings
+from kit.base.config.variables import variables_of
 from tools.docs import settings_classes
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
 from gateway.walls.uploads import PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
-from kit.base.config import ServiceSettings
+from kit.base.config.processes import ServiceSettings
 from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
 from kit.web.bodies import BODY_SECONDS

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import pytest
 import yaml
 
-from kit.base.config import ServiceSettings
+from kit.base.config.processes import ServiceSettings
 from kit.egress.address import is_public
 from tests.k8s.manifests import (
     CLASSES,

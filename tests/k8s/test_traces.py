@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import kubernetes_validate
 import yaml
 
-from kit.base.config import Settings, variables_of
+from kit.base.config.processes import Settings
+from kit.base.config.variables import variables_of
 from tests.k8s.manifests import BASE, DEPLOYMENTS, K8S, needs_kubectl, rendered
 from tests.k8s.test_network_policies import labels_of, selects
 

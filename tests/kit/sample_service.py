@@ -13,7 +13,7 @@ from typing import ClassVar
 import grpc
 from pydantic import Field
 
-from kit.base.config import ServiceSettings
+from kit.base.config.processes import ServiceSettings
 from kit.db.database import Database
 from kit.events.bus.connection import Bus
 from kit.process import main as process

@@ -6,13 +6,15 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import Field, SecretStr, ValidationError
 
-from kit.base import config
+from kit.base.config.processes import ServiceSettings
+from kit.base.config.values import CommaSeparated
+from kit.base.config.variables import describe, load
 
 
-class OrdersSettings(config.ServiceSettings):
+class OrdersSettings(ServiceSettings):
     service: ClassVar[str] = "orders"
 
-    retry_delays: Annotated[tuple[int, ...], config.CommaSeparated] = Field(
+    retry_delays: Annotated[tuple[int, ...], CommaSeparated] = Field(
         default=(30, 60), description="seconds between attempts"
     )
     allow_private: bool = Field(default=False, description="admit callbacks to private addresses")
@@ -39,7 +41,7 @@ def test_every_setting_is_read_from_its_variable(environment: pytest.MonkeyPatch
     environment.setenv("FIATGATE_ALLOW_PRIVATE", "on")
     environment.setenv("FIATGATE_THREADS", "6")
 
-    settings = config.load(OrdersSettings)
+    settings = load(OrdersSettings)
 
     assert settings.database_url == "postgresql://orders:hunter2@db/orders"
     assert settings.retry_delays == (1, 2, 3)
@@ -49,19 +51,19 @@ def test_every_setting_is_read_from_its_variable(environment: pytest.MonkeyPatch
 
 
 def test_bind_is_the_address_unless_it_is_set(environment: pytest.MonkeyPatch) -> None:
-    assert config.load(OrdersSettings).bind == "127.0.0.1:7001"
+    assert load(OrdersSettings).bind == "127.0.0.1:7001"
 
     environment.setenv("FIATGATE_ORDERS_ADDRESS", "dns:///orders:7001")
     environment.setenv("FIATGATE_ORDERS_BIND", "0.0.0.0:7001")
 
-    assert config.load(OrdersSettings).bind == "0.0.0.0:7001"
+    assert load(OrdersSettings).bind == "0.0.0.0:7001"
 
 
 def test_a_services_own_variable_goes_before_the_shared_one(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("FIATGATE_THREADS", "2")
     environment.setenv("FIATGATE_ORDERS_THREADS", "3")
 
-    assert config.load(OrdersSettings).threads == 3
+    assert load(OrdersSettings).threads == 3
 
 
 def test_another_services_database_is_never_taken(environment: pytest.MonkeyPatch) -> None:
@@ -69,13 +71,13 @@ def test_another_services_database_is_never_taken(environment: pytest.MonkeyPatc
     environment.setenv("FIATGATE_DATABASE_URL", "postgresql://other@db/other")
 
     with pytest.raises(SystemExit):
-        config.load(OrdersSettings)
+        load(OrdersSettings)
 
 
 def test_an_empty_variable_counts_as_unset(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("FIATGATE_THREADS", "")
 
-    assert config.load(OrdersSettings).threads == 4
+    assert load(OrdersSettings).threads == 4
 
 
 def test_all_problems_are_told_at_once_with_the_full_name_of_the_variable(
@@ -89,7 +91,7 @@ def test_all_problems_are_told_at_once_with_the_full_name_of_the_variable(
     environment.setenv("FIATGATE_RETRY_DELAYS", "1,soon")
 
     with pytest.raises(SystemExit) as ended:
-        config.load(OrdersSettings)
+        load(OrdersSettings)
 
     told = capsys.readouterr().err
     assert ended.value.code == 2
@@ -110,13 +112,13 @@ def test_a_pool_smaller_than_the_threads_is_a_problem(
     environment.setenv("FIATGATE_ORDERS_POOL_SIZE", "7")
 
     with pytest.raises(SystemExit):
-        config.load(OrdersSettings)
+        load(OrdersSettings)
 
     assert "FIATGATE_ORDERS_POOL_SIZE: expected at least as many" in capsys.readouterr().err
 
 
 def test_settings_are_frozen_and_do_not_show_their_secrets(environment: pytest.MonkeyPatch) -> None:
-    settings = config.load(OrdersSettings)
+    settings = load(OrdersSettings)
 
     with pytest.raises(ValidationError):
         settings.threads = 9
@@ -130,7 +132,7 @@ def test_a_misspelled_argument_is_refused(environment: pytest.MonkeyPatch) -> No
 
 
 def test_every_setting_can_be_listed_with_name_default_and_meaning() -> None:
-    listed = {setting.variables[0]: setting for setting in config.describe(OrdersSettings)}
+    listed = {setting.variables[0]: setting for setting in describe(OrdersSettings)}
 
     assert listed["FIATGATE_ORDERS_DATABASE_URL"].default == "required"
     assert listed["FIATGATE_ORDERS_BIND"].variables == ["FIATGATE_ORDERS_BIND", "FIATGATE_ORDERS_ADDRESS"]
@@ -147,7 +149,7 @@ def test_every_setting_can_be_listed_with_name_default_and_meaning() -> None:
 def test_a_host_and_port_is_taken(environment: pytest.MonkeyPatch, text: str) -> None:
     environment.setenv("FIATGATE_ORDERS_BIND", text)
 
-    assert config.load(OrdersSettings).bind == text
+    assert load(OrdersSettings).bind == text
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1", ":80", "a:b", "a:65536", "::1:80", "dns:///a:80", "a b:80"])
@@ -155,4 +157,4 @@ def test_what_is_no_host_and_port_is_not_taken(environment: pytest.MonkeyPatch, 
     environment.setenv("FIATGATE_ORDERS_BIND", text)
 
     with pytest.raises(SystemExit):
-        config.load(OrdersSettings)
+        load(OrdersSettings)

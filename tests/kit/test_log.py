@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pytest
 import structlog
 
-from kit.base import config, request_id
+from kit.base import request_id
+from kit.base.config.processes import Settings
 from kit.observe import log
 
 Lines = Callable[[], list[dict[str, Any]]]
@@ -32,7 +33,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
 
 
 def _configure(log_format: Literal["json", "console"] = "json") -> None:
-    log.configure("orders", config.Settings(log_format=log_format, log_level="info"))
+    log.configure("orders", Settings(log_format=log_format, log_level="info"))
 
 
 def test_a_line_tells_service_time_level_and_the_request(lines: Lines) -> None:

@@ -17,8 +17,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from deploy.local.ports import free_ports
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
-from kit.base import config, request_id
+from kit.base import request_id
 from kit.base.clock import SystemClock, monotonic_seconds
+from kit.base.config.processes import Settings
 from kit.db.database import DatabaseUnavailable
 from kit.observe import log
 from kit.rpc import client, deadline, errors, server, status
@@ -384,7 +385,7 @@ def test_one_call_leaves_nothing_behind_for_the_next_on_the_same_thread(start: S
 
 
 def test_each_call_is_one_line(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("echo", config.Settings())
+    log.configure("echo", Settings())
     try:
         address = start(lambda request: request if request == b"ok" else _raises(errors.too_late())(request))
         with client.channel(address, name="echo") as channel, request_id.bind("req-9"):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.base import config
+from kit.base.config.processes import CliSettings
+from kit.base.config.variables import EXIT_CODE, load
 from kit.base.tls import Files
 from tests.support.certificates import Authority
 
@@ -27,14 +28,14 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[[Files], None]:
 
 
 def test_settings_without_files_are_without_tls() -> None:
-    assert config.load(config.CliSettings).identity is None
+    assert load(CliSettings).identity is None
 
 
 def test_all_connections_of_a_process_share_one_identity(
     authority: Authority, tmp_path: Path, environment: Callable[[Files], None]
 ) -> None:
     environment(authority.issue(tmp_path / "cli", "cli"))
-    settings = config.load(config.CliSettings)
+    settings = load(CliSettings)
     assert settings.identity is not None
     assert settings.identity is settings.identity
     assert settings.identity.current().names == ("cli",)
@@ -50,7 +51,7 @@ def test_files_of_its_own_come_first(
     own = authority.issue(tmp_path / "cli", "cli")
     monkeypatch.setenv("FIATGATE_CLI_TLS_CERT", str(own.certificate))
     monkeypatch.setenv("FIATGATE_CLI_TLS_KEY", str(own.key))
-    identity = config.load(config.CliSettings).identity
+    identity = load(CliSettings).identity
     assert identity is not None
     assert identity.current().names == ("cli",)
 
@@ -97,8 +98,8 @@ def test_a_process_with_files_that_can_not_be_used_does_not_start(
     why = spoil(files)
     environment(files)
     with pytest.raises(SystemExit) as end:
-        config.load(config.CliSettings)
-    assert end.value.code == config.EXIT_CODE
+        load(CliSettings)
+    assert end.value.code == EXIT_CODE
     assert f"FIATGATE_TLS_KEY: {why} (" in capsys.readouterr().err
 
 
@@ -114,6 +115,6 @@ def test_a_process_with_half_of_the_settings_does_not_start(
     environment(authority.issue(tmp_path / "cli", "cli"))
     monkeypatch.delenv(f"FIATGATE_TLS_{missing}")
     with pytest.raises(SystemExit) as end:
-        config.load(config.CliSettings)
-    assert end.value.code == config.EXIT_CODE
+        load(CliSettings)
+    assert end.value.code == EXIT_CODE
     assert "expected all of TLS_CA, TLS_CERT and TLS_KEY, or none" in capsys.readouterr().err

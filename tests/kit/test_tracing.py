@@ -14,8 +14,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from deploy.local.databases import SERVICES
-from kit.base import config
 from kit.base.clock import monotonic_seconds
+from kit.base.config.processes import Settings
 from kit.observe import log, tracing
 from kit.observe.otel import CLOSE_SECONDS, DROPPED
 from kit.rpc.errors import not_found
@@ -40,7 +40,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Traces on in this process, until the test ends."""
 
     def begin(endpoint: str, *, ratio: str = "1") -> None:
-        tracing.start("tests", config.Settings(traces_endpoint=endpoint, traces_ratio=Decimal(ratio)))
+        tracing.start("tests", Settings(traces_endpoint=endpoint, traces_ratio=Decimal(ratio)))
 
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")  # sent when it stops, or a batch is full
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
@@ -63,9 +63,9 @@ import importlib, sys
 for service in {SERVICES!r}:
     importlib.import_module(f"services.{{service}}.__main__")
 import cli.__main__, gateway.__main__
-from kit.base import config
+from kit.base.config.processes import Settings
 from kit.observe import tracing
-tracing.start("tests", config.Settings())
+tracing.start("tests", Settings())
 with tracing.begun("a", "server") as first, tracing.span("b", "client") as part:
     part.set_attribute("c", 1)
     assert tracing.traceparent() == tracing.outgoing() == part.traceparent == first.traceparent == ""
@@ -78,9 +78,9 @@ assert not [name for name in sys.modules if name.startswith("opentelemetry")]
 
 def test_the_collector_has_the_standard_variable_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://standard:4318/")
-    assert config.Settings().traces_endpoint == "http://standard:4318"
+    assert Settings().traces_endpoint == "http://standard:4318"
     monkeypatch.setenv("FIATGATE_TRACES_ENDPOINT", "http://ours:4318")
-    assert config.Settings().traces_endpoint == "http://ours:4318"
+    assert Settings().traces_endpoint == "http://ours:4318"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_collector_has_the_standard_variable_too(monkeypatch: pytest.MonkeyP
 )
 def test_an_address_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="expected http"):
-        config.Settings(traces_endpoint=wrong)
+        Settings(traces_endpoint=wrong)
 
 
 # -- on
@@ -197,7 +197,7 @@ def test_log_lines_have_the_ids_of_the_current_span(
     start: Start, collector: Collector, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handlers = logging.getLogger().handlers[:]
-    log.configure("tests", config.Settings())
+    log.configure("tests", Settings())
     start(collector.url)
     with tracing.begun("request", "server") as span:
         log.get_logger().info("inside")

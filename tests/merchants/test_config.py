@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kit.base import config
+from kit.base.config.variables import load
 from services.merchants.config import MerchantsSettings
 
 KEY = bytes(range(224, 256))  # the two alphabets differ for it
@@ -32,13 +32,13 @@ def test_a_master_key_may_be_in_either_alphabet_and_without_padding(
     environment: pytest.MonkeyPatch, text: str
 ) -> None:
     environment.setenv("FIATGATE_MASTER_KEYS", text)
-    assert config.load(MerchantsSettings).master_keys == (base64.urlsafe_b64encode(KEY).decode(),)
+    assert load(MerchantsSettings).master_keys == (base64.urlsafe_b64encode(KEY).decode(),)
 
 
 def test_the_order_of_master_keys_is_kept(environment: pytest.MonkeyPatch) -> None:
     keys = [base64.urlsafe_b64encode(os.urandom(32)).decode() for _ in range(3)]
     environment.setenv("FIATGATE_MASTER_KEYS", ", ".join(keys))
-    assert config.load(MerchantsSettings).master_keys == tuple(keys)
+    assert load(MerchantsSettings).master_keys == tuple(keys)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_without_good_master_keys_the_service_does_not_start(
     if text is not None:
         environment.setenv("FIATGATE_MASTER_KEYS", text)
     with pytest.raises(SystemExit) as exit:
-        config.load(MerchantsSettings)
+        load(MerchantsSettings)
     told = capsys.readouterr().err
     assert exit.value.code == 2
     assert "FIATGATE_MASTER_KEYS" in told
@@ -59,4 +59,4 @@ def test_without_good_master_keys_the_service_does_not_start(
 
 def test_the_master_keys_do_not_show_when_settings_are_printed(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("FIATGATE_MASTER_KEYS", base64.urlsafe_b64encode(KEY).decode())
-    assert base64.urlsafe_b64encode(KEY).decode() not in repr(config.load(MerchantsSettings))
+    assert base64.urlsafe_b64encode(KEY).decode() not in repr(load(MerchantsSettings))

@@ -20,7 +20,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
-from kit.base import config
+from kit.base.config.processes import Settings
+from kit.base.config.variables import load
 from kit.base.ids import new_id
 from kit.base.tls import Files
 from kit.db import migrate
@@ -140,7 +141,7 @@ def test_a_ca_of_nats_that_can_not_be_read_is_told_at_the_start(
 ) -> None:
     monkeypatch.setenv("FIATGATE_NATS_CA", "/nowhere/ca.crt")
     with pytest.raises(SystemExit):
-        config.load(config.Settings)
+        load(Settings)
     assert "FIATGATE_NATS_CA: expected a file that can be read" in capsys.readouterr().err
 
 

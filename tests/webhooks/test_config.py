@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kit.base.clock import SystemClock
-from kit.base.config import load
+from kit.base.config.variables import load
 from services.webhooks.config import WebhooksSettings
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY
 

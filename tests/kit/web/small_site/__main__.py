@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import falcon
 import falcon.asgi
 
-from kit.base.config import BaseUrl
+from kit.base.config.values import BaseUrl
 from kit.rpc.errors import Refused, denied
 from kit.web.bodies import BODY_SECONDS, Bounds
 from kit.web.config import WebSettings, clients_of

@@ -1,0 +1,206 @@
+"""The settings that processes share, one class for each kind of process."""
+
+from datetime import timedelta
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
+
+from kit.base import tls
+from kit.base.clock import SystemClock
+from kit.base.config.values import (
+    TIME_EXAMPLE,
+    BaseUrlOrNone,
+    CommaSeparated,
+    FileOrNone,
+    HostAndPort,
+    HostAndPortOrNone,
+    Key,
+    PostgresUrl,
+    PostgresUrlOrNone,
+    Time,
+)
+from kit.base.config.variables import EnvironmentSettings
+
+UNSIGNED_FACTS_AT_MOST: Final = timedelta(days=31)
+
+# Every process that has a name reads these from a variable with that name first.
+_OWN_FIRST: Final = frozenset({"metrics_bind", "nats_url", "tls_ca", "tls_cert", "tls_key"})
+
+
+class CallerSettings(EnvironmentSettings):
+    """The settings of a process that calls services. A process that only calls has no others."""
+
+    tls_ca: str = Field(
+        default="", description="file with the CA that signs the certificates of all processes; empty: no TLS"
+    )
+    tls_cert: str = Field(
+        default="",
+        description="file with this process's certificate; its DNS name is the process's name: gateway, invoices, cli",
+    )
+    tls_key: str = Field(default="", validate_default=True, description="file with that certificate's key")
+
+    @field_validator("tls_key")
+    @classmethod
+    def _all_or_none_and_usable(cls, tls_key: str, info: ValidationInfo) -> str:
+        given = [info.data["tls_ca"], info.data["tls_cert"], tls_key]
+        if any(given) and not all(given):
+            raise ValueError("expected all of TLS_CA, TLS_CERT and TLS_KEY, or none")
+        if tls_key:
+            tls.read(tls.Files(*map(Path, given)))
+        return tls_key
+
+    @classmethod
+    def of_each_process(cls) -> frozenset[str]:
+        return _OWN_FIRST if cls.service else frozenset()
+
+    @cached_property
+    def identity(self) -> tls.Identity | None:
+        """The certificate that this process shows to others; one for all its connections. None without TLS."""
+        files = tls.Files(Path(self.tls_ca), Path(self.tls_cert), Path(self.tls_key))
+        return tls.Identity(files) if self.tls_key else None
+
+
+class CliSettings(CallerSettings):
+    """The settings of the operator's command, and of processes that do an operator's work."""
+
+    service: ClassVar[str] = "cli"
+
+
+class Settings(CallerSettings):
+    """The settings of every process that runs."""
+
+    nats_url: str = Field(
+        default="nats://127.0.0.1:4222",
+        repr=False,
+        description="NATS server with JetStream, nats://user:password@host:port or tls://…; each process has a user of "
+        "its own",
+    )
+    nats_ca: FileOrNone = Field(
+        default="",
+        description="file with the CA of a NATS server at tls://…, when no public one signed its certificate",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="lowest level that is logged"
+    )
+    log_format: Literal["json", "console"] = Field(
+        default="json", description="json for machines, console for people"
+    )
+    metrics_bind: HostAndPortOrNone = Field(
+        default="",
+        description="host:port that answers Prometheus; further workers of an HTTP process take the next ports; "
+        "empty: no metrics",
+    )
+    traces_endpoint: BaseUrlOrNone = Field(
+        default="",
+        description="OpenTelemetry collector that takes traces over OTLP/HTTP, as http://host:4318; empty: no traces",
+    )
+    traces_ratio: Decimal = Field(
+        default=Decimal(1), ge=0, le=1, description="fraction of the requests that are traced"
+    )
+
+
+class DatabaseSettings(Settings):
+    """The settings of `migrate`: the owner of the tables needs no key of the service."""
+
+    database_url: PostgresUrl = Field(
+        repr=False, description="the service's own database, postgresql://role:password@host:port/database"
+    )
+    migration_database_url: PostgresUrlOrNone = Field(
+        default="",
+        repr=False,
+        description="the same database as the role that owns it; read by `migrate` alone, which grants DATABASE_URL's "
+        "role its rights; empty: `migrate` runs as that role, which then can change its own rights",
+    )
+    start_seconds: int = Field(default=60, ge=0, le=600, description="longest wait for the database at start")
+
+    @classmethod
+    def of_each_process(cls) -> frozenset[str]:
+        return super().of_each_process() | (ServiceSettings.model_fields.keys() - Settings.model_fields)
+
+    @classmethod
+    def of(cls, service: str) -> type["DatabaseSettings"]:
+        """Returns the settings that `migrate` of this service reads."""
+        return type("DatabaseSettings", (cls,), {"service": service})
+
+
+class ServiceSettings(DatabaseSettings):
+    """The settings of every gRPC service; a subclass gives its name: `service = "invoices"`."""
+
+    # Connections of the calls that do not run on THREADS; tests compare it with the SLOTS in the service's rpc.py.
+    slot_connections: ClassVar[int] = 0
+    # Threads of THREADS that can share one connection: more than one where they mostly wait for other things.
+    threads_per_connection: ClassVar[int] = 1
+
+    bind: HostAndPort = Field(description="host:port to listen on; the service's ADDRESS when not set")
+    health_bind: HostAndPortOrNone = Field(
+        default="",
+        description="host:port without TLS that answers health only, for probes, which can't do TLS; empty: none",
+    )
+    threads: int = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="threads for the calls that merchants' requests wait for most; more than 4 was measured slower",
+    )
+    pool_size: int = Field(
+        default=8,
+        ge=2,
+        le=200,
+        description="database connections of one process for THREADS and workers, at least THREADS; other kinds of "
+        "calls have a few more",
+    )
+    max_concurrent_calls: int = Field(
+        default=1024,
+        ge=1,
+        le=10_000,
+        description="calls in work or waiting in one process, of all kinds; more are refused at once",
+    )
+    call_seconds: int = Field(
+        default=5, ge=1, le=60, description="longest time of a call whose caller sets no deadline"
+    )
+    stop_seconds: int = Field(
+        default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop"
+    )
+
+    # A validator of the field, not of the model: so its error is in the same list as all others.
+    @field_validator("pool_size")
+    @classmethod
+    def _threads_find_a_connection(cls, pool_size: int, info: ValidationInfo) -> int:
+        if pool_size * cls.threads_per_connection < info.data.get("threads", 0):
+            each = "" if cls.threads_per_connection == 1 else f" / {cls.threads_per_connection}"
+            raise ValueError(
+                f"expected at least as many connections as THREADS{each}, or calls wait for each other"
+            )
+        return pool_size
+
+    @property
+    def connections(self) -> int:
+        """The largest number of connections in the pool of one process."""
+        return self.pool_size + self.slot_connections
+
+
+class FactSettings(ServiceSettings):
+    """The further settings of a service that consumes signed facts (kit.events.signing)."""
+
+    fact_public_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
+        min_length=1,
+        repr=False,
+        description="comma-separated, public keys of FACT_SIGNING_KEY: a fact that none of them proves has no effect",
+    )
+    unsigned_facts_until: Time | None = Field(
+        default=None,
+        description="until then facts without a signature count, for the upgrade from a version that did not sign; as "
+        f"{TIME_EXAMPLE}, at most 31 days ahead; empty: never",
+    )
+
+    @field_validator("unsigned_facts_until")
+    @classmethod
+    def _ends_soon(cls, until: AwareDatetime | None) -> AwareDatetime | None:
+        if until is not None and until > SystemClock().now() + UNSIGNED_FACTS_AT_MOST:
+            raise ValueError(
+                f"expected a time at most 31 days ahead, as {TIME_EXAMPLE}: facts can be forged till then"
+            )
+        return until

@@ -1,0 +1,84 @@
+"""Types of settings, each with its check. The message of a failed check names the expected form."""
+
+import base64
+import os
+import re
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
+
+from kit.base import keys
+
+TIME_EXAMPLE: Final = "2026-03-01T12:00:00Z"
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)").fullmatch
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})").fullmatch
+
+
+def _host_and_port(text: str) -> str:
+    match = _HOST_AND_PORT(text)
+    if match is None or int(match[2]) > 65535:
+        raise ValueError("expected host:port")
+    return text
+
+
+def _postgresql_url(text: str) -> str:
+    if not re.match(r"postgresql(\+psycopg2)?://", text):
+        raise ValueError("expected postgresql://role:password@host:port/database")
+    return text
+
+
+def _address(text: str) -> str:
+    if not text or any(c.isspace() for c in text) or ":" not in text:
+        raise ValueError("expected host:port or a gRPC target such as dns:///host:port")
+    return text
+
+
+def _base_url(text: str) -> str:
+    parts = urlsplit(text)
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise ValueError("expected http(s)://host[:port][/prefix]")
+    return text.rstrip("/")
+
+
+def _readable_file(text: str) -> str:
+    if not os.access(text, os.R_OK):
+        raise ValueError("expected a file that can be read")
+    return text
+
+
+def _key(text: str) -> str:
+    """Returns a key in one form. Reads 32 bytes in base64, in either alphabet, with or without padding."""
+    try:
+        key = keys.decoded(text)
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise ValueError("expected 32 random bytes in base64 each, as `openssl rand -base64 32` prints them")
+    return base64.urlsafe_b64encode(key).decode()
+
+
+def _time(value: object) -> object:
+    """Refuses every form but ISO 8601 with a zone; pydantic would also take seconds since 1970."""
+    if isinstance(value, str) and not _TIME(value):
+        raise ValueError(f"expected a time with its zone, as {TIME_EXAMPLE}")
+    return value
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
+HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_and_port(text))]
+PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
+PostgresUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _postgresql_url(text))]
+Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+Key = Annotated[str, AfterValidator(_key)]
+FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
+BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end
+BaseUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _base_url(text))]
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
+CommaSeparated = BeforeValidator(_split)  # Annotated[tuple[int, ...], CommaSeparated] reads "30,60,120"
