@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from google.protobuf.descriptor import EnumDescriptor
@@ -24,6 +24,10 @@ from rich.table import Table
 from kit.base.clock import SystemClock
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
+
+# The largest numbers that fields of these types hold: a message raises ValueError for a larger one.
+INT32_MOST: Final = 2**31 - 1
+INT64_MOST: Final = 2**63 - 1
 
 # Output to a pipe has no width to fit: each row stays on one line, so that grep finds whole values.
 PIPED_WIDTH = 10_000

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
-from cli.output import Json
+from cli.output import INT64_MOST, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 
@@ -14,7 +14,9 @@ NAME = "cases"
 app = typer.Typer(
     help="Late money: the invoice had ended, and the customer reports a payment.", no_args_is_help=True
 )
-Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The number that the customer has.", min=1)]
+Number = Annotated[
+    int, typer.Argument(metavar="NUMBER", help="The number that the customer has.", min=1, max=INT64_MOST)
+]
 EARLIER_NAMES = {"token_normalize_func": lambda name: {"save-proof": "save-picture"}.get(name, name)}
 """For the commands with `--save-picture`, which was called `--save-proof` before."""
 COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outcome")

@@ -21,7 +21,7 @@ def set_one(
     *,
     name: Annotated[str, typer.Option(metavar="N")],
     symbol: Annotated[str, typer.Option(metavar="S")],
-    decimals: Annotated[int, typer.Option(help="Decimal places, 0 to 2.")],
+    decimals: Annotated[int, typer.Option(min=0, max=2, help="Decimal places.")],
     minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
     markup: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, logos, output
-from cli.output import Json
+from cli.output import INT32_MOST, Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.rpc.errors import not_found
 
@@ -24,7 +24,9 @@ def set_one(
     name: Annotated[str, typer.Option(metavar="N", help="Shown to customers.")],
     minimum: Annotated[str, typer.Option("--min", metavar="A", help="Least invoice amount.")],
     maximum: Annotated[str, typer.Option("--max", metavar="A", help="Largest invoice amount.")],
-    minutes: Annotated[int, typer.Option(metavar="M", help="Time a customer has to pay.")],
+    minutes: Annotated[
+        int, typer.Option(metavar="M", min=1, max=INT32_MOST, help="Time a customer has to pay.")
+    ],
     commission: Annotated[
         str, typer.Option(metavar="0..1", help="Fraction that is added to the category's commission.")
     ] = "0",

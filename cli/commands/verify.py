@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from cli import output, verifying
-from cli.output import Json
+from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
 from kit.base.clock import SystemClock
 
@@ -24,7 +24,10 @@ def verify(
         bool, typer.Option("--repair", help="Rebuild from PostgreSQL what is missing, then verify again.")
     ] = False,
     grace_seconds: Annotated[
-        int, typer.Option(min=0, help="Invoices finished later than this may still be on their way.")
+        int,
+        typer.Option(
+            min=0, max=INT32_MOST, help="Invoices finished later than this may still be on their way."
+        ),
     ] = 30,
     accept: Annotated[
         list[str] | None,
@@ -38,7 +41,7 @@ def verify(
         str, typer.Option("--as", metavar="NAME", help="Your name, for the record of --accept.")
     ] = "",
     repair_seconds: Annotated[
-        int, typer.Option(min=1, help="Longest wait for the effects of a repair.")
+        int, typer.Option(min=1, max=INT32_MOST, help="Longest wait for the effects of a repair.")
     ] = 60,
     as_json: Json = False,
 ) -> None:

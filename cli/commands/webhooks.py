@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
-from cli.output import Json
+from cli.output import INT32_MOST, INT64_MOST, Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 
 NAME = "webhooks"
@@ -32,7 +32,11 @@ def list_all(
 
 
 @app.command("show", epilog="Example: fiatgate webhooks show 17")
-def show(event_id: Annotated[int, typer.Argument(metavar="EVENT_ID")], *, as_json: Json = False) -> None:
+def show(
+    event_id: Annotated[int, typer.Argument(metavar="EVENT_ID", min=1, max=INT64_MOST)],
+    *,
+    as_json: Json = False,
+) -> None:
     """Show an event with its payload and all attempts."""
     answer = connection.webhooks().GetEvent(pb.GetEventRequest(event_id=event_id))
     output.record(answer.event, as_json=as_json)
@@ -54,7 +58,7 @@ def resend(
 def prune(
     *,
     older_than_days: Annotated[
-        int, typer.Option(min=1, help="Delete attempts that began longer ago than this.")
+        int, typer.Option(min=1, max=INT32_MOST, help="Delete attempts that began longer ago than this.")
     ],
     as_json: Json = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
-from cli.output import Json
+from cli.output import INT32_MOST, Json
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
@@ -65,7 +65,9 @@ def set_method(
 def create(
     merchant_id: Annotated[str, typer.Argument(metavar="MERCHANT")],
     *,
-    method: Annotated[int, typer.Option(metavar="ID", help="See `fiatgate withdrawals methods`.")],
+    method: Annotated[
+        int, typer.Option(metavar="ID", min=1, max=INT32_MOST, help="See `fiatgate withdrawals methods`.")
+    ],
     address: Annotated[str, typer.Option(metavar="A", help="Wallet address on the method's network.")],
     memo: Annotated[
         str | None, typer.Option(metavar="M", help="Memo or tag, where the network uses one.")

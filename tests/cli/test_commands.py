@@ -49,6 +49,12 @@ def commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield (*path, name), command
 
 
+TOO_LARGE = "99999999999999999999"
+"""More than an int64 holds."""
+
+CURRENCY = ("currencies", "set", "TST", "--name", "n", "--symbol", "s", "--min", "1", "--max", "2")
+METHOD = ("methods", "set", "m", "--currency", "EUR", "--name", "n", "--min", "1", "--max", "2")
+
 LINES = {"fact-keys"}
 """Groups whose commands write lines for the environment, and nothing else."""
 
@@ -75,6 +81,13 @@ def test_a_command_explains_itself_and_knows_json(path: tuple[str, ...]) -> None
     helped = run(*path, "--help")
     assert helped.exit_code == 0
     assert " ".join(example.split()[:4]) in " ".join(helped.out.split())
+
+
+@pytest.mark.parametrize("path", sorted(ALL), ids=" ".join)
+def test_every_number_has_bounds(path: tuple[str, ...]) -> None:
+    """A field of a message raises ValueError for a number that it can't hold, which would end in a traceback."""
+    numbers = [each for each in ALL[path].params if each.type_descriptor.annotation is int]
+    assert not [each.name for each in numbers if None in (each.min, each.max)]
 
 
 @pytest.mark.parametrize("path", sorted(ALL), ids=" ".join)
@@ -113,6 +126,17 @@ def test_groups_and_the_command_itself_show_what_there_is() -> None:
         ("webhooks", "show", "one"),
         ("currencies", "set", "EUR"),
         ("verify", "--grace-seconds", "-1"),
+        ("verify", "--grace-seconds", TOO_LARGE),
+        ("verify", "--repair-seconds", TOO_LARGE),
+        ("cases", "show", TOO_LARGE),
+        ("cases", "resolve", TOO_LARGE, "--outcome", "done"),
+        ("webhooks", "show", TOO_LARGE),
+        ("webhooks", "prune", "--older-than-days", TOO_LARGE),
+        (*CURRENCY, "--decimals", TOO_LARGE),
+        (*CURRENCY, "--decimals", f"-{TOO_LARGE}"),
+        (*METHOD, "--minutes", TOO_LARGE),
+        (*METHOD, "--minutes", f"-{TOO_LARGE}"),
+        ("withdrawals", "create", "m", "--address", "T", "--amount", "5", "--method", TOO_LARGE),
     ],
     ids=" ".join,
 )
