@@ -13,6 +13,7 @@ from cli import rejecting
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
+from services.invoices.domain.states import SUB_STATUSES
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
 
@@ -150,6 +151,12 @@ def test_customers_who_still_may_pay_are_left_out(
     of_shop = ("--merchant", shop["merchant_id"], "--sub-status", "awaiting_confirmation")
     assert [each["deal_id"] for each in fiatgate("deals", "list", *of_shop)] == [deals[1]["deal_id"]]
     assert [each["deal_id"] for each in fiatgate(*REJECT, *of_shop, "--yes")] == [deals[1]["deal_id"]]
+
+
+def test_a_sub_status_that_no_deal_can_have_is_refused(fiatgate: Fiatgate) -> None:
+    assert fiatgate.refused("deals", "list", "--sub-status", "nonsense") == "VALIDATION_ERROR"
+    for sub_status in SUB_STATUSES:
+        fiatgate("deals", "list", "--sub-status", sub_status, "--limit", "1")
 
 
 @pytest.mark.parametrize("command", [("deals", "reject"), ("deals", "list"), ("requisites", "list")])

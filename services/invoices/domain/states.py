@@ -121,6 +121,11 @@ TRANSITIONS: Mapping[tuple[DealState, Trigger], Transition] = {
     (source, trigger): transition for trigger, sources, transition in _RULES for source in sources
 }
 
+SUB_STATUSES = frozenset(
+    state.sub_status for (source, _), step in TRANSITIONS.items() for state in (source, step.target)
+)
+"""Every `sub_status` that a deal can have."""
+
 
 def transition(state: DealState, trigger: Trigger) -> Transition | None:
     """Returns the transition of `trigger` from `state`; None when it is not allowed there. Terminal states have

@@ -46,10 +46,13 @@ def list_deals(
     created_before: datetime | None = None,
     oldest_first: bool = False,
 ) -> Sequence[DealView]:
-    """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all."""
+    """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
+
+    Raises VALIDATION_ERROR, also for a `sub_status` that no deal can have.
+    """
     wanted = deals.DealFilter(
         status=status,
-        sub_status=values.text("sub_status", sub_status, least=0, most=64),
+        sub_status=fields.sub_status(sub_status),
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_before=created_before,

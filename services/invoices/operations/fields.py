@@ -6,6 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import most_of
 from kit.rpc import values
 from services.invoices import errors
+from services.invoices.domain.states import SUB_STATUSES
 
 NOTE_MAX_CHARACTERS = most_of(pb.OpenCustomerAppealRequest, "note")
 
@@ -18,6 +19,13 @@ def actor(value: str) -> str:
     """Returns "operator", or "operator:NAME" when a name is given."""
     name = values.text("actor", value, least=0, most=64)
     return f"operator:{name}" if name and name != "operator" else "operator"
+
+
+def sub_status(value: str) -> str:
+    """Returns a sub_status that deals can have, or ""."""
+    if value and value not in SUB_STATUSES:
+        raise values.invalid("sub_status", f"Expected one of {', '.join(sorted(SUB_STATUSES))}")
+    return value
 
 
 def invoice_id(value: str) -> UUID:
