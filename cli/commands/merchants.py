@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from cli import connection, logos, output
 from cli.output import Json
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.rpc.errors import Refused
 
 NAME = "merchants"
 PAGE = 200
@@ -69,7 +72,10 @@ def create(
         logo=None if logo is None else logos.content_of(logo),
         frame_origins=_codes(frame_origins),
     )
-    _show(connection.merchants().CreateMerchant(request).merchant, as_json=as_json)
+    made = connection.merchants().CreateMerchant(request).merchant
+    _show(made, as_json=as_json)
+    if currencies or methods:
+        _note_unknown_codes(made)
 
 
 @app.command("list", epilog="Example: fiatgate merchants list --json")
@@ -128,7 +134,10 @@ def configure(
         logo=None if logo is None else logos.content_of(logo),
         frame_origins=None if frame_origins is None else pb.AllowedOrigins(origins=_codes(frame_origins)),
     )
-    _show(connection.merchants().ConfigureMerchant(request).merchant, as_json=as_json)
+    changed = connection.merchants().ConfigureMerchant(request).merchant
+    _show(changed, as_json=as_json)
+    if currencies or methods:
+        _note_unknown_codes(changed)
 
 
 def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:
@@ -171,6 +180,20 @@ def _show(merchant: pb.Merchant, *, as_json: bool) -> None:
         for name in ("allowed_currencies", "allowed_methods"):
             values[name] = values[name] or "all"
     output.record(values, as_json=as_json)
+
+
+def _note_unknown_codes(merchant: pb.Merchant) -> None:
+    """Names the allowed codes that catalog does not have. They are stored: a code may be allowed before it is made."""
+    try:
+        known = connection.catalog().GetCatalog(catalog_pb2.GetCatalogRequest())
+    except (Refused, connection.NoAddress):
+        return  # the merchant is stored, and only this remark is lost
+    currencies = {each.code for each in known.currencies}
+    methods = {each.method_code for each in known.methods}
+    for code in set(merchant.allowed_currencies) - currencies:
+        output.note(f"[dim]There is no currency {escape(code)} yet: fiatgate currencies set[/dim]")
+    for code in set(merchant.allowed_methods) - methods:
+        output.note(f"[dim]There is no payment method {escape(code)} yet: fiatgate methods set[/dim]")
 
 
 def _codes(text: str | None) -> list[str]:

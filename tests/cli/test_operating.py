@@ -104,7 +104,12 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
     )
     assert (changed["name"], changed["client_share"]) == ("Lamp shop", "0.25")
     assert changed["allowed_currencies"] == ["EUR", "USD"]
-    emptied = fiatgate("merchants", "set", id, "--callback-url", "", "--currencies", "")
+    remarked = run("merchants", "set", id, "--currencies", "EUR,XXX", "--methods", "nope")
+    assert remarked.exit_code == 0
+    assert "no currency XXX yet" in remarked.err
+    assert "no payment method nope yet" in remarked.err
+    assert "currency EUR" not in remarked.err
+    emptied = fiatgate("merchants", "set", id, "--callback-url", "", "--currencies", "", "--methods", "")
     assert (emptied["callback_url"], emptied["allowed_currencies"]) == (None, [])
     assert emptied["category_code"] == "corner"
     assert [fiatgate("merchants", word, id)["status"] for word in ("activate", "ban", "unban")] == [
