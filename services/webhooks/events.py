@@ -2,10 +2,7 @@
 
 from uuid import UUID
 
-from google.protobuf.message import DecodeError
-
 from fiatgate.invoices.v1 import invoices_pb2
-from kit.base.ids import parse_id
 from kit.base.proto import datetime_from, optional
 from services.webhooks.domain import FinishedInvoice
 
@@ -18,17 +15,11 @@ _STATUSES = {
 }
 
 
-def ids_in(payload: bytes) -> dict[str, str]:
-    """Returns the id in the payload, as `invoice_id`; empty when the payload has none."""
-    try:
-        invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
-    except DecodeError:
-        return {}
-    return {} if invoice_id is None else {"invoice_id": str(invoice_id)}
-
-
 def finished_invoice_from_message(message: invoices_pb2.InvoiceFinished) -> FinishedInvoice:
-    """Raises ValueError when an id or the status is not of the documented form: the consumer parks such a message."""
+    """Returns the fact with Python's types.
+
+    Raises ValueError when an id or the status is not of the documented form: the consumer parks such a message.
+    """
     status = _STATUSES.get(message.status)
     if status is None:
         raise ValueError(f"invoice {message.invoice_id}: status {message.status} is not terminal")

@@ -8,11 +8,12 @@ from sqlalchemy.orm import Session
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.events.bus.messages import Incoming
 from kit.events.consumer import Consumer
+from kit.events.ids import ids_of
 from kit.events.subjects import durable_of
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.webhooks.delivery.engine import Engine, EngineParts
-from services.webhooks.events import finished_invoice_from_message, ids_in
+from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.models import Inbox, Parked
 from services.webhooks.operations import desk, pruning, queueing
 from services.webhooks.wiring import Deps
@@ -35,7 +36,7 @@ def consumer(deps: Deps) -> Consumer:
     return Consumer(
         CONSUMER,
         handle,
-        ids_in=ids_in,
+        ids_in=ids_of(invoices_pb2.InvoiceFinished, "invoice_id"),
         db=deps.db,
         bus=deps.bus,
         inbox=Inbox,

@@ -5,8 +5,6 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-from google.protobuf.message import DecodeError
-
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.base.ids import parse_id
 from kit.base.money import USDT_PLACES, has_decimals, parse_decimal
@@ -44,15 +42,6 @@ def invoice_paid_from_message(message: invoices_pb2.InvoiceFinished) -> InvoiceP
         merchant_id=_uuid("merchant_id", message.merchant_id),
         merchant_usdt=_usdt(message.merchant_usdt),
     )
-
-
-def ids_in(payload: bytes) -> dict[str, str]:
-    """Returns the id in the payload, as `invoice_id`; empty when the payload has none."""
-    try:
-        invoice_id = parse_id(invoices_pb2.InvoiceFinished.FromString(payload).invoice_id)
-    except DecodeError:
-        return {}
-    return {} if invoice_id is None else {"invoice_id": str(invoice_id)}
 
 
 def _uuid(field: str, text: str) -> UUID:

@@ -8,12 +8,13 @@ from fiatgate.invoices.v1 import invoices_pb2
 from kit.db.database import DatabaseBusy
 from kit.events.bus.messages import Incoming
 from kit.events.consumer import Consumer
+from kit.events.ids import ids_of
 from kit.events.subjects import durable_of
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
-from services.withdrawals.events import ids_in, invoice_paid_from_message
+from services.withdrawals.events import invoice_paid_from_message
 from services.withdrawals.models import Inbox, Parked
 from services.withdrawals.operations import ledger
 from services.withdrawals.wiring import Deps
@@ -46,7 +47,7 @@ def consumer(deps: Deps) -> Consumer:
         CONSUMER,
         handle,
         lock_order=merchant_of,  # a credit changes this merchant's balance
-        ids_in=ids_in,
+        ids_in=ids_of(invoices_pb2.InvoiceFinished, "invoice_id"),
         db=deps.db,
         bus=deps.bus,
         inbox=Inbox,
