@@ -4,7 +4,9 @@ from urllib.parse import urlsplit
 
 
 class Links:
-    """Made from PUBLIC_URL, which may have a path when a proxy serves the gateway under a prefix."""
+    """Makes the gateway's addresses from PUBLIC_URL. That may have a path: a proxy may serve the gateway under a
+    prefix.
+    """
 
     def __init__(self, public_url: str) -> None:
         parts = urlsplit(public_url)

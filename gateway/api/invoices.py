@@ -140,7 +140,7 @@ def invoice_to_json(invoice: pb.Invoice, links: Links) -> dict[str, Any]:
 
 
 def deal_to_json(deal: pb.Deal) -> dict[str, Any]:
-    """Returns docs/api.md#object-Deal."""
+    """Returns the deal as JSON (docs/api.md#object-Deal)."""
     return {
         "deal_id": deal.deal_id,
         "status": DEAL_STATUS_NAMES[deal.status],

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12, as in OpenAPI 3.1), in functions for the answers' types; every leaf has an example."""
+"""Functions that make the JSON Schemas of answers (draft 2020-12). Every field has an example."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

@@ -52,7 +52,7 @@ HEADERS: Final = (
 
 
 def webhooks(components: dict[str, Json]) -> Json:
-    """Returns the `webhooks` of the document."""
+    """Returns the member `webhooks` of the OpenAPI document."""
     payload = ref("WebhookPayload")
     return {
         "invoice-finished": {

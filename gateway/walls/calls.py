@@ -155,7 +155,7 @@ class Calls:
 
 
 def calls_by_method() -> Mapping[str, Calls]:
-    """Returns the bounds of one worker."""
+    """Returns the bounds of one worker, by method."""
     return {method: calls for kind in KINDS for calls in [Calls(kind)] for method in kind.methods}
 
 

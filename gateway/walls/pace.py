@@ -28,7 +28,7 @@ PAGES: Final = Bound(running=16, waiting=400)
 
 
 class Pace:
-    """One per worker.
+    """The pace of all networks in one worker.
 
     per_minute  requests of one network; 0: no limit
     """

@@ -73,8 +73,8 @@ class Strangers:
             kind: Places(NEW_IN_ALL, of_one=NEW_OF_ONE, seconds=NEW_SECONDS) for kind in (KEYS, PAYMENTS)
         }
         self._pauses = Places(Bound(running=WAITING_MAX, waiting=0), seconds=0)
-        self._refusals = _Pace(now_seconds)
-        self._denials = _Pace(now_seconds)
+        self._refusals = _Spacing(now_seconds)
+        self._denials = _Spacing(now_seconds)
         turned_away.begin("strangers")
 
     async def ask(self, kind: str, network: str, name: str, question: Callable[[], Awaitable[T]]) -> T:
@@ -144,7 +144,7 @@ class Strangers:
         raise self._buckets.refusal("Too many unknown keys or payments were asked for from your network")
 
 
-class _Pace:
+class _Spacing:
     """Delays answers so that they leave one after the other, PACE_SECONDS apart. Networks take turns."""
 
     def __init__(self, now_seconds: Callable[[], float]) -> None:

@@ -47,7 +47,7 @@ class Rows(Generic[T]):
         return [self.make(*row) for row in result]
 
     def one_or_none(self, result: Result[Any]) -> T | None:
-        """Raises SQLAlchemy's MultipleResultsFound when there are more."""
+        """Returns the only row, or None. Raises SQLAlchemy's MultipleResultsFound when there are more."""
         row = result.one_or_none()
         return None if row is None else self.make(*row)
 

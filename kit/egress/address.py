@@ -83,8 +83,7 @@ def is_public(address: str) -> bool:
 
 
 def check_url(url: str, *, allow_private: bool = False) -> URL:
-    """Returns the URL parsed as it will be called; raises ValueError with the reason, for people, if it can't be
-    called.
+    """Returns the parsed URL if it may be called. Raises ValueError with a reason for people.
 
     https only, at most 2048 characters, no user or password, no odd notation of an address, no port of
     another service, no address or name that can't be public. `allow_private` lifts the last two and admits

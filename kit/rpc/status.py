@@ -161,7 +161,7 @@ class StatusCollector(Collector):
             yield self._family(name, gauges[0].meaning, values, label=gauges[0].label[0])
 
     def _family(self, name: str, meaning: str, values: Mapping[str, float], *, label: str = "") -> Metric:
-        """Returns one series per value of `label`; without a label the one value has the key ""."""
+        """Returns a metric with one series per value of `label`. Without a label, `values` has one entry, under ""."""
         family = GaugeMetricFamily(
             PREFIX + name, meaning, labels=["service", label] if label else ["service"]
         )

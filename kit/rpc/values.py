@@ -57,7 +57,7 @@ def uuid(field: str, text: str) -> UUID:
 
 
 def uuid_or(not_found: Callable[[], Refused], text: str) -> UUID:
-    """Raises `not_found()`, and no VALIDATION_ERROR: text that is no UUID is the id of nothing."""
+    """Returns the UUID. Raises `not_found()` for other text, and no VALIDATION_ERROR: it is the id of nothing."""
     found = parse_id(text)
     if found is None:
         raise not_found()

@@ -136,7 +136,7 @@ class CatalogClient:
         return Loop("catalog-copy", self._reload, every_seconds=CATALOG_RELOAD_SECONDS, signal=self.changed)
 
     def quote(self, merchant: merchants_pb2.Merchant, method_code: str) -> Quote:
-        """Raises `Refused` with the reasons of CatalogService.GetQuote."""
+        """Returns rate and commission of a new deal. Raises `Refused` with the reasons of CatalogService.GetQuote."""
         request = catalog_pb2.GetQuoteRequest(merchant=merchant, method_code=method_code)
         answer = self._choice_calls.call(self._stub.GetQuote, request)
         method, currency = answer.offer.method, answer.offer.currency
@@ -259,7 +259,10 @@ class Storefront:
         self._offers: dict[str, _Offers] = {} if before is None else dict(before._offers)
 
     def offers(self, currency_code: str) -> Sequence[catalog_pb2.MethodOffer]:
-        """Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not kept."""
+        """Returns the methods of a currency with their prices.
+
+        Raises `Refused` with the reasons of CatalogService.ListMethodOffers; a refusal is not kept.
+        """
         known = self._offers.get(currency_code)
         if known is not None and known.requested_seconds >= self.opened_seconds:
             return known.offers
@@ -297,7 +300,10 @@ class Storefronts:
         self._lock = threading.Lock()
 
     def of(self, merchant_id: UUID) -> Storefront:
-        """Raises `Refused` MERCHANT_NOT_FOUND, and DB_UNAVAILABLE when there is no data young enough to show."""
+        """Returns the merchant's name, appearance and offers.
+
+        Raises `Refused` MERCHANT_NOT_FOUND, and DB_UNAVAILABLE when there is no data young enough to show.
+        """
         known = self._open.get(merchant_id)
         if known is not None and self._is_fresh(known):
             return known

@@ -107,7 +107,7 @@ class Vault:
         return self._fernet.encrypt(plain)
 
     def open(self, sealed: bytes) -> bytes:
-        """Raises MasterKeyMissing when none of the master keys fits."""
+        """Returns the plain bytes. Raises MasterKeyMissing when none of the master keys fits."""
         try:
             return self._fernet.decrypt(sealed)
         except InvalidToken:

@@ -181,9 +181,7 @@ def after_automatic(
     jitter_seconds: float,
     delays_seconds: tuple[int, ...] = RETRY_DELAYS_SECONDS,
 ) -> Verdict:
-    """Returns the verdict on an automatic attempt that ended at `ended_at`, the `attempts_before + 1`-th automatic
-    one.
-    """
+    """Returns the verdict on an automatic attempt. `attempts_before` automatic attempts came before it."""
     if succeeded:
         return Delivered()
     if attempts_before >= len(delays_seconds):

@@ -27,7 +27,7 @@ OPEN: Final = metrics.gauge("http_connections", "Connections of clients that are
 _log = get_logger()
 
 
-class Connection(Protocol):
+class Droppable(Protocol):
     """A client's connection, as far as this module uses it."""
 
     def drop(self) -> None:
@@ -37,7 +37,7 @@ class Connection(Protocol):
         """Ends it when it has no request."""
 
 
-Line = OrderedDict[Connection, None]  # connections that wait for their client, the longest first
+Line = OrderedDict[Droppable, None]  # connections that wait for their client, the longest first
 
 
 class Connections:
@@ -47,17 +47,17 @@ class Connections:
         self._clients = clients
         self._most = most
         self._most_per_client = most_per_client
-        self._networks: dict[Connection, str] = {}
+        self._networks: dict[Droppable, str] = {}
         self._counts: Counter[str] = Counter()
         self._idle: Line = OrderedDict()
         self._idle_of: dict[str, Line] = {}
         self._dropped: Counter[str] = Counter()  # since the last line in the log
         self._logged_seconds = -LOG_EVERY_SECONDS
 
-    def all(self) -> Sequence[Connection]:
+    def all(self) -> Sequence[Droppable]:
         return list(self._networks)
 
-    def opened(self, connection: Connection, peer: str) -> None:
+    def opened(self, connection: Droppable, peer: str) -> None:
         """Adds a connection that is not idle yet; without room, drops an idle one, or this one."""
         network = "" if self._clients.is_trusted(peer) else self._clients.network(peer)
         self._networks[connection] = network
@@ -68,7 +68,7 @@ class Connections:
         elif len(self._networks) > self._most:
             self._drop(self._idle, connection, of="in all")
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Droppable) -> None:
         self.works(connection)
         network = self._networks.pop(connection, None)
         if network is not None:
@@ -77,13 +77,13 @@ class Connections:
                 del self._counts[network]
         OPEN.set(len(self._networks))
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: Droppable) -> None:
         """Records that it waits for its client, from now on."""
         if connection in self._networks:
             self._idle[connection] = None
             self._idle_of.setdefault(self._networks[connection], OrderedDict())[connection] = None
 
-    def works(self, connection: Connection) -> None:
+    def works(self, connection: Droppable) -> None:
         """Records that it has work now."""
         if connection in self._idle:
             del self._idle[connection]
@@ -92,13 +92,13 @@ class Connections:
             if not self._idle_of[network]:
                 del self._idle_of[network]
 
-    def _drop(self, idle: Line | None, newest: Connection, *, of: str) -> None:
+    def _drop(self, idle: Line | None, newest: Droppable, *, of: str) -> None:
         """Ends the connection that was idle for longest, or the newest when none is idle."""
         dropped = next(iter(idle)) if idle else newest
         self.ended(dropped, f"{'idle' if idle else 'new'}, {of}")
         dropped.drop()
 
-    def ended(self, connection: Connection, kind: str) -> None:
+    def ended(self, connection: Droppable, kind: str) -> None:
         """Counts a connection that this process ends, and logs their number now and then."""
         turned_away.count("connections", kind)
         self._dropped[kind] += 1

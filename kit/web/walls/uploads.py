@@ -92,7 +92,7 @@ class Reservation:
     size: int = 0
 
     def resize(self, size: int) -> None:
-        """Raises as `Pool.reserve`."""
+        """Changes the reserved bytes to `size`. Raises as `Pool.reserve`."""
         self.pool.add(self, size - self.size)
 
     def release(self) -> None:

@@ -114,7 +114,7 @@ def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseView]
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:
-    """Raises CASE_NOT_FOUND."""
+    """Returns the case with its invoice and requisite. Raises CASE_NOT_FOUND."""
     with deps.db.autocommit() as connection:
         row = _found(cases.case(connection, number))
         invoice = invoices.invoice_view(connection, row.invoice_id)

@@ -50,7 +50,7 @@ class Checkout:
 
 
 def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
-    """Raises INVOICE_NOT_FOUND."""
+    """Returns the state that the customer's page shows. Raises INVOICE_NOT_FOUND."""
     now = deps.clock.now()
     view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
     storefront = deps.storefronts.of(view.merchant_id)

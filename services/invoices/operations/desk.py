@@ -175,7 +175,7 @@ def cancel_invoice(deps: Deps, *, invoice_id: str, actor: str) -> InvoiceView:
 def add_requisite(
     deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
 ) -> RequisiteView:
-    """Raises VALIDATION_ERROR; the method must exist in the catalog."""
+    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method."""
     if not deps.catalog.knows_method(method_code):
         raise values.invalid("method_code", "No such payment method; set it with `fiatgate methods set`")
     row = Requisite(

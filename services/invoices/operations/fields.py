@@ -29,15 +29,15 @@ def sub_status(value: str) -> str:
 
 
 def invoice_id(value: str) -> UUID:
-    """Raises INVOICE_NOT_FOUND: text that is no UUID names no invoice."""
+    """Returns the id. Raises INVOICE_NOT_FOUND: text that is no UUID names no invoice."""
     return values.uuid_or(errors.invoice_not_found, value)
 
 
 def deal_id(value: str) -> UUID:
-    """Raises DEAL_NOT_FOUND."""
+    """Returns the id. Raises DEAL_NOT_FOUND."""
     return values.uuid_or(errors.deal_not_found, value)
 
 
 def requisite_id(value: str) -> UUID:
-    """Raises REQUISITE_NOT_FOUND."""
+    """Returns the id. Raises REQUISITE_NOT_FOUND."""
     return values.uuid_or(errors.requisite_not_found, value)

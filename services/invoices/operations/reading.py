@@ -41,7 +41,7 @@ def list_invoices(
     currency_code: str | None,
     ascending: bool,
 ) -> Page:
-    """Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
+    """Returns one page. Raises INVOICES_NOT_FOUND when nothing matches at all; a page past the last is empty."""
     values.page(page, per_page)
     owner = values.uuid("merchant_id", merchant_id)
     with deps.db.autocommit() as connection:

@@ -159,7 +159,7 @@ def deal_status_from_message(value: int) -> DealStatus | None:
 
 
 def picture_kind_from_message(value: int) -> PictureKind:
-    """Raises VALIDATION_ERROR for UNSPECIFIED and for a value from a newer proto."""
+    """Returns the kind. Raises VALIDATION_ERROR for UNSPECIFIED and for a value from a newer proto."""
     for kind, number in _PICTURE_KINDS.items():
         if number == value:
             return PictureKind(kind)

@@ -62,7 +62,7 @@ def create_merchant(
 
 
 def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
-    """Raises MERCHANT_NOT_FOUND."""
+    """Returns the merchant. Raises MERCHANT_NOT_FOUND."""
     merchant = store.merchant_by_id(deps.db, id_of_merchant(merchant_id))
     if merchant is None:
         raise errors.merchant_not_found()
@@ -78,7 +78,7 @@ def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int =
 
 
 def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
-    """Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND."""
+    """Changes the options that are given. Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND."""
     logo = None if options.logo is None else kept_logo(deps, options.logo)
 
     def configure(tx: Session, merchant: models.Merchant) -> None:
@@ -91,7 +91,10 @@ def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions
 
 
 def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
-    """Raises MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT for a banned merchant. An active one stays as it is."""
+    """Lets the merchant use the API; an active one stays as it is.
+
+    Raises MERCHANT_NOT_FOUND, and MERCHANT_STATE_CONFLICT for a banned merchant.
+    """
     now = deps.clock.now()
 
     def activate(_: Session, merchant: models.Merchant) -> None:

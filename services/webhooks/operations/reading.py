@@ -16,7 +16,7 @@ def list_invoice_events(deps: Deps, *, merchant_id: str, invoice_id: str) -> lis
 
 
 def get_event(deps: Deps, *, event_id: int) -> EventHistory:
-    """Raises WEBHOOK_EVENT_NOT_FOUND."""
+    """Returns the event with its attempts. Raises WEBHOOK_EVENT_NOT_FOUND."""
     with deps.db.transaction() as tx:
         history = events.event_history(tx, event_id)
     if history is None:

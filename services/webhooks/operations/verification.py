@@ -16,7 +16,7 @@ from services.webhooks.wiring import Deps
 def check_invoices(
     deps: Deps, *, invoice_ids: Sequence[str], facts: Sequence[FinishedInvoice] = ()
 ) -> list[InvoiceEvents]:
-    """Returns the number of events of each of these invoices (at most 1000); those without events are left out.
+    """Returns the events of these invoices (at most 1000), counted. Invoices without events are left out.
     `facts` of some of them add the differences between their events and the events that the facts would make.
     """
     values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)

@@ -172,7 +172,7 @@ _CLAIM_ONE: Final = {False: text(_CLAIM_ONE_SQL + _UNSEALED), True: text(_CLAIM_
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
-    """Claims the oldest due events of each lane that are not leased, at most the room of each lane and merchant."""
+    """Claims due events without a lease, oldest first in each lane, within the bounds in `rooms`."""
     rows = connection.execute(
         _CLAIM[SEAL.is_there(connection)],
         asdict(lease) | {"rooms": _rooms_parameter(rooms), "total": rooms.total},

@@ -10,7 +10,9 @@ from services.webhooks.domain import EventStatus, EventTerms, Trigger, is_succes
 
 
 class LaneKey(NamedTuple):
-    """Merchants that share a host have separate lanes: one's endpoint may hang while the other's answers."""
+    """The name of a lane: a merchant and a destination. Merchants that share a host have separate lanes: one's endpoint
+    may hang while the other's answers.
+    """
 
     merchant_id: UUID
     destination: str
@@ -18,7 +20,7 @@ class LaneKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Rooms:
-    """The numbers of events that may be claimed now: in `total`, of each lane and each merchant, in order of turn."""
+    """How many more events may be claimed now: in `total`, per lane and per merchant. They are in order of turn."""
 
     total: int
     lanes: dict[LaneKey, int]
