@@ -7,7 +7,7 @@ import pytest
 from cli.commands import merchants as merchants_cli
 from kit.rpc import values
 from kit.rpc.errors import Refused
-from services.merchants.domain import parse_method_codes
+from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from tools.protolint import PROTOS, compile_protos
 

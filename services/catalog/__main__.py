@@ -2,20 +2,19 @@
 
 from kit.process.main import main
 from kit.process.service import Service
+from services.catalog import rpc, workers
 from services.catalog.config import CatalogSettings
-from services.catalog.rpc import CALLERS, SLOTS, add_to
 from services.catalog.wiring import wire
-from services.catalog.workers import gauges, workers
 
 SERVICE = Service(
     name="catalog",
     settings=CatalogSettings,
     wire=wire,
-    add_to=add_to,
-    callers=CALLERS,
-    slots=SLOTS,
-    workers=workers,
-    gauges=gauges,
+    add_to=rpc.add_to,
+    callers=rpc.CALLERS,
+    slots=rpc.SLOTS,
+    workers=workers.workers,
+    gauges=workers.gauges,
 )
 
 if __name__ == "__main__":

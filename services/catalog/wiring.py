@@ -11,7 +11,10 @@ from services.catalog.config import CatalogSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """The first argument of every operation."""
+    """The first argument of every operation and worker.
+
+    sources  the configured rate sources
+    """
 
     settings: CatalogSettings
     db: Database

@@ -19,7 +19,7 @@ HINT_SECONDS = 0.1
 """The least time between two reactions to hints of a changed catalog: each one loads all of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deps:
     """The first argument of every operation and worker.
 

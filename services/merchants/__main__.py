@@ -8,7 +8,7 @@ import sys
 
 from kit.base.config.variables import load
 from kit.observe import log
-from kit.process.main import main as service_main
+from kit.process.main import main
 from kit.process.service import Service
 from services.merchants import rpc
 from services.merchants.config import MerchantsSettings
@@ -31,12 +31,8 @@ def rotate_secrets() -> None:
     log.get_logger().info("secrets_rotated", resealed=api_keys.rotate_secrets(wire(settings)))
 
 
-def main() -> None:
+if __name__ == "__main__":
     if sys.argv[1:] == ["rotate-secrets"]:
         rotate_secrets()
     else:
-        service_main(SERVICE)
-
-
-if __name__ == "__main__":
-    main()
+        main(SERVICE)

@@ -1,4 +1,4 @@
-"""Every reason that this service can refuse with, besides those of kit."""
+"""Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from kit.rpc import values
 from kit.rpc.errors import Refused, denied, invalid, not_found, precondition
 
 # The message of each reason to refuse a key.
-_ADMISSION: Final = {
+_MESSAGES: Final = {
     "API_KEY_INVALID": "API key is invalid or deactivated",
     "OWNER_BLOCKED": "Merchant account owner is blocked",
     "MERCHANT_BLOCKED": "Merchant account is banned",
@@ -16,7 +16,7 @@ _ADMISSION: Final = {
 
 def not_admitted(reason: str) -> Refused:
     """Returns API_KEY_INVALID, OWNER_BLOCKED, MERCHANT_BLOCKED or MERCHANT_NOT_ACTIVE."""
-    return denied(reason, _ADMISSION[reason])
+    return denied(reason, _MESSAGES[reason])
 
 
 def merchant_not_found() -> Refused:

@@ -11,7 +11,11 @@ from services.merchants.credentials import ApiKeyHasher, Vault
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """The first argument of every operation."""
+    """The first argument of every operation.
+
+    vault   encrypts the signing secrets
+    hasher  makes the value under which an API key is found
+    """
 
     settings: MerchantsSettings
     db: Database

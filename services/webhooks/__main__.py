@@ -1,4 +1,4 @@
-"""`python -m services.webhooks run | serve | work | migrate | settings`."""
+"""`python -m services.webhooks run | serve | work | migrate | settings` (kit.process.main)."""
 
 from kit.process.main import main
 from kit.process.service import Service

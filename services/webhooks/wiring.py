@@ -21,7 +21,15 @@ RESENDS: Final = Share(working=2, waiting=6, wait_seconds=2)
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """The first argument of every operation."""
+    """The first argument of every operation and worker.
+
+    verifier      knows the facts that invoices has signed
+    seals         seals the events that this service makes, and proves them before they are sent
+    courier       sends one attempt
+    recorder      writes the result of an attempt
+    wake          is set when something may be due; the engine of this process waits for it, if there is one
+    resend_turns  a merchant whose receivers are slow delays no other merchant's resends
+    """
 
     settings: WebhooksSettings
     db: Database
@@ -32,9 +40,7 @@ class Deps:
     seals: Seals
     courier: Courier
     recorder: Recorder
-    # Set when something may be due; the engine of this process waits for it, if there is one.
     wake: Wake
-    # A merchant whose receivers are slow delays no other merchant's resends.
     resend_turns: Turns
 
 

@@ -2,20 +2,19 @@
 
 from kit.process.main import main
 from kit.process.service import Service
+from services.withdrawals import rpc, workers
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.rpc import CALLERS, SLOTS, add_to
 from services.withdrawals.wiring import wire
-from services.withdrawals.workers import gauges, workers
 
 SERVICE = Service(
     name="withdrawals",
     settings=WithdrawalsSettings,
     wire=wire,
-    add_to=add_to,
-    callers=CALLERS,
-    slots=SLOTS,
-    workers=workers,
-    gauges=gauges,
+    add_to=rpc.add_to,
+    callers=rpc.CALLERS,
+    slots=rpc.SLOTS,
+    workers=workers.workers,
+    gauges=workers.gauges,
 )
 
 if __name__ == "__main__":

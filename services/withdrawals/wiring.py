@@ -11,7 +11,10 @@ from services.withdrawals.config import WithdrawalsSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """The first argument of every operation."""
+    """The first argument of every operation and worker.
+
+    verifier  knows the facts that invoices has signed
+    """
 
     settings: WithdrawalsSettings
     db: Database

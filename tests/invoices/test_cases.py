@@ -17,7 +17,7 @@ from tests.support.pictures import JPEG, PLACE, PNG, photo
 
 def ended(world: World) -> Deal:
     deal = world.with_deal()
-    checkout.cancel(world.deps, invoice_id=str(deal.invoice_id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
     return deal
 
 
@@ -60,7 +60,7 @@ def test_where_nothing_is_late_there_is_no_case(world: World) -> None:
     desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
     assert refusal(lambda: opened(world, deal)).reason == "INVOICE_FINISHED"
     never_chosen = world.create()
-    checkout.cancel(world.deps, invoice_id=str(never_chosen.id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(never_chosen.id))
     id = str(never_chosen.id)
     refused = refusal(cases.open_case, world.deps, invoice_id=id, note="", picture=None)
     assert refused.reason == "INVOICE_FINISHED"
@@ -90,7 +90,7 @@ def test_an_appeal_keeps_its_picture_and_a_second_one_changes_nothing(world: Wor
     deal = world.with_deal()
     mark(world, deal)
     for picture in (PNG, JPEG):
-        checkout.open_appeal(world.deps, invoice_id=str(deal.invoice_id), note="", picture=picture)
+        checkout.open_customer_appeal(world.deps, invoice_id=str(deal.invoice_id), note="", picture=picture)
     kept = cases.get_picture(world.deps, deal_id=str(deal.id), kind=PictureKind.APPEAL)
     assert (kept.content, kept.content_type) == (PNG, "image/png")
     missing = refusal(lambda: cases.get_picture(world.deps, deal_id=str(deal.id), kind=PictureKind.CASE))

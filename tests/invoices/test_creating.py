@@ -130,11 +130,11 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
     wrong["amount"] = "100"
     step()
     pending_id = refusal(world.create, **wrong).metadata["invoice_id"]
-    checkout.cancel(world.deps, invoice_id=pending_id)
+    checkout.cancel_checkout(world.deps, invoice_id=pending_id)
     step()
     world.clock.advance(minutes=61)
     for requisite in desk.list_requisites(world.deps, method_code=""):
-        desk.set_requisite_enabled(world.deps, requisite_id=str(requisite.id), enabled=False)
+        desk.disable_requisite(world.deps, requisite_id=str(requisite.id))
     step()
     assert seen == [
         "DEALS_SYSTEM_DISABLED",
@@ -166,7 +166,7 @@ def test_the_limit_counts_unpaid_invoices_of_the_window_and_says_when_to_come_ba
     started = world.clock.now()
     for _ in range(5):
         new = world.create(customer_id="eager")
-        checkout.cancel(world.deps, invoice_id=str(new.id))
+        checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
         world.clock.advance(minutes=1)
     refused = refusal(world.create, customer_id="eager")
     assert refused.reason == "CUSTOMER_RATE_LIMIT"

@@ -161,7 +161,7 @@ def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> N
 def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) -> None:
     world = with_settings(world, method_share_percent=100)
     for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+        desk.disable_requisite(world.deps, requisite_id=str(row.id))
     small = desk.add_requisite(
         world.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=2
     )
@@ -177,7 +177,7 @@ def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) ->
 def test_a_replacement_that_finds_no_requisite_leaves_the_old_deal_as_it_was(world: World) -> None:
     deal = world.with_deal()
     for row in desk.list_requisites(world.deps, method_code="sepa_eur"):
-        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+        desk.disable_requisite(world.deps, requisite_id=str(row.id))
     refused = refusal(
         checkout.select_payment_method, world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur"
     )
@@ -290,8 +290,8 @@ def test_marking_paid_too_late_finds_the_invoice_expired(world: World) -> None:
 
 def test_canceling_before_a_method_is_chosen_says_so_in_the_event(world: World) -> None:
     new = world.create()
-    assert checkout.cancel(world.deps, invoice_id=str(new.id)).status == "canceled"
-    assert checkout.cancel(world.deps, invoice_id=str(new.id)).status == "canceled"
+    assert checkout.cancel_checkout(world.deps, invoice_id=str(new.id)).status == "canceled"
+    assert checkout.cancel_checkout(world.deps, invoice_id=str(new.id)).status == "canceled"
     (fact,) = world.announced(new.id)
     assert (fact.event_type, fact.reason) == ("invoice.canceled", "user_canceled")
     assert not fact.HasField("sub_status")
@@ -300,7 +300,7 @@ def test_canceling_before_a_method_is_chosen_says_so_in_the_event(world: World) 
 
 def test_canceling_with_a_deal_ends_both_and_gives_no_reason(world: World) -> None:
     deal = world.with_deal()
-    checkout.cancel(world.deps, invoice_id=str(deal.invoice_id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
     assert status_of(world, deal) == ("canceled", "canceled", "canceled_by_customer")
     fact = only_fact(world, deal)
     assert not fact.HasField("reason")
@@ -312,7 +312,8 @@ def test_what_is_marked_paid_is_not_canceled_by_anyone(world: World) -> None:
     deal = world.with_deal()
     mark(world, deal)
     assert (
-        refusal(checkout.cancel, world.deps, invoice_id=str(deal.invoice_id)).reason == "DEAL_STATE_CONFLICT"
+        refusal(checkout.cancel_checkout, world.deps, invoice_id=str(deal.invoice_id)).reason
+        == "DEAL_STATE_CONFLICT"
     )
     refused = refusal(desk.cancel_invoice, world.deps, invoice_id=str(deal.invoice_id), actor="")
     assert refused.reason == "DEAL_STATE_CONFLICT"
@@ -327,10 +328,10 @@ def test_an_operator_cancels_an_unpaid_invoice(world: World) -> None:
 def test_a_customer_appeals_once_the_deal_is_marked_paid_and_only_then(world: World) -> None:
     deal = world.with_deal()
     appeal: dict[str, Any] = {"invoice_id": str(deal.invoice_id), "note": "I sent it at noon"}
-    assert refusal(checkout.open_appeal, world.deps, **appeal).reason == "DEAL_STATE_CONFLICT"
+    assert refusal(checkout.open_customer_appeal, world.deps, **appeal).reason == "DEAL_STATE_CONFLICT"
     mark(world, deal)
-    checkout.open_appeal(world.deps, **appeal)
-    checkout.open_appeal(world.deps, **appeal)
+    checkout.open_customer_appeal(world.deps, **appeal)
+    checkout.open_customer_appeal(world.deps, **appeal)
     mark(world, deal)  # a second tab's late click
     assert status_of(world, deal) == ("pending", "appeal", "opened_by_customer")
     story = desk.get_deal(world.deps, deal_id=str(deal.id))
@@ -341,7 +342,7 @@ def test_a_customer_appeals_once_the_deal_is_marked_paid_and_only_then(world: Wo
     ]
 
 
-@pytest.mark.parametrize("step", [checkout.get_checkout, checkout.cancel])
+@pytest.mark.parametrize("step", [checkout.get_checkout, checkout.cancel_checkout])
 @pytest.mark.parametrize("invoice_id", ["", "nonsense", "0197a000-0000-7000-8000-00000000dead", "a\0"])
 def test_an_unknown_invoice_is_not_found_whatever_its_id_looks_like(
     world: World, step: Callable[..., Any], invoice_id: str
@@ -639,7 +640,7 @@ def test_of_twenty_confirms_rejects_and_cancels_at_once_one_wins(world: World) -
         deal = world.with_deal()
         steps: list[Callable[[], Any]] = [
             lambda deal=deal: desk.confirm_deal(world.deps, deal_id=str(deal.id), actor=""),  # type: ignore[misc]
-            lambda deal=deal: checkout.cancel(world.deps, invoice_id=str(deal.invoice_id)),  # type: ignore[misc]
+            lambda deal=deal: checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id)),  # type: ignore[misc]
             lambda deal=deal: desk.reject_deal(world.deps, deal_id=str(deal.id), actor="", note=""),  # type: ignore[misc]
         ]
 

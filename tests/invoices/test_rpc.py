@@ -265,7 +265,7 @@ def test_announcing_again_says_the_same_to_the_byte_and_only_of_finished_invoice
     # A row of its own: under the first one's id JetStream and every inbox would drop it, and repair nothing.
     assert world.announced(finished.invoice_id) == before * 2
     _empty_outbox(world)
-    verification.reannounce(world.deps, invoice_ids=[str(finished.invoice_id)])
+    verification.reannounce_invoices(world.deps, invoice_ids=[str(finished.invoice_id)])
     assert world.announced(finished.invoice_id) == before
 
 

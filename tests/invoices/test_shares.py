@@ -53,7 +53,7 @@ def take_until_refused(world: World, method: str = "card_eur", **changes: Any) -
 
 def only_account(world: World, *, max_deals: int) -> None:
     for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+        desk.disable_requisite(world.deps, requisite_id=str(row.id))
     desk.add_requisite(
         world.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=max_deals
     )
@@ -130,9 +130,7 @@ def test_an_account_is_disabled_between_deals_and_never_while_one_is_opened(worl
     with ThreadPoolExecutor(1) as threads:
         with world.deps.db.transaction() as tx:
             queue_for_requisites(tx, ["card_eur"])
-            disabled = threads.submit(
-                desk.set_requisite_enabled, world.deps, requisite_id=str(first.id), enabled=False
-            )
+            disabled = threads.submit(desk.disable_requisite, world.deps, requisite_id=str(first.id))
             wait_until(
                 lambda: disabled.done() or waiting_for_a_lock(world) > 0, "it to wait", timeout_seconds=15
             )
@@ -156,7 +154,7 @@ def test_accounts_fill_evenly_however_a_merchant_opens_and_cancels(world: World)
         world.clock.advance(seconds=1)
         deal = world.with_deal()
         if deal.requisite_id == first:
-            checkout.cancel(world.deps, invoice_id=str(deal.invoice_id))
+            checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
     loads = [row.open_deals for row in desk.list_requisites(world.deps, method_code="card_eur")]
     assert sum(loads) < SHARE
     assert max(loads) - min(loads) <= 1
@@ -239,7 +237,7 @@ def test_an_operator_reads_why_no_account_was_free(world: World) -> None:
     assert take(other) == "taken"
     assert why(other) == "all 2 places are taken"
     for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.set_requisite_enabled(world.deps, requisite_id=str(row.id), enabled=False)
+        desk.disable_requisite(world.deps, requisite_id=str(row.id))
     assert why(world) == "no account is in use"
 
 

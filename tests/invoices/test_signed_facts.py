@@ -48,8 +48,8 @@ def outbox(world: World) -> dict[UUID, Outgoing]:
 def test_a_finished_invoice_is_announced_with_a_signature_each_time(world: World) -> None:
     new = world.create()
     before = outbox(world).keys()
-    checkout.cancel(world.deps, invoice_id=str(new.id))
-    verification.reannounce(world.deps, invoice_ids=[str(new.id)])
+    checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
+    verification.reannounce_invoices(world.deps, invoice_ids=[str(new.id)])
     facts = [fact for event_id, fact in outbox(world).items() if event_id not in before]
     assert len(facts) == 2
     for fact in facts:
@@ -87,13 +87,13 @@ def completed_by_sql(world: World) -> Deal:
 
 
 def unproven(world: World) -> dict[UUID, str]:
-    finished = verification.list_finished(world.deps, after_invoice_id="", limit=100)
+    finished = verification.list_finished_invoices(world.deps, after_invoice_id="", limit=100)
     return {each.invoice.id: each.unproven for each in finished}
 
 
 def test_a_deal_that_someone_completed_in_the_database_is_never_announced(world: World) -> None:
     forged = completed_by_sql(world)
-    done = verification.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)])
+    done = verification.reannounce_invoices(world.deps, invoice_ids=[str(forged.invoice_id)])
     assert (done.announced, done.refused) == ([], [forged.invoice_id])
     assert world.announced(forged.invoice_id) == []
     assert unproven(world) == {forged.invoice_id: verification.NO_FACT}
@@ -111,7 +111,9 @@ def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(wo
 
 def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
     forged = completed_by_sql(world)
-    done = verification.reannounce(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann")
+    done = verification.reannounce_invoices(
+        world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann"
+    )
     assert done.announced == [forged.invoice_id]
     (fact,) = world.announced(forged.invoice_id)
     assert fact.merchant_usdt == "100.000000"
@@ -120,13 +122,13 @@ def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_
 
 def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says(world: World) -> None:
     new = world.create()
-    checkout.cancel(world.deps, invoice_id=str(new.id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
     url = past_all_rules(world.deps.settings.database_url)
     with psycopg2.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("UPDATE invoices SET amount = 3 WHERE id = %s", (str(new.id),))
     connection.close()
     assert unproven(world) == {new.id: verification.OTHER_FACT}
-    assert verification.reannounce(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
+    assert verification.reannounce_invoices(world.deps, invoice_ids=[str(new.id)]).refused == [new.id]
 
 
 def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World) -> None:
@@ -167,9 +169,9 @@ def test_the_services_role_can_not_say_that_a_row_is_from_before(world: World) -
 
 def test_a_fact_of_a_key_before_counts_as_long_as_its_public_key_is_listed(world: World) -> None:
     new = world.create()
-    checkout.cancel(world.deps, invoice_id=str(new.id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
     newer = Signer(new_private_key()).public_key
     for keys, why in (((newer, SIGNER.public_key), ""), ((newer,), verification.NO_FACT)):
         rotated = replace(world.deps, verifier=Verifier(keys, unsigned_until=None, clock=world.clock))
-        (finished,) = verification.list_finished(rotated, after_invoice_id="", limit=10)
+        (finished,) = verification.list_finished_invoices(rotated, after_invoice_id="", limit=10)
         assert finished.unproven == why

@@ -38,7 +38,7 @@ def test_a_finished_invoice_is_announced_once_it_is_committed(
     running: World, world: World, nats_url: str
 ) -> None:
     new = world.create()
-    checkout.cancel(world.deps, invoice_id=str(new.id))
+    checkout.cancel_checkout(world.deps, invoice_id=str(new.id))
     listener = Bus(nats_url, name="listener")
     listener.start()
     assert listener.wait_ready(10) and running.deps.bus.wait_ready(10), "the stream's owner is connected too"

@@ -7,9 +7,8 @@ import hashlib
 import pytest
 
 from kit.rpc.errors import Refused
-from services.merchants import domain
 from services.merchants.domain import LOGO_MAX_BYTES
-from services.merchants.operations import logos, merchants
+from services.merchants.operations import fields, logos, merchants
 from services.merchants.operations.merchants import MerchantOptions
 from services.merchants.wiring import Deps
 from tests.merchants.conftest import Shop
@@ -19,8 +18,8 @@ from tests.support.pictures import PLACE, PNG, noise, photo, png
 @pytest.mark.parametrize("colour", ["red", "#fff", "1d5bb8", "#1d5bb8;", "#1d5bbg", ""])
 def test_a_colour_has_one_form(colour: str) -> None:
     with pytest.raises(ValueError, match="colour"):
-        domain.parse_colour(colour)
-    assert domain.parse_colour("#1D5BB8") == "#1d5bb8"
+        fields.parse_colour(colour)
+    assert fields.parse_colour("#1D5BB8") == "#1d5bb8"
 
 
 @pytest.mark.parametrize(
@@ -43,14 +42,14 @@ def test_a_colour_has_one_form(colour: str) -> None:
 def test_an_origin_is_one_and_nothing_else(origin: str) -> None:
     """It goes into a header that says who may frame a page with money at stake."""
     with pytest.raises(ValueError, match="origins"):
-        domain.parse_origins(["https://shop.example", origin])
+        fields.parse_origins(["https://shop.example", origin])
 
 
 def test_origins_are_told_once_and_bounded() -> None:
     shop = "https://shop.example"
-    assert domain.parse_origins([shop, "http://127.0.0.1:8000", shop]) == [shop, "http://127.0.0.1:8000"]
+    assert fields.parse_origins([shop, "http://127.0.0.1:8000", shop]) == [shop, "http://127.0.0.1:8000"]
     with pytest.raises(ValueError, match="at most"):
-        domain.parse_origins([f"https://{number}.example" for number in range(21)])
+        fields.parse_origins([f"https://{number}.example" for number in range(21)])
 
 
 def test_a_logo_is_kept_by_its_content_and_without_its_secrets(deps: Deps, shop: Shop) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kit.base.money import parse_fraction
 from services.merchants import domain
 from services.merchants.domain import Merchant, MerchantStatus
+from services.merchants.operations import fields
 from tests.support.clock import START
 
 ACTIVE = Merchant(
@@ -66,17 +67,17 @@ def test_a_ban_hides_whatever_was_before_it(activated: bool, banned: bool, statu
 
 @pytest.mark.parametrize("text", ["a", " Padded ", "x" * 128, "Café №1", "店", "👩‍💻 shop"])
 def test_a_name_is_kept_without_the_spaces_around_it(text: str) -> None:
-    assert domain.parse_name(text) == text.strip()
+    assert fields.parse_name(text) == text.strip()
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 129, "a\0b", "a\nb", "a\x7fb", "a\u2028b", "a\ud800b"])
 def test_a_name_that_is_empty_too_long_or_unprintable_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
-        domain.parse_name(text)
+        fields.parse_name(text)
 
 
 def test_an_owner_is_the_same_whatever_the_case_of_the_address() -> None:
-    assert domain.parse_email(" Owner@Example.COM ") == "owner@example.com"
+    assert fields.parse_email(" Owner@Example.COM ") == "owner@example.com"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_an_owner_is_the_same_whatever_the_case_of_the_address() -> None:
 )
 def test_what_cannot_be_an_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
-        domain.parse_email(text)
+        fields.parse_email(text)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +115,10 @@ def test_every_fraction_of_six_decimals_comes_back_from_its_text(fraction: Decim
 @given(st.text())
 def test_no_text_breaks_a_parser(text: str) -> None:
     for parse in (
-        domain.parse_name,
-        domain.parse_key_name,
-        domain.parse_email,
-        domain.parse_category_code,
+        fields.parse_name,
+        fields.parse_key_name,
+        fields.parse_email,
+        fields.parse_category_code,
         parse_fraction,
     ):
         try:
@@ -129,19 +130,19 @@ def test_no_text_breaks_a_parser(text: str) -> None:
 
 
 def test_allowed_currencies_are_upper_case_and_each_once() -> None:
-    assert domain.parse_currency_codes(["rub", "USD", "RUB"]) == ["RUB", "USD"]
+    assert fields.parse_currency_codes(["rub", "USD", "RUB"]) == ["RUB", "USD"]
 
 
 def test_allowed_methods_are_kept_to_the_letter() -> None:
-    assert domain.parse_method_codes(["sbp", "Card-RU", "sbp"]) == ["sbp", "Card-RU"]
+    assert fields.parse_method_codes(["sbp", "Card-RU", "sbp"]) == ["sbp", "Card-RU"]
 
 
 @pytest.mark.parametrize("codes", [["RUBL"], [""], ["R B"], ["ßx"], ["RUB\n"]])
 def test_what_is_no_currency_code_is_refused(codes: list[str]) -> None:
     with pytest.raises(ValueError, match="three letters"):
-        domain.parse_currency_codes(codes)
+        fields.parse_currency_codes(codes)
 
 
 def test_the_number_of_allowed_codes_is_bounded() -> None:
     with pytest.raises(ValueError, match="at most 200"):
-        domain.parse_method_codes([f"m{number}" for number in range(201)])
+        fields.parse_method_codes([f"m{number}" for number in range(201)])

@@ -124,7 +124,9 @@ def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
 
 
 @retry_conflicts
-def open_appeal(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None = None) -> InvoiceView:
+def open_customer_appeal(
+    deps: Deps, *, invoice_id: str, note: str, picture: bytes | None = None
+) -> InvoiceView:
     """Records the customer's appeal: the operator has to decide a deal that is marked paid."""
     return _customer_step(
         deps,
@@ -138,7 +140,7 @@ def open_appeal(deps: Deps, *, invoice_id: str, note: str, picture: bytes | None
 
 
 @retry_conflicts
-def cancel(deps: Deps, *, invoice_id: str) -> InvoiceView:
+def cancel_checkout(deps: Deps, *, invoice_id: str) -> InvoiceView:
     """Cancels the invoice, with or without a deal, before it is marked paid."""
     return cancel_invoice(
         deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_CUSTOMER, actor=lifecycle.BY_CUSTOMER

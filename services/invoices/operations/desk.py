@@ -201,8 +201,16 @@ def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
         return deals.requisites(connection, method_code.replace("\0", "") or None)
 
 
-def set_requisite_enabled(deps: Deps, *, requisite_id: str, enabled: bool) -> RequisiteView:
-    """Enables or disables the requisite. A disabled one gets no new deals; its open ones go on."""
+def disable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
+    """Disables the requisite: it gets no new deals; its open ones go on."""
+    return _set_enabled(deps, requisite_id, enabled=False)
+
+
+def enable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
+    return _set_enabled(deps, requisite_id, enabled=True)
+
+
+def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteView:
     with deps.db.transaction() as tx:
         return _found(deals.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
 

@@ -50,7 +50,7 @@ class Reannounced:
     refused: Sequence[UUID]
 
 
-def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
+def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
     """Returns finished invoices with their deals, in the order of the invoices' ids, after the given one."""
     after = values.uuid("after_invoice_id", after_invoice_id) if after_invoice_id else None
     with deps.db.transaction() as tx:
@@ -59,7 +59,7 @@ def list_finished(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[
 
 
 @retry_conflicts
-def reannounce(
+def reannounce_invoices(
     deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False, actor: str = ""
 ) -> Reannounced:
     """Announces those of these invoices that are finished again, with the same content; refuses those that are not

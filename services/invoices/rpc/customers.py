@@ -56,13 +56,13 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
     def CancelCheckout(
         self, request: pb.CancelCheckoutRequest, context: Context
     ) -> pb.CancelCheckoutResponse:
-        view = checkout.cancel(self._deps, invoice_id=request.invoice_id)
+        view = checkout.cancel_checkout(self._deps, invoice_id=request.invoice_id)
         return pb.CancelCheckoutResponse(invoice=invoice_to_message(view))
 
     def OpenCustomerAppeal(
         self, request: pb.OpenCustomerAppealRequest, context: Context
     ) -> pb.OpenCustomerAppealResponse:
-        view = checkout.open_appeal(
+        view = checkout.open_customer_appeal(
             self._deps,
             invoice_id=request.invoice_id,
             note=request.note,

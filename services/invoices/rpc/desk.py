@@ -130,13 +130,13 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     def DisableRequisite(
         self, request: pb.DisableRequisiteRequest, context: Context
     ) -> pb.DisableRequisiteResponse:
-        row = desk.set_requisite_enabled(self._deps, requisite_id=request.requisite_id, enabled=False)
+        row = desk.disable_requisite(self._deps, requisite_id=request.requisite_id)
         return pb.DisableRequisiteResponse(requisite=requisite_to_message(row))
 
     def EnableRequisite(
         self, request: pb.EnableRequisiteRequest, context: Context
     ) -> pb.EnableRequisiteResponse:
-        row = desk.set_requisite_enabled(self._deps, requisite_id=request.requisite_id, enabled=True)
+        row = desk.enable_requisite(self._deps, requisite_id=request.requisite_id)
         return pb.EnableRequisiteResponse(requisite=requisite_to_message(row))
 
     def GetDealsSystem(

@@ -65,7 +65,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ListFinishedInvoices(
         self, request: pb.ListFinishedInvoicesRequest, context: Context
     ) -> pb.ListFinishedInvoicesResponse:
-        finished = verification.list_finished(
+        finished = verification.list_finished_invoices(
             self._deps, after_invoice_id=request.after_invoice_id, limit=request.limit
         )
         return pb.ListFinishedInvoicesResponse(invoices=[finished_to_message(each) for each in finished])
@@ -73,7 +73,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
     def ReannounceInvoices(
         self, request: pb.ReannounceInvoicesRequest, context: Context
     ) -> pb.ReannounceInvoicesResponse:
-        done = verification.reannounce(
+        done = verification.reannounce_invoices(
             self._deps, invoice_ids=request.invoice_ids, accept=request.accept, actor=request.actor
         )
         return pb.ReannounceInvoicesResponse(

@@ -8,6 +8,7 @@ from uuid import UUID
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
 from services.merchants import credentials, domain, errors, models, store
+from services.merchants.operations import fields
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.store import KeyHolder
 from services.merchants.wiring import Deps
@@ -59,7 +60,7 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
     MERCHANT_NOT_FOUND.
     """
     now = deps.clock.now()
-    key_name = values.parsed("name", name, domain.parse_key_name)
+    key_name = values.parsed("name", name, fields.parse_key_name)
     api_key, secret = credentials.new_api_key(), credentials.new_secret()
     with deps.db.transaction() as tx:
         merchant = merchant_or_refuse(tx, id_of_merchant(merchant_id))

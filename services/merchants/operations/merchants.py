@@ -12,6 +12,7 @@ from kit.egress.address import check_url
 from kit.rpc import values
 from services.merchants import domain, errors, models, store
 from services.merchants.domain import Merchant, MerchantStatus
+from services.merchants.operations import fields
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.wiring import Deps
@@ -47,7 +48,7 @@ def create_merchant(
     The options must have a name. Raises MERCHANT_CATEGORY_NOT_FOUND.
     """
     now = deps.clock.now()
-    email = values.parsed("owner_email", owner_email, domain.parse_email)
+    email = values.parsed("owner_email", owner_email, fields.parse_email)
     created = models.Merchant(
         id=new_id(), created_at=now, activated_at=now if active else None, client_share=domain.NO_SHARE
     )
@@ -145,16 +146,16 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
     callback_url = _url(allow_private=deps.settings.webhook_allow_private)
     page_url = _url(allow_private=True)
     for field, parse in (
-        ("name", domain.parse_name),
-        ("category_code", _or_none(domain.parse_category_code)),
+        ("name", fields.parse_name),
+        ("category_code", _or_none(fields.parse_category_code)),
         ("client_share", parse_fraction),
         ("callback_url", _or_none(callback_url)),
         ("success_url", _or_none(page_url)),
         ("fail_url", _or_none(page_url)),
-        ("allowed_currencies", domain.parse_currency_codes),
-        ("allowed_methods", domain.parse_method_codes),
-        ("colour", _or_none(domain.parse_colour)),
-        ("frame_origins", domain.parse_origins),
+        ("allowed_currencies", fields.parse_currency_codes),
+        ("allowed_methods", fields.parse_method_codes),
+        ("colour", _or_none(fields.parse_colour)),
+        ("frame_origins", fields.parse_origins),
     ):
         given = getattr(options, field)
         if given is not None:
