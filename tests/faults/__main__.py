@@ -45,9 +45,8 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder for the stack and the journals, kept in any case")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the stack on the way out, as Ctrl-C does
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
-    )  # answers are noted
+    # Answers are noted.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1, 100_000)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     console.print(f"[bold]seed {seed}[/bold], {given.rounds} rounds of {given.seconds:g} s")

@@ -134,10 +134,8 @@ def test_a_header_with_underscores_is_no_key(stack: Stack, shop: Shop) -> None:
 def test_the_absolute_form_is_understood(stack: Stack, shop: Shop) -> None:
     """RFC 9112 section 3.2.2; some proxies send it."""
     line = f"X-Api-Key: {shop.api_key}"
-    for origin in (
-        stack.url,
-        "http://[no-address",
-    ):  # the path decides, and a strange origin is no fault of ours
+    # The path decides, and a strange origin is no fault of ours.
+    for origin in (stack.url, "http://[no-address"):
         status, _, _ = exchange(stack, one_request(shop, f"{origin}/api/v1/currencies?x=1", line))
         assert status == 200
 

@@ -81,10 +81,8 @@ def test_a_table_that_somebody_holds_is_told_of_and_the_next_try_goes_on(
 
 
 def _waits_for_a_writer(connection: psycopg2.extensions.connection) -> bool:
-    with (
-        connection,
-        connection.cursor() as cursor,
-    ):  # each look in a transaction of its own: the view stands still in one
+    # Each query in a transaction of its own: within one, the view does not change.
+    with connection, connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
             " WHERE datname = current_database() AND query LIKE '%INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'"

@@ -100,9 +100,8 @@ def test_a_statement_that_could_not_be_planned_anew_is_planned_on_a_new_connecti
     for _ in range(CALLS_PER_PLAN):
         db.one_or_none(_DOUBLE, {"number": 1})
     broken = Prepared("double", "SELECT :number * 2 FROM no_such_table", {"number": "bigint"}, int)
-    with pytest.raises(
-        psycopg2.Error
-    ):  # its turn to be planned: the old plan is gone, the new one is refused
+    # Its turn to be planned: the old plan is gone, the new one is refused.
+    with pytest.raises(psycopg2.Error):
         db.one_or_none(broken, {"number": 1})
     assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
 

@@ -216,9 +216,8 @@ def test_a_connection_to_nats_that_is_closed_for_good_ends_the_process(start: St
 
     running.do("close")
 
-    assert (
-        running.ends(20) == 1
-    )  # it looks every second; nobody is served meanwhile by one that hears of no event
+    # The process checks the connection every second: without it, it learns of no event.
+    assert running.ends(20) == 1
     assert "the connection to NATS was closed for good" in running.log
     assert running.health() is None
 

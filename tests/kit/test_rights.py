@@ -49,9 +49,8 @@ def test_a_services_role_changes_no_table_and_no_right(
 
 def test_a_services_role_gives_itself_no_right(database_url: Callable[[str], str]) -> None:
     with closing(psycopg2.connect(database_url("invoices"))) as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "GRANT DELETE, UPDATE ON deals TO invoices"
-        )  # PostgreSQL only warns that it gave nothing
+        # PostgreSQL only warns that it gave nothing.
+        cursor.execute("GRANT DELETE, UPDATE ON deals TO invoices")
         cursor.execute(
             "SELECT has_table_privilege('deals', 'DELETE'), has_column_privilege('deals', 'conversion_rate', 'UPDATE')"
         )

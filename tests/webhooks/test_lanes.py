@@ -244,9 +244,8 @@ def test_the_idle_are_forgotten_and_whoever_has_something_in_hand_is_not() -> No
         lanes.add([_shipment("a", merchant_id=UUID(int=100 + number))])
         _end(lanes, _take_all(lanes), answered=False, duration_ms=15_000)
     rooms = _rooms(lanes, *(LaneKey(UUID(int=100 + number), "a") for number in range(3000)))
-    assert (
-        list(rooms.values()).count(LANE.fewest) <= 1000
-    )  # remembered as silent; the others are strangers again
+    # At most 1000 are remembered as silent; the others are strangers again.
+    assert list(rooms.values()).count(LANE.fewest) <= 1000
     _end(lanes, [held], answered=True, duration_ms=5)
     assert lanes.claimed == lanes.sending == 0
 

@@ -74,9 +74,8 @@ def test_a_failed_resend_of_a_pending_event_leaves_its_schedule_as_it_is(
     assert [attempt.trigger for attempt in attempts] == ["auto", "manual", "auto"]
     assert (event.auto_attempts, event.manual_attempts) == (2, 1)
     assert event.next_retry_at is not None
-    assert (
-        60 <= (event.next_retry_at - house.clock.now()).total_seconds() <= 61
-    )  # the second delay, not the third
+    # The second delay, not the third.
+    assert 60 <= (event.next_retry_at - house.clock.now()).total_seconds() <= 61
 
 
 def test_the_resent_bytes_and_event_id_are_those_of_the_first_delivery(
