@@ -1424,7 +1424,7 @@ class ListDealsRequest(_message.Message):
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
     sub_status: _builtins.str
-    """Only deals in this state, such as "confirmation_overdue". Empty: all."""
+    """Only deals in this state, such as "confirmation_overdue". Empty: all. VALIDATION_ERROR for one that no deal has."""
     merchant_id: _builtins.str
     """Empty: all."""
     payment_method_code: _builtins.str
