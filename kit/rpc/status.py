@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit.base.proto import timestamp_from
-from kit.observe import log
+from kit.observe.log import get_logger
 from kit.observe.metrics import PREFIX
 from kit.rpc.slots import Use
 from kit.work.worker import Worker, WorkerHealth
@@ -26,6 +26,8 @@ PROBE_SECONDS: Final = 0.7
 SCRAPE_SECONDS: Final = 3.0
 
 T = TypeVar("T")
+
+_log = get_logger()
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class StatusServicer(status_pb2_grpc.StatusServiceServicer):
         try:
             gauges = self._gauges.answer()
         except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
-            log.get_logger().warning("gauges_failed", error=repr(error))
+            _log.warning("gauges_failed", error=repr(error))
             return []
         return [
             status_pb2.Gauge(name=each.name, value=each.value, unit=each.unit)
@@ -182,7 +184,7 @@ class StatusCollector(Collector):
         try:
             return self._gauges.answer(SCRAPE_SECONDS)
         except Exception as error:  # noqa: BLE001  must not hide the rest of the answer
-            log.get_logger().warning("gauges_failed", error=repr(error))
+            _log.warning("gauges_failed", error=repr(error))
             return ()
 
 
