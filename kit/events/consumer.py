@@ -25,26 +25,17 @@ from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable, retry_c
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import Incoming, processing
 from kit.events.bus.pull import Pull
-from kit.events.inbox import InboxColumns, ParkedColumns, forget, take_in, taken_before
-from kit.events.parked import Listed, Parking, Retried, unproven_id
-from kit.events.proof import REASONS, UNSIGNED_REASON, Proven, Unproven, Verifier
-from kit.events.putoff import PutOff, is_no_refusal
-from kit.observe import metrics, tracing
+from kit.events.inbox import InboxColumns, ParkedColumns, forget, take_in
+from kit.events.outcomes import Outcomes
+from kit.events.parked import Listed, Parking, Retried
+from kit.events.proof import Proven, Unproven, Verifier
+from kit.events.putoff import is_no_refusal
+from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.work.worker import Backoff, Fatal, Pulse, Stop, WorkerHealth, log_failure
 
 _log = get_logger()
 
-EVENTS = metrics.counter(
-    "events",
-    "Events from the stream: handled, failed (and coming again), put off for the database, parked, dropped, repeated",
-    ["consumer", "outcome"],
-)
-UNPROVEN = metrics.counter(
-    "events_unproven",
-    "Events without a signature of their producer: unsigned, unknown_key, wrong_signature",
-    ["consumer", "reason"],
-)
 UNSIGNED = metrics.counter(
     "events_unsigned", "Events without a signature that counted, as FIATGATE_UNSIGNED_FACTS_UNTIL allows"
 )
@@ -57,12 +48,9 @@ Handler = Callable[[Session, Incoming], None]
 
 BATCH = 32
 PARK_AFTER_FAILURES = 20
-LAST_RETRY_SECONDS = 60.0
 OUTAGE_RETRY_SECONDS = 1.0
 BUSY_IN_A_ROW = 2
 """After this many events in a row for which the database was too busy, the rest of the batch is handed back."""
-
-FORGET_PUT_OFF = timedelta(seconds=3 * LAST_RETRY_SECONDS)
 
 STALE_AFTER_SECONDS = 4.0
 """An idle consumer fetches once a second. One that has not for this long has stopped; readiness shows it within 5 s."""
@@ -119,13 +107,18 @@ class Consumer:
         self._clock = clock
         self._lock_order = lock_order
         self.ids_in = ids_in
-        self._park_after_failures = park_after_failures
-        self._first_retry_seconds = first_retry_seconds
         self._pulse = Pulse(name, stale_after_seconds=STALE_AFTER_SECONDS, outages_count=True, clock=clock)
         self._pull: Pull | None = None
-        self._put_off = PutOff(forget_after=FORGET_PUT_OFF)
-        for reason in REASONS:
-            UNPROVEN.labels(name, reason)  # shown as 0 from the start: an alert sees the first one grow
+        self._outcomes = Outcomes(
+            name,
+            db=db,
+            inbox=inbox,
+            parking=self._parking,
+            clock=clock,
+            ids_in=ids_in,
+            park_after_failures=park_after_failures,
+            first_retry_seconds=first_retry_seconds,
+        )
         self._swept_at = clock.now()
 
     def run(self, stop: Stop) -> None:
@@ -153,8 +146,8 @@ class Consumer:
     def health(self) -> WorkerHealth:
         """Returns the health; `detail` has the longest wait for the database, unless there is a worse trouble."""
         health = self._pulse.health()
-        seconds = self._put_off.longest_seconds(self._clock.now())
-        count = len(self._put_off)
+        seconds = self._outcomes.put_off.longest_seconds(self._clock.now())
+        count = len(self._outcomes.put_off)
         if health.detail or not count:
             return health
         return replace(
@@ -169,7 +162,7 @@ class Consumer:
         proven, unproven = self._verified([event])
         for each in proven:
             self._handle(each)
-        self._park(unproven)
+        self._outcomes.park(unproven)
 
     def list_parked(self, *, limit: int) -> tuple[Sequence[Listed], int]:
         """Returns the events parked longest ago, at most `limit`, and the number of all parked events."""
@@ -201,7 +194,9 @@ class Consumer:
         """Deletes a parked event that is not proven; false when none has this id. Raises `MayBeTrue`."""
         discarded = self._parking.discard(row_id, self._verifier, even_if_true=even_if_true)
         if discarded is not None:
-            _log.warning("parked_discarded", **self._fields_of(discarded.event), parked_id=str(row_id))
+            _log.warning(
+                "parked_discarded", **self._outcomes.fields_of(discarded.event), parked_id=str(row_id)
+            )
         return discarded is not None
 
     def _round(self, stop: Stop) -> None:
@@ -213,12 +208,12 @@ class Consumer:
             if len(events) > 1 and self._handle_together(events):
                 events.clear()
             self._one_by_one(events, stop)
-            self._park(unproven)
+            self._outcomes.park(unproven)
         except DatabaseUnavailable:
             self._hand_back([*events, *(event for event, _ in unproven)], OUTAGE_RETRY_SECONDS)
             raise
         finally:
-            WAITING_SECONDS.set(self._put_off.longest_seconds(self._clock.now()))
+            WAITING_SECONDS.set(self._outcomes.put_off.longest_seconds(self._clock.now()))
         self._sweep()
 
     def _verified(self, events: Sequence[Incoming]) -> tuple[list[Proven], list[tuple[Incoming, Unproven]]]:
@@ -233,7 +228,7 @@ class Consumer:
                 continue
             if not event.signature:
                 UNSIGNED.inc()
-                _log.warning("unsigned_fact_counted", **self._fields_of(event))
+                _log.warning("unsigned_fact_counted", **self._outcomes.fields_of(event))
         return proven, unproven
 
     def _one_by_one(self, events: list[Proven], stop: Stop) -> None:
@@ -258,11 +253,11 @@ class Consumer:
             if isinstance(error, DatabaseUnavailable) and not isinstance(error, DatabaseBusy):
                 raise
             if is_no_refusal(error):
-                self._wait_for_database(event, error)
+                self._outcomes.postpone(event, error)
                 return False
-            self._count_failure(event, error, row_id or event.event_id)
+            self._outcomes.count_failure(event, error, row_id or event.event_id)
         else:
-            self._acknowledge([event])
+            self._outcomes.acknowledge([event])
         return True
 
     def _handle_together(self, events: Sequence[Proven]) -> bool:
@@ -278,7 +273,7 @@ class Consumer:
             return False
         except Exception:  # noqa: BLE001 - logged when the event that caused it fails on its own
             return False
-        self._acknowledge(events)
+        self._outcomes.acknowledge(events)
         return True
 
     def _hand_back(self, events: Sequence[Incoming], seconds: float) -> None:
@@ -295,86 +290,6 @@ class Consumer:
                     new.discard(event.event_id)  # it may have come twice
                     with request_id.bind(event.request_id or request_id.new()), processing(event, self.name):
                         self._handler(tx, event)
-
-    def _acknowledge(self, events: Sequence[Incoming]) -> None:
-        EVENTS.labels(self.name, "handled").inc(len(events))
-        for event in events:
-            event.acknowledge()
-            self._put_off.remove(event.event_id)
-            _log.info("event_handled", **self._fields_of(event))
-
-    def _count_failure(self, event: Incoming, failure: Exception, row_id: uuid.UUID) -> None:
-        """Records the failure in its own transaction, then requests the event again or parks it."""
-        self._put_off.remove(event.event_id)
-        if row_id == event.event_id:
-            attempts = self._parking.note_failure(event, failure, park_after=self._park_after_failures)
-            park = attempts >= self._park_after_failures
-        else:
-            attempts, park = self._parking.note_again(row_id, failure), True
-        EVENTS.labels(self.name, "parked" if park else "failed").inc()
-        _log.error(
-            "event_parked" if park else "event_failed",
-            **self._fields_of(event),
-            attempts=attempts,
-            exc_info=failure,
-        )
-        if park:
-            event.acknowledge()
-        else:
-            event.retry_after(self._pause_seconds(attempts))
-
-    def _park(self, unproven: list[tuple[Incoming, Unproven]]) -> None:
-        """Parks and removes each event. Raises `DatabaseUnavailable` with the rest left in the list.
-
-        An unsigned event that has taken effect is only acknowledged: a version that did not sign made it, and it came
-        back because the stream was lost.
-        """
-        unsigned = [event.event_id for event, failure in unproven if failure.reason == UNSIGNED_REASON]
-        taken = taken_before(self._db, self._inbox, unsigned) if unsigned else set()
-        while unproven:
-            event, failure = unproven[0]
-            if failure.reason == UNSIGNED_REASON and event.event_id in taken:
-                EVENTS.labels(self.name, "repeated").inc()
-                _log.info("unsigned_fact_repeated", **self._fields_of(event))
-                event.acknowledge()
-                del unproven[0]
-                continue
-            kept = self._parking.park_unproven(event, failure)
-            EVENTS.labels(self.name, "parked" if kept else "dropped").inc()
-            UNPROVEN.labels(self.name, failure.reason).inc()
-            why = {"reason": failure.reason, "error": str(failure), "parked_id": str(unproven_id(event))}
-            _log.error("event_unproven", **self._fields_of(event), **why, kept=kept)
-            event.acknowledge()
-            del unproven[0]
-
-    def _wait_for_database(self, event: Incoming, reason: Exception) -> None:
-        """Requests the event again, with growing pauses: an event that is slow by itself must not delay the others."""
-        self._put_off.add(event.event_id, self._clock.now())
-        pause_seconds = self._pause_seconds(event.deliveries)
-        EVENTS.labels(self.name, "put_off").inc()
-        _log.warning(
-            "event_postponed",
-            **self._fields_of(event),
-            deliveries=event.deliveries,
-            pause_seconds=pause_seconds,
-            error=f"{type(reason).__name__}: {reason}",
-        )
-        event.retry_after(pause_seconds)
-
-    def _pause_seconds(self, times: int) -> float:
-        doubled = 1 << min(times - 1, 10)
-        return min(self._first_retry_seconds * doubled, LAST_RETRY_SECONDS)
-
-    def _fields_of(self, event: Incoming) -> dict[str, str]:
-        """Returns the fields that describe an event in the log."""
-        return {
-            "consumer": self.name,
-            "subject": event.subject,
-            "event_id": str(event.event_id),
-            **self.ids_in(event.payload),
-            "request_id": event.request_id,
-            **tracing.ids_of(event.traceparent),
-        }
 
     def _warn_of_unsigned(self) -> None:
         if until := self._verifier.unsigned_counts_until:
