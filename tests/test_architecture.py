@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import sys
 from collections import Counter
@@ -634,6 +635,24 @@ def test_a_domain_knows_the_standard_library_and_nothing_that_happens(service: s
     assert not impure, "domain is pure, so that its tables can be tested without anything:\n" + "\n".join(
         impure
     )
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_describes_itself_as_the_others_do(service: str) -> None:
+    described = importlib.import_module(f"services.{service}").__doc__ or ""
+    missing = [
+        each for each in ("\nOwns: ", "Announces", "alls", "\nDoes not own: ") if each not in described
+    ]
+    assert not missing, f"the docstring of services/{service} has the same parts as the others: {missing}"
+    errors = importlib.import_module(f"services.{service}.errors").__doc__
+    assert errors == importlib.import_module("services.invoices.errors").__doc__
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_parts_of_a_service_are_given_by_name(service: str) -> None:
+    """By position, two parts of one type could change places unnoticed."""
+    parts = inspect.signature(importlib.import_module(f"services.{service}.wiring").Deps).parameters
+    assert {each.kind for each in parts.values()} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 @pytest.mark.parametrize("service", SERVICES)
