@@ -99,7 +99,7 @@ class Shop:
         )
         value = answer.json()
         if not answer.ok:
-            raise DemoFailed(f"{method} {path} answered {answer.status_code}: {value}")
+            raise DemoFailed(f"{method} {path} answered {answer.status_code} {_code_and_message(value)}")
         return value
 
 
@@ -277,6 +277,14 @@ def _balance(shop: Shop) -> Decimal:
 def _read(shop: Shop, invoice: dict[str, Any]) -> dict[str, Any]:
     data: dict[str, Any] = shop.call("GET", f"/api/v1/invoices/{invoice['invoice_id']}")["data"]
     return data
+
+
+def _code_and_message(refusal: dict[str, Any]) -> str:
+    """Returns both of an error in either shape of docs/api.md#errors."""
+    error = refusal["error"]
+    if isinstance(error, dict):
+        return f"{error['code']}: {error['message']}"
+    return f"{error}: {refusal['message']}"
 
 
 def _page(answer: requests.Response) -> str:

@@ -44,6 +44,15 @@ def pending_invoice(url: str, demo: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
+def refuses_key(url: str, api_key: str) -> bool:
+    """Returns whether the gateway does not know the key, or it is deactivated."""
+    try:
+        _call(f"{url}/api/v1/currencies", api_key=api_key)
+    except Refusal as refusal:
+        return str(refusal) == "API_KEY_INVALID"
+    return False
+
+
 def curl_line(url: str, api_key: str) -> str:
     """Returns a shell command that creates another invoice each time it is run."""
     body = (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from rich.console import Console
 from rich.status import Status
 
-from deploy.local import announcement, schema_stamp
+from deploy.local import announcement, demo_invoice, schema_stamp
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.local.plan import Plan, make_plan
@@ -61,8 +61,11 @@ class Runner:
         for number in _STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         try:
+            self._console.print("Starting PostgreSQL, NATS and the services ...", style="dim")
             with self._console.status("Starting ...") as status:
                 started = monotonic_seconds()
+                if not self._home.folder.exists():
+                    self._require_port()  # leaves no folder behind
                 self._home.prepare()
                 plan, lock = self._start(status)
             announcement.announce(self._console, plan, seconds=monotonic_seconds() - started)
@@ -85,8 +88,7 @@ class Runner:
 
     def _start(self, status: Status) -> tuple[Plan, int]:
         lock = self._take_locks(status)
-        if not is_free(self._port):
-            raise CannotStart(f"Port {self._port} is taken by another program: make run PORT=8081")
+        self._require_port()
         plan = make_plan(self._home, port=self._port, caller=self._caller, durable=self._durable)
         write_private_json(self._home.stack_file, plan.as_json(process_id=os.getpid(), ready=False))
         plan.postgres.initialise()
@@ -105,10 +107,15 @@ class Runner:
                 self._supervisor.start_group(group)
             self._supervisor.configure(plan)  # for a supervisord that has to be started again
         self._wait_until_ready(plan, status)
-        if self._home.demo() is None:
-            status.update("Making a demo merchant ...")
+        demo = self._home.demo()
+        if demo is None or demo_invoice.refuses_key(plan.url, demo["api_key"]):
+            status.update("Making a demo merchant's key ...")
             self._run_module("deploy.local.seed")
         return plan, lock
+
+    def _require_port(self) -> None:
+        if not is_free(self._port):
+            raise CannotStart(f"Port {self._port} is taken by another program: make run PORT=8081")
 
     def _take_locks(self, status: Status) -> int:
         try:

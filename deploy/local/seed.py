@@ -1,7 +1,7 @@
-"""The demo world of a first start: `python -m deploy.local.seed HOME`.
+"""The demo world of a first start, and a new key for its merchant: `python -m deploy.local.seed HOME`.
 
 Everything goes through the services' gRPC, like an operator's commands. Safe to run again: the next start completes an
-interrupted first one.
+interrupted first one. Once the demo merchant exists, it only makes a key, so an operator's changes stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ LOGOS = Path(__file__).parent / "logos"
     reraise=True,
 )
 def seed(home: Home, stack: dict[str, Any]) -> None:
-    """Makes the demo world and writes its merchant's key and secret to `demo.json`; raises kit.rpc.errors.Refused."""
+    """Makes the demo world unless its merchant exists, and writes a new key and secret of the merchant to `demo.json`.
+
+    Raises kit.rpc.errors.Refused.
+    """
+    known = home.demo() or {}
     addresses = {service: place["address"] for service, place in stack["services"].items()}
     identity = load(CliSettings).identity
     with (
@@ -43,9 +47,13 @@ def seed(home: Home, stack: dict[str, Any]) -> None:
         channel(addresses["catalog"], name="catalog", identity=identity) as catalog,
         channel(addresses["invoices"], name="invoices", identity=identity) as invoices,
     ):
-        _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog))
-        _seed_requisites(invoices_pb2_grpc.DealDeskServiceStub(invoices))
-        write_private_json(home.demo_file, _seed_merchant(merchants_pb2_grpc.MerchantsServiceStub(merchants)))
+        of_merchants = merchants_pb2_grpc.MerchantsServiceStub(merchants)
+        merchant = _demo_merchant(of_merchants, known.get("merchant_id"))
+        if merchant is None:
+            _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog))
+            _seed_requisites(invoices_pb2_grpc.DealDeskServiceStub(invoices))
+            merchant = _seed_merchant(of_merchants)
+        write_private_json(home.demo_file, known | _new_key(of_merchants, merchant))
 
 
 def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
@@ -100,9 +108,9 @@ def _seed_requisites(desk: invoices_pb2_grpc.DealDeskServiceStub) -> None:
                 )
 
 
-def _seed_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> dict[str, str]:
-    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=CATEGORY, commission="0.04"))
-    merchant = _demo_merchant(merchants)
+def _new_key(
+    merchants: merchants_pb2_grpc.MerchantsServiceStub, merchant: merchants_pb2.Merchant
+) -> dict[str, str]:
     key = merchants.CreateApiKey(
         merchants_pb2.CreateApiKeyRequest(merchant_id=merchant.merchant_id, name="demo")
     )
@@ -115,10 +123,17 @@ def _seed_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> dict[s
     }
 
 
-def _demo_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> merchants_pb2.Merchant:
+def _demo_merchant(
+    merchants: merchants_pb2_grpc.MerchantsServiceStub, known_id: str | None
+) -> merchants_pb2.Merchant | None:
     for merchant in merchants.ListMerchants(merchants_pb2.ListMerchantsRequest()).merchants:
-        if merchant.owner_email == OWNER and merchant.name == SHOP:
+        if merchant.merchant_id == known_id or (merchant.owner_email, merchant.name) == (OWNER, SHOP):
             return merchant
+    return None
+
+
+def _seed_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> merchants_pb2.Merchant:
+    merchants.SetCategory(merchants_pb2.SetCategoryRequest(code=CATEGORY, commission="0.04"))
     return merchants.CreateMerchant(
         merchants_pb2.CreateMerchantRequest(
             name=SHOP,

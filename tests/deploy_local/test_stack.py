@@ -19,7 +19,7 @@ from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
 from kit.base.clock import monotonic_seconds
-from tests.support.stack import Stack
+from tests.support.stack import CliRefused, Stack
 
 HEALED = [
     "postgres",
@@ -151,7 +151,7 @@ def test_a_taken_port_is_told_and_nothing_stays(tmp_path: Path) -> None:
         other.port = somebody.getsockname()[1]
         with pytest.raises(RuntimeError, match=f"Port {other.port} is taken"):
             other.start()
-    assert other.home.stack() is None
+    assert not other.home.folder.exists()
 
 
 def test_a_wrong_setting_is_told_by_name_and_nothing_stays(tmp_path: Path) -> None:
@@ -170,6 +170,27 @@ def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything
     wait_until_gone(processes)
     assert own_stack.demo == demo
     assert own_stack.request("GET", f"/api/v1/invoices/{demo['invoice_id']}").status_code == 200
+
+
+def test_a_demo_key_that_was_deactivated_is_replaced_at_the_next_start(own_stack: Stack) -> None:
+    before = own_stack.demo
+    options = {"name": "Euro here", "symbol": "€", "decimals": "2", "min": "1", "max": "9000"}
+    own_stack.cli("currencies", "set", "EUR", *(f"--{name}={value}" for name, value in options.items()))
+    own_stack.cli("keys", "deactivate", before["key_id"])
+    with pytest.raises(CliRefused) as refused:
+        own_stack.cli("demo")
+    error = json.loads(refused.value.output)["error"]
+    assert error["code"] == "DEMO_FAILED"
+    assert "403 API_KEY_INVALID: API key is invalid or deactivated" in error["message"]
+    assert "{" not in error["message"]
+
+    own_stack.stop()
+    own_stack.start()
+    assert own_stack.demo["api_key"] != before["api_key"]
+    assert own_stack.demo["merchant_id"] == before["merchant_id"]
+    assert own_stack.request("GET", f"/api/v1/invoices/{before['invoice_id']}").status_code == 200
+    (euro,) = [each for each in own_stack.cli("currencies", "list") if each["code"] == "EUR"]
+    assert euro["name"] == "Euro here", "only the key is made anew"
 
 
 def test_the_supervisor_itself_may_be_killed(own_stack: Stack) -> None:
