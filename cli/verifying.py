@@ -265,7 +265,8 @@ def check_parked(findings: Findings, advance: Advance) -> None:
         answer = connection.status(service).GetStatus(status_pb2.GetStatusRequest())
         parked = sum(int(gauge.value) for gauge in answer.gauges if gauge.name == "parked")
         if parked:
-            findings.wrong("parked events", f"{service}: {parked} events are parked: fiatgate parked list")
+            events = "1 event is" if parked == 1 else f"{parked} events are"
+            findings.wrong("parked events", f"{service}: {events} parked: fiatgate parked list")
         advance(1)
 
 

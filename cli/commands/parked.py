@@ -80,7 +80,7 @@ def discard(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a parked event that is forged: its signature is wrong.
+    """Delete a parked event whose signature is wrong. With --even-if-true also one without a known signature.
 
     One with an unknown key or without a signature may be true, so it is refused without --even-if-true. One with a
     valid signature is always refused. `fiatgate verify --repair` announces a true event again that was deleted.

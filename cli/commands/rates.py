@@ -41,7 +41,8 @@ def set_one(
     if not as_json and made.HasField("fresh_until"):  # a catalog of the version before sends none
         until = f"{datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC"
         output.note(
-            f"[dim]It counts until {until}; after that the sources' rate does, without sources none.[/dim]"
+            f"[dim]It counts until {until}. Then the sources' rate counts again. "
+            "Without sources the currency has no rate.[/dim]"
         )
 
 

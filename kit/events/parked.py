@@ -146,7 +146,10 @@ class Parking:
                 verifier.proven(parked.event)
             except Unproven as failure:
                 if failure.reason in DOUBTFUL and not even_if_true:
-                    raise MayBeTrue(f"{failure}, so it may be a true event") from None
+                    raise MayBeTrue(
+                        f"{failure}, so it may be a true event. "
+                        f"If it is forged: fiatgate parked discard {row_id} --even-if-true"
+                    ) from None
                 self.delete(row_id)
                 return parked
             raise MayBeTrue("it counts, so it is to be retried")
