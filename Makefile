@@ -14,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
-run: $(VENV)/.runs ## start the whole stack here: make run [PORT=8080]; Ctrl-C stops it
+run: $(VENV)/.runs ## start the whole stack here: make run [PORT=8080] [FIATGATE_HOME=.fiatgate]; Ctrl-C stops it
 	@exec $(BIN)/python -I -S deploy/local/child.py TERM $(BIN)/python -m deploy.local run --port $(PORT)
 
 demo: $(VENV)/.runs ## one whole purchase against the running stack, each step printed
@@ -74,7 +74,7 @@ $(BIN)/python:
 
 # Stamps: nothing is installed again until a lock changes. --no-deps: the locks hold everything.
 $(VENV)/.runs: requirements.lock pyproject.toml | $(BIN)/python
-	@echo 'Installing what Fiatgate runs on (once) ...'
+	@echo 'Installing what Fiatgate runs on (once, some minutes) ...'
 	@$(BIN)/python -m pip install $(PIP_OPTIONS) --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install $(PIP_OPTIONS) --no-build-isolation --no-deps --editable .
 	@touch $@

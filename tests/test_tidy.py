@@ -206,7 +206,7 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         long_files,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
-    "a module has a docstring: without one, its purpose is not found, and the same thing is written twice": (
+    "a module has a docstring that names its purpose, so that no second one is written for the same purpose": (
         nameless,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
