@@ -25,6 +25,9 @@ from kit.base.clock import SystemClock
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
+Columns = Sequence[str] | Mapping[str, str]
+"""The fields that a table shows; a mapping also has their headings."""
+
 # The largest numbers that fields of these types hold: a message raises ValueError for a larger one.
 INT32_MOST: Final = 2**31 - 1
 INT64_MOST: Final = 2**63 - 1
@@ -70,19 +73,30 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
     lists = {name: value for name, value in values.items() if _is_list_of_records(value)}
     console.print(_card({name: value for name, value in values.items() if name not in lists}, title=title))
     for name, rows in lists.items():
-        filled = [column for column in rows[0] if any(row[column] not in (None, "", [], {}) for row in rows)]
         console.print()
-        _print_rows(rows, filled, title=_label(name))
+        _print_rows(rows, _set_columns(rows), title=_label(name))
 
 
-def records(messages: Iterable[Message], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
-    """Prints a list of things: JSON with all fields, or a table of the named ones (`deal.status` is a field of
-    `deal`).
+def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> None:
+    """Prints the facts of several things for people, each under its heading: a table of two columns for a mapping, a
+    line for each entry of a list. Facts without a value are left out.
     """
+    filled = {heading: facts for heading, facts in named.items() if facts}
+    for number, (heading, facts) in enumerate(filled.items()):
+        if number:
+            console.print()
+        if isinstance(facts, Mapping):
+            console.print(_card({name: fact for name, fact in facts.items() if _is_set(fact)}, title=heading))
+        else:
+            _print_rows(facts, _set_columns(facts), title=heading)
+
+
+def records(messages: Iterable[Message], columns: Columns, *, as_json: bool, empty: str) -> None:
+    """Prints a list of things: JSON with all fields, or a table of `columns` (`deal.status` is a field of `deal`)."""
     rows([plain(message) for message in messages], columns, as_json=as_json, empty=empty)
 
 
-def rows(values: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
+def rows(values: Sequence[dict[str, Any]], columns: Columns, *, as_json: bool, empty: str) -> None:
     """Prints a list of values that are no messages, as `records` does."""
     if as_json:
         print_json(values)
@@ -177,9 +191,10 @@ def age(moment: str | None) -> str:
 # -- tables
 
 
-def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str = "") -> None:
+def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Columns, *, title: str = "") -> None:
     """Prints a line for each row if the terminal is wide enough, else a card for each; no value is cut."""
-    grid = _grid(rows, columns, title=title)
+    headings = dict(columns) if isinstance(columns, Mapping) else {name: _label(name) for name in columns}
+    grid = _grid(rows, headings, title=title)
     natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
     if natural.maximum <= console.width:
         console.print(grid)
@@ -187,16 +202,16 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, ti
     for number, row in enumerate(rows, 1):
         if number > 1:
             console.print()
-        values = {column: _inside(row, column) for column in columns}
+        values = {heading: _inside(row, path) for path, heading in headings.items()}
         console.print(_card(values, title=f"{title} {number}" if title else ""))
 
 
-def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str) -> Table:
-    table = _table(title, box=box.SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(_label(column), no_wrap=True)
+def _grid(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], *, title: str) -> Table:
+    table = _table(title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in headings.values():
+        table.add_column(heading, no_wrap=True)
     for row in rows:
-        table.add_row(*(_coloured(_text(_inside(row, column))) for column in columns))
+        table.add_row(*(_coloured(_text(_inside(row, path))) for path in headings))
     return table
 
 
@@ -226,6 +241,14 @@ def _is_list_of_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
 
 
+def _is_set(value: Any) -> bool:
+    return value not in (None, "", [], {})
+
+
+def _set_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [column for column in rows[0] if any(_is_set(row[column]) for row in rows)]
+
+
 def _inside(row: Mapping[str, Any], path: str) -> Any:
     value: Any = row
     for name in path.split("."):
@@ -244,7 +267,7 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*\+00:00").fullmat
 
 
 def _text(value: Any) -> str:
-    if value is None or value in ("", [], {}):
+    if not _is_set(value):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"

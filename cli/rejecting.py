@@ -22,6 +22,19 @@ MOST: Final = LIST_MOST_ROWS
 OVERDUE: Final = "confirmation_overdue"
 AWAITING_PAYMENT: Final = "awaiting_payment"
 OPEN: Final = (pb.DEAL_STATUS_PENDING, pb.DEAL_STATUS_APPEAL)
+COLUMNS: Final = {
+    "deal_id": "deal",
+    "age": "age",
+    "status": "status",
+    "sub_status": "sub status",
+    "amount": "amount",
+    "payment_method_code": "method",
+    "account": "account",
+    "paid": "paid",
+    "merchant_id": "merchant",
+    "customer_id": "customer",
+    "external_id": "order",
+}
 _CHANGED: Final = frozenset({"DEAL_STATE_CONFLICT", "INVOICE_FINISHED"})
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -113,16 +126,35 @@ def have_time_to_pay(deals: Sequence[pb.Deal], now: datetime) -> int:
     return sum(deal.sub_status == AWAITING_PAYMENT and datetime_from(deal.expires_at) > now for deal in deals)
 
 
-def row_of(deal: pb.Deal, accounts: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the deal with the fields that an operator compares: its age, account, merchant, customer and order."""
+def invoice_of(deal: pb.Deal) -> pb.Invoice:
     request = pb.GetInvoiceRequest(merchant_id=deal.merchant_id, invoice_ref=deal.invoice_id)
-    invoice = connection.invoices().GetInvoice(request).invoice
-    values = output.plain(deal)
-    return values | {
-        "age": output.age(values["created_at"]),
+    return connection.invoices().GetInvoice(request).invoice
+
+
+def row_of(deal: pb.Deal, accounts: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the deal with the fields that an operator compares: its account, customer and order."""
+    invoice = invoice_of(deal)
+    return output.plain(deal) | {
         "account": accounts.get(deal.requisite_id),
         "customer_id": invoice.customer_id,
         "external_id": invoice.external_id,
+    }
+
+
+def print_rows(deals: Sequence[pb.Deal], *, as_json: bool) -> None:
+    """Prints the deals as a table with the ages of deal and mark, or as JSON, which has the times themselves."""
+    known = accounts() if deals else {}
+    rows = [row_of(deal, known) for deal in deals]
+    if not as_json:
+        rows = [row | _in_short(row) for row in rows]
+    output.rows(rows, COLUMNS, as_json=as_json, empty="No such deals")
+
+
+def _in_short(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "age": output.age(row["created_at"]),
+        "amount": f"{row['amount_fiat']} {row['currency_code']}",
+        "paid": output.age(row["mark_paid_at"]),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, output
+from cli import connection, grouping, output
 from cli.output import INT64_MOST, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
@@ -51,9 +51,10 @@ def show(
     whole = output.plain(connection.desk().GetCase(pb.GetCaseRequest(number=number)))
     if save_picture is not None:
         save(save_picture, whole["case"]["deal_id"], pb.PROOF_KIND_CASE)
-    output.record(
-        whole["case"] | {name: whole[name] for name in ("invoice", "requisite", "proof")}, as_json=as_json
-    )
+    if as_json:
+        output.print_json(whole["case"] | {name: whole[name] for name in ("invoice", "requisite", "proof")})
+    else:
+        grouping.print_case(whole)
 
 
 @app.command("resolve", epilog='Example: fiatgate cases resolve 1001 --outcome "Sent back to your account"')

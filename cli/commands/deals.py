@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from cli import connection, output, rejecting
+from cli import connection, grouping, output, rejecting
 from cli.commands import cases, methods
 from cli.output import Json
 from cli.rejecting import DealFilter
@@ -33,19 +33,6 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only deals opened longer ago: 90s, 30m, 24h, 7d."),
 ]
-COLUMNS = (
-    "deal_id",
-    "status",
-    "sub_status",
-    "amount_fiat",
-    "currency_code",
-    "payment_method_code",
-    "mark_paid_at",
-)
-TO_REJECT = (
-    *("deal_id", "age", "status", "sub_status", "amount_fiat", "currency_code", "payment_method_code"),
-    *("account", "merchant_id", "customer_id", "external_id"),
-)
 
 
 @app.command("list", epilog="Example: fiatgate deals list --status pending")
@@ -60,11 +47,11 @@ def list_all(
     limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
     as_json: Json = False,
 ) -> None:
-    """List deals, newest first."""
+    """List deals with their account, customer and order, newest first."""
     wanted = _wanted(
         status, sub_status, overdue=overdue, merchant=merchant, method=method, older_than=older_than
     )
-    output.records(rejecting.found(wanted, limit), COLUMNS, as_json=as_json, empty="No such deals")
+    rejecting.print_rows(rejecting.found(wanted, limit), as_json=as_json)
 
 
 def _wanted(
@@ -110,9 +97,10 @@ def show(
     whole = output.plain(answer)
     if save_picture is not None:
         cases.save(save_picture, deal_id, pb.PROOF_KIND_APPEAL)
-    output.record(
-        whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")}, as_json=as_json
-    )
+    if as_json:
+        output.print_json(whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")})
+    else:
+        grouping.print_deal(whole, output.plain(rejecting.invoice_of(answer.deal)))
 
 
 @app.command("confirm", epilog="Example: fiatgate deals confirm 0197… --as eve")
@@ -175,9 +163,7 @@ def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) 
     _require_yes(yes=yes, as_json=as_json)
     if as_json:
         return
-    accounts = rejecting.accounts() if deals else {}
-    rows = [rejecting.row_of(deal, accounts) for deal in deals]
-    output.rows(rows, TO_REJECT, as_json=False, empty="No such deals")
+    rejecting.print_rows(deals, as_json=False)
     if len(deals) == limit > 1:
         output.note(f"[dim]The oldest {limit}; there may be more[/dim]")
     if deals and not yes:

@@ -12,15 +12,16 @@ from kit.base.proto import datetime_from
 NAME = "rates"
 app = typer.Typer(help="Rates: fiat per USDT.", no_args_is_help=True)
 Code = Annotated[str, typer.Argument(metavar="CODE", help="Currency code.")]
-COLUMNS = (
-    "currency_code",
-    "in_force.rate",
-    "in_force.source_rate",
-    "in_force.origin",
-    "in_force.taken_at",
-    "in_force.fresh",
-    "held.source_rate",
-)
+COLUMNS = {
+    "currency_code": "currency",
+    "in_force.rate": "rate",
+    "in_force.source_rate": "before markup",
+    "in_force.origin": "origin",
+    "in_force.taken_at": "taken at",
+    "in_force.fresh": "fresh",
+    "in_force.fresh_until": "fresh until",
+    "held.source_rate": "held back",
+}
 
 
 @app.command("set", epilog="Example: fiatgate rates set EUR 0.92")
@@ -48,7 +49,7 @@ def set_one(
 
 @app.command("list", epilog="Example: fiatgate rates list")
 def list_all(*, as_json: Json = False) -> None:
-    """List every currency's rate in force, and the rate that the jump guard holds back."""
+    """List every currency's rate in force with the end of its freshness, and the rate that the jump guard holds."""
     answer = connection.catalog().ListRates(pb.ListRatesRequest())
     output.records(answer.rates, COLUMNS, as_json=as_json, empty="No rates yet: fiatgate rates set CODE RATE")
 

@@ -52,6 +52,33 @@ def test_a_narrow_window_shows_a_card_each_and_breaks_nothing(
     assert [line.split() for line in lines].count(["sub", "status", "awaiting_payment"]) == 2
 
 
+def test_a_column_may_have_a_heading_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for width, shown in ((100, ["order", "state"]), (60, ["order", ID])):
+        window(width, monkeypatch)
+        values = [{"external_id": ID, "deal": {"status": ID}}]
+        headings = {"external_id": "order", "deal.status": "state"}
+        output.rows(values, headings, as_json=False, empty="")
+        assert capsys.readouterr().out.split()[:2] == shown
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_groups_have_headings_and_no_facts_without_a_value(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(width, monkeypatch)
+    output.groups(
+        {
+            "Deal": {"deal_id": ID, "adjusted_amount": None},
+            "Requisite": {},
+            "History": [{"status": "pending", "note": ""}],
+        }
+    )
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "─" not in line]
+    assert lines == [["Deal"], ["deal", "id", ID], [], ["History"], ["status"], ["pending"]]
+
+
 def test_json_has_the_fields_of_the_proto_the_words_of_the_api_and_nulls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli import rejecting
+from cli import connection, rejecting
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
@@ -18,6 +18,7 @@ from tests.cli.command_line import Fiatgate, run
 from tests.cli.test_operating import UNKNOWN, create_invoice, shop  # noqa: F401  a fixture
 
 REJECT = ("deals", "reject")
+GROUPS = ("Case", "Deal", "Requisite", "Invoice", "History", "Pictures")
 AWAITING_PAYMENT, AWAITING_CONFIRMATION, APPEAL = range(3)
 
 
@@ -151,6 +152,56 @@ def test_customers_who_still_may_pay_are_left_out(
     of_shop = ("--merchant", shop["merchant_id"], "--sub-status", "awaiting_confirmation")
     assert [each["deal_id"] for each in fiatgate("deals", "list", *of_shop)] == [deals[1]["deal_id"]]
     assert [each["deal_id"] for each in fiatgate(*REJECT, *of_shop, "--yes")] == [deals[1]["deal_id"]]
+
+
+def test_the_list_has_what_an_operator_compares(
+    fiatgate: Fiatgate,
+    shop: dict[str, str],  # noqa: F811  the fixture
+    deals: list[dict[str, Any]],
+) -> None:
+    of_shop = ("deals", "list", "--merchant", shop["merchant_id"])
+    newest, *_ = listed = fiatgate(*of_shop)
+    assert [each["deal_id"] for each in listed] == [deal["deal_id"] for deal in reversed(deals)]
+    whole = fiatgate("deals", "show", newest["deal_id"])
+    invoice = fiatgate("invoices", "show", whole["invoice_id"], "--merchant", shop["merchant_id"])
+    assert newest == {name: whole[name] for name in pb.Deal.DESCRIPTOR.fields_by_name} | {
+        "account": whole["requisite"]["account"],
+        "customer_id": invoice["customer_id"],
+        "external_id": invoice["external_id"],
+    }
+    heading, _, first, *_ = fiatgate.shown(*of_shop).splitlines()
+    assert heading.split() == [
+        *("deal", "age", "status", "sub", "status", "amount", "method", "account", "paid"),
+        *("merchant", "customer", "order"),
+    ]
+    assert all(newest[name] in first for name in ("deal_id", "account", "customer_id", "external_id"))
+
+
+def test_a_deal_and_a_case_are_shown_in_groups_with_the_customers_text(
+    fiatgate: Fiatgate, deals: list[dict[str, Any]]
+) -> None:
+    deal = deals[AWAITING_CONFIRMATION]
+    amount = f"amount to send {deal['amount_fiat']} {deal['currency_code']}"
+    account = fiatgate("deals", "show", deal["deal_id"])["requisite"]["account"]
+    fiatgate("checkout", "appeal", deal["invoice_id"], "--note", "sent at noon")
+    lines = _words(fiatgate.shown("deals", "show", deal["deal_id"]))
+    assert [line for line in lines if line in GROUPS] == ["Deal", "Requisite", "Invoice", "History"]
+    for first in ("customer's text sent at noon", amount, f"account {account}"):
+        assert lines.count(first) == 1
+
+    fiatgate("deals", "reject", deal["deal_id"], "--yes")
+    late = pb.OpenCaseRequest(invoice_id=deal["invoice_id"], note="sent late")
+    number = connection.checkout().OpenCase(late).case.number
+    lines = _words(fiatgate.shown("cases", "show", str(number)))
+    assert [line for line in lines if line in GROUPS] == ["Case", "Deal", "Requisite", "Invoice"]
+    for first in ("customer's text sent late", "picture none", amount, f"account {account}"):
+        assert lines.count(first) == 1
+    assert sum(deal["deal_id"] in line for line in lines) == 1
+    assert sum(deal["invoice_id"] in line for line in lines) == 1
+
+
+def _words(shown: str) -> list[str]:
+    return [" ".join(line.split()) for line in shown.splitlines()]
 
 
 def test_a_sub_status_that_no_deal_can_have_is_refused(fiatgate: Fiatgate) -> None:
