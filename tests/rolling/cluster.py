@@ -233,6 +233,7 @@ class Cluster:
             "FIATGATE_RATE_ALLOW_PRIVATE": "on",
             "FIATGATE_RATE_SOURCES": json.dumps(demo_rates.sources(self._rates_port)),
             "FIATGATE_RATE_LIMIT_PER_MINUTE": "600000",
+            "FIATGATE_NETWORK_PAGE_REQUESTS_PER_MINUTE": "0",  # all customers have one address here
             "FIATGATE_LOG_LEVEL": "warning",
             # As the documented upgrade does: without its column a signature is lost when its process is.
             "FIATGATE_UNSIGNED_FACTS_UNTIL": (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat(),
