@@ -62,8 +62,8 @@ def retry(
     if event_id is not None and not any(count["retried"] for count in counts.values()):
         _refuse_unknown(event_id)
     rows = [{"service": service, **count} for service, count in counts.items()]
-    output.rows(rows, ("service", "retried", "mended"), as_json=as_json, empty="")
-    if any(count["mended"] < count["retried"] for count in counts.values()):
+    output.rows(rows, ("service", "retried", "took_effect"), as_json=as_json, empty="")
+    if any(count["took_effect"] < count["retried"] for count in counts.values()):
         output.note("The events that still fail, with the reason: fiatgate parked list")
         raise typer.Exit(1)
 
@@ -102,10 +102,10 @@ def _refuse_unknown(event_id: str) -> NoReturn:
 
 def _retry(service: str, event_id: str | None) -> dict[str, int]:
     stub, request = connection.parked(service), pb.RetryParkedRequest(event_id=event_id)
-    retried = mended = 0
+    retried = took_effect = 0
     while True:
         answer = stub.RetryParked(request)
-        retried, mended = retried + answer.retried, mended + answer.mended
+        retried, took_effect = retried + answer.retried, took_effect + answer.mended
         if not answer.more:
-            return {"retried": retried, "mended": mended}
+            return {"retried": retried, "took_effect": took_effect}
         request.after_event_id = answer.last_event_id

@@ -84,13 +84,13 @@ def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
         assert listed[0]["invoice_id"] == invoice_id
         assert listed[1]["invoice_id"] is None
 
-        assert {"service": "withdrawals", "retried": 1, "mended": 1} in fiatgate("parked", "retry", good)
+        assert {"service": "withdrawals", "retried": 1, "took_effect": 1} in fiatgate("parked", "retry", good)
         assert fiatgate.refused("parked", "retry", good) == "NOT_PARKED"
         assert fiatgate("balance", shop["merchant_id"])["available"] == credited
 
         ended = run("parked", "retry", "--all", "--json")
         assert ended.exit_code == 1
-        assert {"service": "withdrawals", "retried": 1, "mended": 0} in json.loads(ended.out)
+        assert {"service": "withdrawals", "retried": 1, "took_effect": 0} in json.loads(ended.out)
         (left,) = fiatgate("parked", "list")
         assert (left["event_id"], left["attempts"]) == (bad, 21)
         assert "DecodeError" in left["error"]
