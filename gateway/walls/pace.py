@@ -16,15 +16,15 @@ from kit.web.walls import turned_away
 from kit.web.walls.buckets import WINDOW_SECONDS, Buckets
 from kit.web.walls.places import Bound, NoPlace, Places
 
-AT_ONCE_SECONDS: Final = 3
-"""A network that was quiet may send the requests of so many seconds at once."""
+AT_ONCE_SECONDS: Final = 1
+"""A network that was quiet may send the requests of this time at once."""
 
 WAIT_SECONDS: Final = 3.0
 WAITING_OF_ONE: Final = 100
 WAITING_MAX: Final = 1000
 RETRY_SECONDS: Final = 5
-PAGES: Final = Bound(running=16, waiting=400)
-"""Pages that are read at a time; as many as the kind `pages` takes (walls.calls)."""
+PAGES: Final = Bound(running=4, waiting=400)
+"""Pages that are read at a time: more would only wait in the invoices service, and delay other requests here."""
 
 
 class Pace:

@@ -34,7 +34,9 @@ class SharedCalls(Generic[K, T]):
     it, or None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, pause_seconds: float = 0) -> None:
+        """pause_seconds  before a call that follows another: for answers that are costly to make and to send"""
+        self._pause_seconds = pause_seconds
         self._next: dict[K, _Waiting[T] | None] = {}
         self._calls: set[asyncio.Task[None]] = set()
 
@@ -74,6 +76,8 @@ class SharedCalls(Generic[K, T]):
             if not isinstance(error, Exception):
                 raise
         finally:
-            following = self._next.pop(key)
-            if following is not None:
-                self._start(key, following)
+            following = self._next[key]
+            if following is None:
+                del self._next[key]
+            else:  # requests that come during the pause share the call
+                asyncio.get_running_loop().call_later(self._pause_seconds, self._start, key, following)

@@ -39,8 +39,8 @@ MISSING_SECONDS: Final = 10.0
 # network. The services answer some hundreds of them a second.
 KEYS: Final = "keys"
 PAYMENTS: Final = "payments"
-NEW_IN_ALL: Final = Bound(running=8, waiting=1000)
-NEW_OF_ONE: Final = Bound(running=8, waiting=100)
+NEW_IN_ALL: Final = Bound(running=2, waiting=1000)
+NEW_OF_ONE: Final = Bound(running=2, waiting=100)
 NEW_SECONDS: Final = 2.0
 UNKNOWN: Final = frozenset({"API_KEY_INVALID", "INVOICE_NOT_FOUND"})
 # A client without tokens waits this long for its refusal.

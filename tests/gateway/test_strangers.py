@@ -180,6 +180,30 @@ def test_a_shared_call_has_the_time_of_the_last_request_that_waits_for_it() -> N
     asyncio.run(story())
 
 
+def test_requests_that_come_in_the_pause_before_a_shared_call_share_it() -> None:
+    async def story() -> None:
+        shared = SharedCalls[str, int](pause_seconds=0.5)
+        ends, begun = asyncio.Event(), 0
+
+        async def call() -> int:
+            nonlocal begun
+            begun += 1
+            if begun == 1:
+                await ends.wait()
+            return begun
+
+        first, second = (asyncio.create_task(shared.answer("key", call)) for _ in range(2))
+        await asyncio.sleep(0)
+        ends.set()
+        assert await first == 1
+        for _ in range(10):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(HTTP_SECONDS):
+            assert await shared.answer("key", call) == await second == 2
+
+    asyncio.run(story())
+
+
 def test_the_clients_of_a_trusted_proxy_are_told_apart(stack: Stack, tmp_path: Path) -> None:
     def answer(gateway: Watched, forwarded: str) -> int:
         headers = {"X-Forwarded-For": forwarded}
