@@ -38,10 +38,9 @@ class Pace:
         self._tokens = Buckets(per_minute, at_once=at_once, now_seconds=now_seconds)
         self._interval_seconds = WINDOW_SECONDS / max(1, per_minute)
         one = Bound(running=1, waiting=WAITING_OF_ONE)
-        self._places = Places(
+        self._turns = Places(
             Bound(running=WAITING_MAX, waiting=WAITING_MAX), of_one=one, seconds=WAIT_SECONDS
         )
-
         self._pages = Places(
             PAGES, of_one=Bound(running=PAGES.running, waiting=WAITING_OF_ONE), seconds=WAIT_SECONDS
         )
@@ -49,7 +48,7 @@ class Pace:
     async def turn(self, network: str) -> None:
         """Returns at the turn of a request of this network. Raises RATE_LIMITED when too many wait."""
         try:
-            async with asyncio.timeout(WAIT_SECONDS), self._places.place(network):
+            async with asyncio.timeout(WAIT_SECONDS), self._turns.place(network):
                 if not self._tokens.take(network):
                     await asyncio.sleep(self._interval_seconds)
                     self._tokens.take(network)  # the one that came back meanwhile

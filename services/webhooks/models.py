@@ -70,7 +70,7 @@ class Event(Base):
     lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    # Of the request that led to the event, for the log and the trace (kit.observe.tracing) of each attempt.
+    # The request that led to the event is named in the log and the trace (kit.observe.tracing) of each attempt.
     request_id: Mapped[str | None]
     traceparent: Mapped[str | None]
 

@@ -104,7 +104,7 @@ class Stranger:
         return int(found[1]) if found else CLOSED
 
     async def received(self) -> bytes:
-        """What has come since the last call; waits for at least one byte, or the end of the connection."""
+        """Returns the bytes since the last call; waits for at least one, or for the end of the connection."""
         await self._more()
         data, self._received = self._received, b""
         return data

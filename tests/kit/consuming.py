@@ -1,6 +1,4 @@
-"""What the tests of kit.events.consumer share: a handler that writes notes, a consumer that runs, and what came
-of both.
-"""
+"""Helpers for the tests of kit.events.consumer: a handler that writes notes, a running consumer, and their results."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ WHERE id = ANY (ARRAY(
     LIMIT :total
 ))
 """
-# Of one event whose row this transaction has locked.
+# This query claims one event, whose row this transaction has locked.
 _CLAIM_ONE_SQL: Final = """
 UPDATE events
 SET locked_at = :now, locked_by = :worker, lease_token = :token, lease_until = :until, updated_at = :now

@@ -51,7 +51,7 @@ class Claimed:
     auto_attempts: int
     # Empty when the event has no seal; None on the schema of the version before, where no event has one.
     seal: str | None
-    # Of the request that led to the event; empty when it is not known.
+    # These two name the request that led to the event; they are empty when it is not known.
     request_id: str = ""
     traceparent: str = ""
 
@@ -96,7 +96,7 @@ class Outcome:
     held_ms: int
     answer: Answer | None
     error: str | None
-    # Of the attempt; empty when tracing is off.
+    # The context of the attempt's span; empty when tracing is off.
     traceparent: str = ""
 
     @property
