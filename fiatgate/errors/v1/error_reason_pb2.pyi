@@ -130,6 +130,38 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """No picture was sent."""
     RATE_JUMPS: _ErrorReason.ValueType  # 121
     """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
+    NOT_PERMITTED: _ErrorReason.ValueType  # 130
+    """-- people who sign in, and their rights: never seen on /api/v1
+    The actor may not make this call. Metadata: needed, the roles that may.
+    """
+    ACTOR_INVALID: _ErrorReason.ValueType  # 131
+    """The call changes something and names no actor, or its token is expired, of another surface or not signed by accounts."""
+    STEP_UP_REQUIRED: _ErrorReason.ValueType  # 132
+    """The session's last step-up is older than 5 minutes."""
+    APPROVAL_REQUIRED: _ErrorReason.ValueType  # 133
+    """Recorded; another person must approve it. Metadata: approval_id."""
+    APPROVAL_NOT_FOUND: _ErrorReason.ValueType  # 134
+    APPROVAL_STATE_CONFLICT: _ErrorReason.ValueType  # 135
+    """The request is decided already. Metadata: state."""
+    OTHER_PERSON_REQUIRED: _ErrorReason.ValueType  # 136
+    """The requester can't approve."""
+    INVITATION_INVALID: _ErrorReason.ValueType  # 137
+    INVITATION_NOT_FOUND: _ErrorReason.ValueType  # 138
+    SIGN_IN_REFUSED: _ErrorReason.ValueType  # 139
+    """E-mail address, password, code or passkey is wrong; which one is not said."""
+    SIGN_IN_DELAYED: _ErrorReason.ValueType  # 140
+    """Too many wrong tries. Metadata: retry_after_seconds."""
+    SESSION_INVALID: _ErrorReason.ValueType  # 141
+    SESSION_NOT_FOUND: _ErrorReason.ValueType  # 142
+    PERSON_NOT_FOUND: _ErrorReason.ValueType  # 143
+    FACTOR_NOT_FOUND: _ErrorReason.ValueType  # 144
+    LAST_FACTOR: _ErrorReason.ValueType  # 145
+    """No complete way to sign in would be left."""
+    LAST_ADMIN: _ErrorReason.ValueType  # 146
+    LAST_OWNER: _ErrorReason.ValueType  # 147
+    PASSKEY_INVALID: _ErrorReason.ValueType  # 148
+    PASSWORD_REFUSED: _ErrorReason.ValueType  # 149
+    CODE_INVALID: _ErrorReason.ValueType  # 150
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -247,4 +279,36 @@ PROOF_NOT_FOUND: ErrorReason.ValueType  # 120
 """No picture was sent."""
 RATE_JUMPS: ErrorReason.ValueType  # 121
 """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
+NOT_PERMITTED: ErrorReason.ValueType  # 130
+"""-- people who sign in, and their rights: never seen on /api/v1
+The actor may not make this call. Metadata: needed, the roles that may.
+"""
+ACTOR_INVALID: ErrorReason.ValueType  # 131
+"""The call changes something and names no actor, or its token is expired, of another surface or not signed by accounts."""
+STEP_UP_REQUIRED: ErrorReason.ValueType  # 132
+"""The session's last step-up is older than 5 minutes."""
+APPROVAL_REQUIRED: ErrorReason.ValueType  # 133
+"""Recorded; another person must approve it. Metadata: approval_id."""
+APPROVAL_NOT_FOUND: ErrorReason.ValueType  # 134
+APPROVAL_STATE_CONFLICT: ErrorReason.ValueType  # 135
+"""The request is decided already. Metadata: state."""
+OTHER_PERSON_REQUIRED: ErrorReason.ValueType  # 136
+"""The requester can't approve."""
+INVITATION_INVALID: ErrorReason.ValueType  # 137
+INVITATION_NOT_FOUND: ErrorReason.ValueType  # 138
+SIGN_IN_REFUSED: ErrorReason.ValueType  # 139
+"""E-mail address, password, code or passkey is wrong; which one is not said."""
+SIGN_IN_DELAYED: ErrorReason.ValueType  # 140
+"""Too many wrong tries. Metadata: retry_after_seconds."""
+SESSION_INVALID: ErrorReason.ValueType  # 141
+SESSION_NOT_FOUND: ErrorReason.ValueType  # 142
+PERSON_NOT_FOUND: ErrorReason.ValueType  # 143
+FACTOR_NOT_FOUND: ErrorReason.ValueType  # 144
+LAST_FACTOR: ErrorReason.ValueType  # 145
+"""No complete way to sign in would be left."""
+LAST_ADMIN: ErrorReason.ValueType  # 146
+LAST_OWNER: ErrorReason.ValueType  # 147
+PASSKEY_INVALID: ErrorReason.ValueType  # 148
+PASSWORD_REFUSED: ErrorReason.ValueType  # 149
+CODE_INVALID: ErrorReason.ValueType  # 150
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
