@@ -1,5 +1,7 @@
 """Printing: tables for people, one JSON value for scripts, and refusals with their code.
 
+The output for people leads with one sentence, then the next commands. The rest comes with `--all`.
+
 JSON has the field names of the protos; enum values are the words of the API (`pending`, not
 `INVOICE_STATUS_PENDING`); times are ISO 8601; a field without a value is null.
 """
@@ -7,7 +9,7 @@ JSON has the field names of the protos; enum values are the words of the API (`p
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -22,11 +24,20 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from kit.base.clock import SystemClock
+from kit.base.ids import parse_id
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or a list.")]
 
+Everything = Annotated[bool, typer.Option("--all", help="Print every field, not only the sentence.")]
+
 Columns = Sequence[str] | Mapping[str, str]
 """The fields that a table shows; a mapping also has their headings."""
+
+Stacks = Sequence[tuple[str, ...]]
+"""The fields that share a column where the terminal is too narrow for a line of all: the first above the others."""
+
+SHORT_ID: Final = 13
+"""Characters of an id in a table: the first 48 bits, which hold the time and often random bits."""
 
 # The largest numbers that fields of these types hold: a message raises ValueError for a larger one.
 INT32_MOST: Final = 2**31 - 1
@@ -91,17 +102,57 @@ def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]])
             _print_rows(facts, _set_columns(facts), title=heading)
 
 
+def outcome(
+    message: Message | Mapping[str, Any], sentence: str, *next_commands: str, everything: bool, as_json: bool
+) -> None:
+    """Prints the result of a command: the sentence, the next commands, and with `everything` all fields."""
+    if not as_json:
+        lead(sentence, *next_commands)
+    if as_json or everything:
+        record(message, as_json=as_json)
+
+
+def lead(sentence: str, *next_commands: str) -> None:
+    """Prints the sentence for people, and below it the commands that an operator may need next."""
+    console.print(escape(printable(sentence)), soft_wrap=not is_screen())
+    for command in next_commands:
+        console.print(f"[dim]Next:[/dim] {escape(printable(command))}", soft_wrap=True)
+
+
+def is_screen() -> bool:
+    """Returns whether the output has a width to fit: ids are short there, and rows take several lines."""
+    return console.width < PIPED_WIDTH
+
+
+def short(id: str) -> str:
+    """Returns the first characters of an id: enough for a command, which refuses them when two things match."""
+    return id[:SHORT_ID] if parse_id(id) else id
+
+
+def shortened(ids: Iterable[str]) -> dict[str, str]:
+    """Returns the short form of each id, longer where two of them would be alike; whole ids in a pipe."""
+    given = list(dict.fromkeys(ids))
+    if not is_screen():
+        return {id: id for id in given}
+    length = next(
+        length for length in (SHORT_ID, 18, 23, 36) if len({id[:length] for id in given}) == len(given)
+    )
+    return {id: id[:length] if parse_id(id) else id for id in given}
+
+
 def records(messages: Iterable[Message], columns: Columns, *, as_json: bool, empty: str) -> None:
     """Prints a list of things: JSON with all fields, or a table of `columns` (`deal.status` is a field of `deal`)."""
     rows([plain(message) for message in messages], columns, as_json=as_json, empty=empty)
 
 
-def rows(values: Sequence[dict[str, Any]], columns: Columns, *, as_json: bool, empty: str) -> None:
-    """Prints a list of values that are no messages, as `records` does."""
+def rows(
+    values: Sequence[dict[str, Any]], columns: Columns, *, as_json: bool, empty: str, stacks: Stacks = ()
+) -> None:
+    """Prints a list of values that are no messages, as `records` does. `stacks` keeps a table on a narrow terminal."""
     if as_json:
         print_json(values)
     elif values:
-        _print_rows(values, columns)
+        _print_rows(values, columns, stacks=stacks)
     else:
         console.print(f"[dim]{escape(empty)}[/dim]")
 
@@ -122,9 +173,9 @@ def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
         error = {"code": reason, "message": message, "details": dict(metadata)}
         sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
         return
-    _errors.print(f"[bold red]{escape(reason)}[/bold red]  {escape(message)}", soft_wrap=True)
+    _errors.print(f"[bold red]{escape(reason)}[/bold red]  {escape(printable(message))}", soft_wrap=True)
     for name, value in metadata.items():
-        _errors.print(f"  [dim]{escape(name)}: {escape(value)}[/dim]", soft_wrap=True)
+        _errors.print(f"  [dim]{escape(name)}: {escape(printable(value))}[/dim]", soft_wrap=True)
 
 
 # -- messages to values (in the stubs a field's descriptor has two classes, the pure and the compiled one: hence Any)
@@ -191,13 +242,20 @@ def age(moment: str | None) -> str:
 # -- tables
 
 
-def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Columns, *, title: str = "") -> None:
-    """Prints a line for each row if the terminal is wide enough, else a card for each; no value is cut."""
+def _print_rows(
+    rows: Sequence[Mapping[str, Any]], columns: Columns, *, title: str = "", stacks: Stacks = ()
+) -> None:
+    """Prints a line for each row if the terminal is wide enough, else its fields in `stacks`, else a card for each.
+    No value is cut.
+    """
     headings = dict(columns) if isinstance(columns, Mapping) else {name: _label(name) for name in columns}
     grid = _grid(rows, headings, title=title)
     natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
     if natural.maximum <= console.width:
         console.print(grid)
+        return
+    if stacks:
+        console.print(_stacked(rows, headings, stacks))
         return
     for number, row in enumerate(rows, 1):
         if number > 1:
@@ -213,6 +271,24 @@ def _grid(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], *, tit
     for row in rows:
         table.add_row(*(_coloured(_text(_inside(row, path))) for path in headings))
     return table
+
+
+def _stacked(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], stacks: Stacks) -> Table:
+    """Returns a table with a column for each stack; the lines below the first one of a row are dim."""
+    table = _table("", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for number, stack in enumerate(stacks):
+        heading = "\n".join(headings[path] for path in stack)
+        # The first column has ids, which are copied: they are never broken.
+        table.add_column(heading, no_wrap=not number, overflow="fold")
+    for row in rows:
+        table.add_row(*("\n".join(_stack(row, stack)) for stack in stacks))
+    return table
+
+
+def _stack(row: Mapping[str, Any], paths: Sequence[str]) -> Iterator[str]:
+    first, *others = (_text(_inside(row, path)) for path in paths)
+    yield _coloured(first)
+    yield from (f"[dim]{escape(other)}[/dim]" for other in others)
 
 
 def _card(values: Mapping[str, Any], *, title: str) -> Table:
@@ -277,7 +353,19 @@ def _text(value: Any) -> str:
         return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
     # Times without fractions of a second, and still marked as UTC.
     moment = _MOMENT(str(value))
-    return f"{moment[1]} {moment[2]}Z" if moment else str(value)
+    return f"{moment[1]} {moment[2]}Z" if moment else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Returns the text with its control characters and direction marks shown as `\\x1b`: customers wrote some of these
+    texts, and a terminal would obey them. Line breaks stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def _coloured(text: str) -> str:

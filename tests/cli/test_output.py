@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from rich.cells import cell_len
 from rich.console import Console
 
-from cli import output
+from cli import csv_file, output
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 ID = "01a1f88a-96bc-730b-a73c-b28eb5729d2c"
@@ -114,3 +116,59 @@ def test_lists_within_a_thing_are_tables_of_what_is_set(
     assert ["history"] in shown
     assert ["status"] in shown
     assert ["completed"] in shown
+
+
+def test_a_command_leads_with_a_sentence_and_the_next_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(80, monkeypatch)
+    output.outcome(DEAL, "Confirmed.", "fiatgate deals show 1", everything=False, as_json=False)
+    assert capsys.readouterr().out.splitlines() == ["Confirmed.", "Next: fiatgate deals show 1"]
+    output.outcome(DEAL, "Confirmed.", everything=True, as_json=False)
+    first, *others = capsys.readouterr().out.splitlines()
+    assert (first, ["deal", "id", ID] in [line.split() for line in others]) == ("Confirmed.", True)
+    output.outcome(DEAL, "Confirmed.", "fiatgate", everything=False, as_json=True)
+    assert json.loads(capsys.readouterr().out)["deal_id"] == ID
+
+
+def test_a_screen_shows_the_first_characters_of_ids_and_more_where_two_are_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other, near = "11a1f88a-96bc-730b-a73c-b28eb5729d2c", ID[:-1] + "d"
+    window(80, monkeypatch)
+    assert output.shortened([ID, other]) == {ID: ID[:13], other: other[:13]}
+    assert output.shortened([ID, near]) == {ID: ID, near: near}
+    assert output.shortened(["17", ID])["17"] == "17"
+    window(output.PIPED_WIDTH, monkeypatch)
+    assert output.shortened([ID, other]) == {ID: ID, other: other}
+
+
+def test_a_narrow_screen_stacks_the_fields_of_a_row_and_cuts_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window(40, monkeypatch)
+    row = {"id": "1", "account": "DE02120300000000202051 of nobody in particular", "sender": "أميرة السيد"}
+    columns = {"id": "deal", "account": "account", "sender": "sender"}
+    output.rows([row], columns, as_json=False, empty="", stacks=(("id",), ("account", "sender")))
+    shown = capsys.readouterr().out
+    assert max(cell_len(line) for line in shown.splitlines()) <= 40
+    assert row["sender"] in shown
+    assert "".join(row["account"].split()) in "".join(shown.split())
+
+
+def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.record({"note": "\x1b[2Jclean\u202egnp"}, as_json=False)
+    output.refusal("CODE", "\x1b[2J", {"field": "\x07"})
+    output.lead("\x1b[2J")
+    printed = "".join(capsys.readouterr())
+    assert not set(printed) & {"\x1b", "\x07", "\u202e"}
+    assert "\\x1b[2Jclean\\u202egnp" in printed
+
+
+def test_csv_has_no_cell_that_a_spreadsheet_computes(capfd: pytest.CaptureFixture[str]) -> None:
+    evil = [f"{first}HYPERLINK(1)" for first in "=+-@\t\r"] + [" =1", '"=1', "a,b"]
+    csv_file.write(({"order": text, "paid": None, "on": True} for text in evil), ("order", "on", "paid"))
+    (heading, *lines) = csv.reader(capfd.readouterr().out.splitlines(keepends=True))
+    assert heading == ["order", "on", "paid"]
+    assert [line[0] for line in lines] == [*(f"'{text}" for text in evil[:7]), *evil[7:]]
+    assert lines[0][1:] == ["true", ""]
