@@ -1,34 +1,73 @@
-"""Writes the manifests of the five services: deploy/k8s/service.yaml.j2, filled in from deploy/k8s/services.yaml.
+"""Writes the manifests of services and HTTP processes, their certificates, and the network policies of their calls.
 
-`make docs` runs this; a test compares. The result is in the repository, so that kustomize, and tests without kubectl,
-read plain files.
+The templates are deploy/k8s/*.j2; each process's own part is in deploy/k8s/processes.yaml, and the allowed calls are
+CALLERS of each service. `make docs` runs this; a test compares. The result is in the repository, so that kustomize, and
+tests without kubectl, read plain files.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
+import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import jinja2
 import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
 K8S: Final = ROOT / "deploy" / "k8s"
+PROCESSES: Final = yaml.safe_load((K8S / "processes.yaml").read_text())
 
 
 def manifests() -> dict[Path, str]:
-    """Returns the text of each service's file. Raises jinja2.UndefinedError when a service lacks a value."""
+    """Returns the text of each file. Raises jinja2.UndefinedError when a process lacks a value."""
+    services, http = PROCESSES["services"], PROCESSES["http"]
+    components = K8S / "components"
+    return {
+        **{
+            K8S / "base" / f"{name}.yaml": _rendered("service.yaml.j2", name=name, **own)
+            for name, own in services.items()
+        },
+        **{
+            K8S / "base" / f"{name}.yaml": _rendered("http.yaml.j2", name=name, **own)
+            for name, own in http.items()
+        },
+        components / "network-policies" / "calls.yaml": _rendered("calls.yaml.j2", **_calls([*services])),
+        components / "mtls" / "certificates.yaml": _rendered(
+            "certificates.yaml.j2", processes=[*services, *http, "cli"]
+        ),
+        components / "mtls" / "kustomization.yaml": _rendered(
+            "mtls.yaml.j2", services=[*services], http=[*http], version=_version()
+        ),
+    }
+
+
+def _calls(services: list[str]) -> dict[str, Any]:
+    """Returns the callers of each service, and the services that each of them calls."""
+    callers = {
+        service: sorted(importlib.import_module(f"services.{service}.rpc").CALLERS) for service in services
+    }
+    names = sorted({name for each in callers.values() for name in each})
+    called = {name: [service for service in services if name in callers[service]] for name in names}
+    return {"callers": callers, "called": called}
+
+
+def _version() -> str:
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+
+
+def _rendered(template: str, **values: Any) -> str:
     environment = jinja2.Environment(
         autoescape=False,  # noqa: S701  YAML from our own values, not HTML
+        loader=jinja2.FileSystemLoader(K8S),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    template = environment.from_string((K8S / "service.yaml.j2").read_text())
-    services = yaml.safe_load((K8S / "services.yaml").read_text())
-    return {
-        K8S / "base" / f"{name}.yaml": template.render(name=name, **own) for name, own in services.items()
-    }
+    return environment.get_template(template).render(**values)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ K8S: Final = ROOT / "deploy" / "k8s"
 BASE: Final = K8S / "base"
 VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 CLASSES: Final = settings_classes()
+SERVICES: Final = tuple(each for each, settings in CLASSES.items() if issubclass(settings, ServiceSettings))
+HTTP_PROCESSES: Final = tuple(each for each in CLASSES if each not in SERVICES)
 WITHOUT_WORKERS: Final = {"merchants"}
 
 Manifest = dict[str, Any]
@@ -58,8 +60,13 @@ def container(manifest: Manifest) -> Manifest:
 
 
 def process(manifest: Manifest) -> str:
-    """Which settings class its container reads: `python -m services.invoices serve` -> invoices."""
-    return str(container(manifest)["command"][2]).removeprefix("services.")
+    """The process in it, whose settings class its container reads: invoices, console-desk."""
+    return str(manifest["metadata"]["labels"]["app.kubernetes.io/name"])
+
+
+def component(manifest: Manifest) -> str:
+    """serve, work, migrate, setup; empty for a Service."""
+    return str(manifest["metadata"].get("labels", {}).get("app.kubernetes.io/component", ""))
 
 
 def shared_settings() -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 
 from tests.k8s.manifests import (
-    CLASSES,
     DEPLOYMENTS,
     ROOT,
+    SERVICES,
     Manifest,
     connections_of,
     container,
@@ -81,7 +81,7 @@ def test_an_autoscaler_scales_a_deployment_by_a_load_that_its_pods_can_reach(tar
     assert average < 1000 * int(container(deployment)["resources"]["limits"]["cpu"])
 
 
-@pytest.mark.parametrize("service", [each for each in CLASSES if each != "gateway"])
+@pytest.mark.parametrize("service", SERVICES)
 def test_the_documentation_says_how_many_connections_the_most_pods_open(service: str) -> None:
     most = sum(
         most_pods(each) * connections_of(each, answers_calls=has_callers(each))

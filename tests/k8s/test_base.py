@@ -18,7 +18,6 @@ import yaml
 
 from gateway.api.webhooks import RESEND_SECONDS
 from gateway.walls.uploads import PICTURE_BODY_MAX_BYTES, PICTURE_BODY_SECONDS
-from kit.base.config.processes import ServiceSettings
 from kit.rpc.client import DEADLINE_SECONDS
 from kit.rpc.server import ALIVE
 from kit.web.bodies import BODY_SECONDS
@@ -30,10 +29,12 @@ from tests.k8s.manifests import (
     CLASSES,
     DEPLOYMENTS,
     ROOT,
+    SERVICES,
     VERSION,
     WITHOUT_WORKERS,
     WORKLOADS,
     Manifest,
+    component,
     container,
     known_variables,
     kustomization,
@@ -50,7 +51,7 @@ from tests.k8s.manifests import (
     shared_settings,
 )
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
-from tools.manifests import manifests as services_manifests
+from tools.manifests import manifests as generated
 
 # For connections to be closed and the last spans to be sent, once everything has ended.
 CLOSING_SECONDS = 5
@@ -61,24 +62,27 @@ def test_every_file_is_part_of_the_kustomization() -> None:
     assert {path.name for path in BASE.glob("*.yaml")} - apart == set(kustomization()["resources"])
 
 
-def test_the_services_manifests_are_made_from_the_shared_part() -> None:
-    changed = {path.name for path, text in services_manifests().items() if path.read_text() != text}
+def test_manifests_are_made_from_their_templates() -> None:
+    changed = {path.name for path, text in generated().items() if path.read_text() != text}
     assert not changed, "edited by hand, or to be made anew by `make docs`"
 
 
 def test_every_process_is_there() -> None:
     commands = {tuple(container(each)["command"]) for each in WORKLOADS}
-    services = {service for service in CLASSES if issubclass(CLASSES[service], ServiceSettings)}
     expected = {
-        ("python", "-m", f"services.{service}", mode) for service in services for mode in ("serve", "migrate")
+        ("python", "-m", f"services.{service}", mode) for service in SERVICES for mode in ("serve", "migrate")
     }
-    expected |= {("python", "-m", f"services.{service}", "work") for service in services - WITHOUT_WORKERS}
+    expected |= {
+        ("python", "-m", f"services.{service}", "work")
+        for service in SERVICES
+        if service not in WITHOUT_WORKERS
+    }
     assert commands == expected | {("python", "-m", "gateway", "run")}
 
 
 def test_only_services_without_workers_have_no_work() -> None:
     has_workers = {path.parent.name for path in ROOT.glob("services/*/workers.py")}
-    assert has_workers == set(CLASSES) - WITHOUT_WORKERS - {"gateway"}
+    assert has_workers == set(SERVICES) - WITHOUT_WORKERS
 
 
 # -- settings
@@ -208,7 +212,7 @@ def test_no_network_is_trusted_that_an_overlay_does_not_name() -> None:
 # -- addresses
 
 
-@pytest.mark.parametrize("service", [each for each in CLASSES if each != "gateway"])
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_service_is_found_where_its_address_says(service: str) -> None:
     (manifest,) = [each for each in of_kind("Service") if name(each) == service]
     assert manifest["spec"]["clusterIP"] == "None", "behind one virtual address gRPC stays with a single pod"
@@ -225,7 +229,7 @@ def test_a_service_leads_to_pods_that_serve(service: Manifest) -> None:
         if selector.items() <= each["spec"]["template"]["metadata"]["labels"].items()
     ]
     assert len(behind) == 1, "the pods that only work must get no calls"
-    assert container(behind[0])["command"][3] in ("serve", "run")
+    assert component(behind[0]) == "serve"
     assert service["spec"]["ports"][0]["targetPort"] in {
         port["name"] for port in container(behind[0])["ports"]
     }
@@ -251,7 +255,7 @@ def test_probes_ask_the_port_that_listens(deployment: Manifest) -> None:
         assert asked["port"] in {port[key] for port in main["ports"] for key in ("name", "containerPort")}
 
 
-@pytest.mark.parametrize("deployment", [each for each in DEPLOYMENTS if process(each) != "gateway"], ids=name)
+@pytest.mark.parametrize("deployment", [each for each in DEPLOYMENTS if process(each) in SERVICES], ids=name)
 def test_a_loop_in_trouble_neither_kills_a_pod_nor_takes_its_calls_away(deployment: Manifest) -> None:
     """Health without a name follows the loops, `alive` does not: restarting cures no outage, and calls go on.
 
@@ -259,7 +263,7 @@ def test_a_loop_in_trouble_neither_kills_a_pod_nor_takes_its_calls_away(deployme
     """
     main = container(deployment)
     asked = {probe: main[probe]["grpc"].get("service", "") for probe in main if probe.endswith("Probe")}
-    readiness = ALIVE if main["command"][3] == "serve" else ""
+    readiness = ALIVE if component(deployment) == "serve" else ""
     assert asked == {"startupProbe": ALIVE, "livenessProbe": ALIVE, "readinessProbe": readiness}
 
 

@@ -18,19 +18,22 @@ from tests.k8s.manifests import (
     CLASSES,
     K8S,
     ROOT,
+    SERVICES,
     VERSION,
     Manifest,
+    component,
     container,
     known_variables,
     name,
     needs_kubectl,
     pod,
+    process,
     rendered,
     settings_class,
     shared_settings,
 )
 from tests.k8s.test_network_policies import labels_of, peers, reaches
-from tests.test_architecture import SERVICES, calls_of
+from tests.test_architecture import calls_of
 
 FOLDER: Final = K8S / "components" / "mtls"
 PRODUCTION: Final = K8S / "overlays" / "production"
@@ -116,20 +119,11 @@ def test_what_must_be_there_first_is_applied_first() -> None:
     assert late == {"cli"}
 
 
-def component(manifest: Manifest) -> str:
-    return str(manifest["metadata"]["labels"]["app.kubernetes.io/component"])
-
-
 # -- pods
 
 
 def deployments() -> list[Manifest]:
     return [each for each in rendered(PRODUCTION) if each["kind"] == "Deployment"]
-
-
-def who(deployment: Manifest) -> str:
-    """The process in it."""
-    return str(deployment["metadata"]["labels"]["app.kubernetes.io/name"])
 
 
 def variables(deployment: Manifest) -> dict[str, str]:
@@ -138,10 +132,10 @@ def variables(deployment: Manifest) -> dict[str, str]:
 
 @needs_kubectl
 def test_every_pod_that_talks_has_its_own_certificate_and_no_other() -> None:
-    assert {who(each) for each in deployments()} == set(PROCESSES)
+    assert {process(each) for each in deployments()} == set(PROCESSES)
     for deployment in deployments():
         mounted = [each for each in pod(deployment)["volumes"] if "secret" in each]
-        assert mounted == [{"name": "tls", "secret": {"secretName": f"fiatgate-{who(deployment)}-tls"}}]
+        assert mounted == [{"name": "tls", "secret": {"secretName": f"fiatgate-{process(deployment)}-tls"}}]
         (mount,) = [each for each in container(deployment)["volumeMounts"] if each["name"] == "tls"]
         # With a subPath the kubelet would never replace the files.
         assert mount == {"name": "tls", "mountPath": "/etc/fiatgate/tls", "readOnly": True}
@@ -162,14 +156,14 @@ def test_what_talks_to_no_service_has_no_certificate() -> None:
 @needs_kubectl
 def test_every_variable_is_a_setting() -> None:
     for deployment in deployments():
-        if who(deployment) != "cli":
+        if process(deployment) != "cli":
             assert variables(deployment).keys() <= known_variables(settings_class(deployment))
 
 
 @needs_kubectl
 def test_probes_ask_the_port_without_tls() -> None:
     for deployment in deployments():
-        if who(deployment) not in SERVICES:
+        if process(deployment) not in SERVICES:
             continue
         main = container(deployment)
         assert variables(deployment)["FIATGATE_HEALTH_BIND"] == f"0.0.0.0:{HEALTH}"
@@ -190,9 +184,9 @@ def test_no_other_pod_reaches_the_port_of_the_probes() -> None:
 
 @needs_kubectl
 def test_the_operators_pod_reaches_what_the_command_calls_and_nothing_else() -> None:
-    (cli,) = [each for each in deployments() if who(each) == "cli"]
+    (cli,) = [each for each in deployments() if process(each) == "cli"]
     reached = {
-        (who(each), component(each), port)
+        (process(each), component(each), port)
         for each in deployments()
         for port in (50051, 8080, HEALTH, 9464)
         if reaches(cli, each, port)

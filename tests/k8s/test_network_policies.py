@@ -9,14 +9,14 @@ from typing import Any, Final, Literal
 import pytest
 import yaml
 
-from kit.base.config.processes import ServiceSettings
 from kit.egress.address import is_public
 from tests.k8s.manifests import (
-    CLASSES,
     K8S,
     ROOT,
+    SERVICES,
     WORKLOADS,
     Manifest,
+    component,
     container,
     kustomization,
     name,
@@ -91,12 +91,12 @@ def reaches(source: Manifest, target: Manifest, port: int) -> bool:
 # -- what the code does
 
 
-def mode(workload: Manifest) -> str:
-    return str(container(workload)["command"][3])
-
-
 def folder(workload: Manifest) -> str:
-    return process(workload) if process(workload) == "gateway" else f"services/{process(workload)}"
+    return (
+        f"services/{process(workload)}"
+        if process(workload) in SERVICES
+        else process(workload).partition("-")[0]
+    )
 
 
 def code(workload: Manifest) -> str:
@@ -104,16 +104,16 @@ def code(workload: Manifest) -> str:
 
 
 def uses_nats(workload: Manifest) -> bool:
-    return mode(workload) != "migrate" and "settings.nats_url" in code(workload)
+    return component(workload) != "migrate" and "settings.nats_url" in code(workload)
 
 
 def calls_the_internet(workload: Manifest) -> bool:
     """Whoever serves does too: a manual resend, and `fiatgate rates pull`, happen within their call."""
-    return mode(workload) != "migrate" and "import Egress" in code(workload)
+    return component(workload) != "migrate" and "import Egress" in code(workload)
 
 
 def has_database(workload: Manifest) -> bool:
-    return issubclass(CLASSES[process(workload)], ServiceSettings)
+    return process(workload) in SERVICES
 
 
 # -- the two are the same
@@ -145,10 +145,10 @@ def test_the_deny_selects_all_pods_of_ours_whatever_they_are() -> None:
 
 @on_workloads
 def test_it_reaches_those_it_calls_and_no_others(workload: Manifest) -> None:
-    called = set(calls_of(folder(workload))) if mode(workload) != "migrate" else set()
+    called = set(calls_of(folder(workload))) if component(workload) != "migrate" else set()
     expected = {(service, "serve", GRPC) for service in called}
     reached = {
-        (process(target), mode(target), port)
+        (process(target), component(target), port)
         for target in WORKLOADS
         for port in PORTS
         if target != workload and reaches(workload, target, port)

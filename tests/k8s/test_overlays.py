@@ -12,20 +12,22 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from deploy.local.databases import SERVICES
 from kit.web.config import FOR_EXAMPLES
 from tests.k8s.manifests import (
     BASE,
     CLASSES,
     K8S,
     ROOT,
+    SERVICES,
     VERSION,
     Manifest,
+    component,
     connections_of,
     container,
     known_variables,
     name,
     needs_kubectl,
+    process,
     rendered,
     shared_settings,
 )
@@ -158,7 +160,7 @@ def test_locally_postgresql_has_a_connection_for_everybody() -> None:
         scaled.get(name(each), each["spec"].get("replicas"))
         * connections_of(each, answers_calls=name(each) in scaled)
         for each in workloads(LOCAL)
-        if each["kind"] == "Deployment" and container(each)["name"] != "gateway"
+        if each["kind"] == "Deployment" and process(each) in SERVICES
     )
     assert most < int(connections) - 3
 
@@ -187,10 +189,6 @@ def test_what_is_local_is_applied_before_the_migrations() -> None:
         name(each) for each in rendered(LOCAL) if component(each) == "setup" and each["kind"] == "StatefulSet"
     }
     assert early == {"postgres", "nats"}
-
-
-def component(manifest: Manifest) -> str:
-    return str(manifest["metadata"].get("labels", {}).get("app.kubernetes.io/component", ""))
 
 
 # -- production
