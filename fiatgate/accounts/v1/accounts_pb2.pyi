@@ -105,12 +105,15 @@ class Person(_message.Message):
     DISABLED_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
+    HAS_COMPLETE_FACTORS_FIELD_NUMBER: _builtins.int
     person_id: _builtins.str
     """UUID."""
     email: _builtins.str
     name: _builtins.str
     """1 to 128 characters."""
     disabled: _builtins.bool
+    has_complete_factors: _builtins.bool
+    """A passkey, or a password with TOTP: a way to sign in again. Without one, an invitation is the only way in."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Staff: viewer, desk, treasury, prices, admin, auditor."""
@@ -134,10 +137,11 @@ class Person(_message.Message):
         disabled: _builtins.bool = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
+        has_complete_factors: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_seen_at", b"_last_seen_at", "created_at", b"created_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_seen_at", b"_last_seen_at", "created_at", b"created_at", "disabled", b"disabled", "email", b"email", "last_seen_at", b"last_seen_at", "memberships", b"memberships", "name", b"name", "person_id", b"person_id", "roles", b"roles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_seen_at", b"_last_seen_at", "created_at", b"created_at", "disabled", b"disabled", "email", b"email", "has_complete_factors", b"has_complete_factors", "last_seen_at", b"last_seen_at", "memberships", b"memberships", "name", b"name", "person_id", b"person_id", "roles", b"roles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_seen_at: _TypeAlias = _typing.Literal["last_seen_at"]  # noqa: Y015
     _WhichOneofArgType__last_seen_at: _TypeAlias = _typing.Literal["_last_seen_at", b"_last_seen_at"]  # noqa: Y015
