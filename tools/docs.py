@@ -22,6 +22,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
 
 from cli.__main__ import app  # noqa: E402  see the line above
+from console.config import DashboardSettings, DeskSettings  # noqa: E402
 from deploy.local.databases import SERVICES  # noqa: E402
 from gateway.config import GatewaySettings  # noqa: E402
 from kit.base.config.processes import Settings  # noqa: E402
@@ -73,7 +74,7 @@ def settings_classes() -> dict[str, type[Settings]]:
     for service in SERVICES:
         module = importlib.import_module(f"services.{service}.config")
         found[service] = getattr(module, f"{service.capitalize()}Settings")
-    return found | {"gateway": GatewaySettings}
+    return found | {"gateway": GatewaySettings, "desk": DeskSettings, "dashboard": DashboardSettings}
 
 
 def settings_table() -> str:
@@ -93,7 +94,7 @@ def settings_table() -> str:
 
 def _place(row: Row, processes: list[str]) -> int:
     """Returns the group of a row: variables of all processes, of each service, addresses, and the rest."""
-    if len(processes) == len(SERVICES) + 1:
+    if len(processes) == len(settings_classes()):
         return 0
     return 1 if "<SERVICE>" in row.variables else 2 if "_ADDRESS" in row.variables else 3
 
@@ -101,7 +102,7 @@ def _place(row: Row, processes: list[str]) -> int:
 def _rows(process: str, settings: type[Settings]) -> Iterator[Row]:
     for described, (name, field) in zip(describe(settings), settings.model_fields.items(), strict=True):
         variables = described.variables
-        if name in settings.of_each_process():
+        if name in settings.of_each_process() | settings.own_only:
             variables = [
                 each.replace(f"{PREFIX}{process.upper()}_", f"{PREFIX}<SERVICE>_") for each in variables
             ]
@@ -127,7 +128,7 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
 
 
 def _names(processes: list[str]) -> str:
-    if len(processes) == len(SERVICES) + 1:
+    if len(processes) == len(settings_classes()):
         return "all"
     return "services" if set(processes) == set(SERVICES) else ", ".join(processes)
 

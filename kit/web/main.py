@@ -6,7 +6,7 @@ settings  lists every setting with its default and meaning, then ends
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kit.base.config.variables import describe, load
@@ -17,10 +17,17 @@ from kit.web.server import Server, Site
 S = TypeVar("S", bound=WebSettings)
 
 
-def main(program: str, settings_type: type[S], site: Callable[[S], Site]) -> None:
+def main(
+    program: str,
+    settings_type: type[S],
+    site: Callable[[S], Site],
+    *,
+    arguments: Sequence[str] | None = None,
+) -> None:
     """Runs the subcommand.
 
-    program  as it is called: `python -m gateway`
+    program    as it is called: `python -m gateway`
+    arguments  those after `program`; None: all of the process
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -28,7 +35,7 @@ def main(program: str, settings_type: type[S], site: Callable[[S], Site]) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("mode", choices=("run", "settings"), nargs="?", default="run")
-    if parser.parse_args().mode == "settings":
+    if parser.parse_args(arguments).mode == "settings":
         for row in describe(settings_type):
             sys.stdout.write(f"{' or '.join(row.variables)}\n    {row.default or '-'}: {row.meaning}\n")
         return

@@ -14,16 +14,16 @@ _END_OF_ISOLATE: Final = "\N{POP DIRECTIONAL ISOLATE}"
 
 
 class Templates(jinja2.Environment):
-    """The templates of one folder in one language, each compiled at its first use.
+    """The templates of some folders in one language, each compiled at its first use.
 
     translate  returns the translation of an English sentence
 
     Sentences are translated when a template is compiled: `_("sentence")` becomes text like that around it.
     """
 
-    def __init__(self, folder: Path, *, translate: Callable[[str], str] = str) -> None:
+    def __init__(self, *folders: Path, translate: Callable[[str], str] = str) -> None:
         super().__init__(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=jinja2.FileSystemLoader(folders),
             autoescape=True,
             auto_reload=False,
             undefined=jinja2.StrictUndefined,

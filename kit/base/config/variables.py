@@ -53,6 +53,7 @@ class EnvironmentSettings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     service: ClassVar[str] = ""  # the name in the log; in a service also part of its variables
+    named: ClassVar[str] = ""  # the part of its variables, where that is not `service`
     own_only: ClassVar[frozenset[str]] = frozenset()  # fields whose variable has that name in it, always
 
     @classmethod
@@ -75,7 +76,7 @@ class EnvironmentSettings(BaseSettings):
 def variables_of(cls: type[EnvironmentSettings], field: str) -> list[str]:
     """Returns the environment variables of a field; the first that is set wins."""
     shared = PREFIX + field.upper()
-    own = f"{PREFIX}{cls.service.upper().replace('-', '_')}_"
+    own = f"{PREFIX}{(cls.named or cls.service).upper().replace('-', '_')}_"
     if field in cls.own_only:
         return [own + field.upper()]
     if field not in cls.of_each_process():

@@ -1,0 +1,88 @@
+"""Settings of the desk and of the dashboard (docs/settings.md)."""
+
+from abc import abstractmethod
+from ipaddress import ip_address
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from kit.base.config.values import Address, BaseUrl, HostAndPort
+from kit.web.config import WebSettings
+
+
+def _site(url: str) -> str:
+    """Refuses an address at which cookies or passkeys would not be safe, or not work."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.path:
+        raise ValueError("expected no path: the cookie is that of the whole host")
+    try:
+        ip_address(host)
+    except ValueError:
+        pass
+    else:
+        raise ValueError(
+            "expected a host name: passkeys do not work at an IP address; locally http://localhost:PORT"
+        )
+    if parts.scheme == "http" and host != "localhost" and not host.endswith(".localhost"):
+        raise ValueError("expected https: only http://localhost:PORT may be without TLS")
+    return url.lower()
+
+
+SiteUrl = Annotated[BaseUrl, AfterValidator(_site)]
+
+
+class ConsoleSettings(WebSettings):
+    """The settings of both surfaces."""
+
+    own_only: ClassVar[frozenset[str]] = WebSettings.own_only | {"requests_per_minute"}
+
+    requests_per_minute: int = Field(
+        default=600,
+        ge=0,
+        le=1_000_000,
+        description="requests from one client's network for pages, per minute and process; 0: no limit",
+    )
+    accounts_address: Address = Field(description="host:port of the accounts service")
+    merchants_address: Address = Field(description="host:port of the merchants service")
+    catalog_address: Address = Field(description="host:port of the catalog service")
+    invoices_address: Address = Field(description="host:port of the invoices service")
+    withdrawals_address: Address = Field(description="host:port of the withdrawals service")
+    webhooks_address: Address = Field(description="host:port of the webhooks service")
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address at which browsers reach this surface, without a path. Passkeys belong to its host name."""
+
+
+class DeskSettings(ConsoleSettings):
+    service: ClassVar[str] = "console-desk"
+    named: ClassVar[str] = "desk"
+
+    bind: HostAndPort = Field(default="127.0.0.1:8081", description="host:port the desk listens on")
+    desk_url: SiteUrl = Field(
+        default="http://localhost:8081",
+        description="address at which operators' browsers reach the desk; its host name is the one of their passkeys",
+    )
+
+    @property
+    def url(self) -> str:
+        return self.desk_url
+
+
+class DashboardSettings(ConsoleSettings):
+    service: ClassVar[str] = "console-dashboard"
+    named: ClassVar[str] = "dashboard"
+
+    bind: HostAndPort = Field(default="127.0.0.1:8082", description="host:port the dashboard listens on")
+    dashboard_url: SiteUrl = Field(
+        default="http://localhost:8082",
+        description="address at which merchants' browsers reach the dashboard; its host name is the one of their "
+        "passkeys",
+    )
+
+    @property
+    def url(self) -> str:
+        return self.dashboard_url

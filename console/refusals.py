@@ -1,0 +1,73 @@
+"""Falcon's error handlers: every exception becomes a plain page with the next step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.ui.pages import Pages
+from kit.rpc.errors import Refused
+from kit.web import refusals
+from kit.web.protocol import Content
+
+
+@dataclass(frozen=True)
+class Problem:
+    status: int
+    title: str
+    sentence: str
+
+
+_NO_PAGE: Final = Problem(404, "Not found", "There is nothing at this address, or not for you.")
+_LATER: Final = Problem(
+    503, "One moment, please", "A part of Fiatgate does not answer. Try again in a few seconds."
+)
+_OURS: Final = Problem(
+    500, "Something went wrong", "The problem is on our side. Nothing was changed, unless the log says so."
+)
+PROBLEMS: Final[Mapping[str, Problem]] = {
+    "NOT_FOUND": _NO_PAGE,
+    "PERSON_NOT_FOUND": _NO_PAGE,
+    "SESSION_NOT_FOUND": _NO_PAGE,
+    "INVITATION_NOT_FOUND": _NO_PAGE,
+    "FACTOR_NOT_FOUND": _NO_PAGE,
+    "MERCHANT_NOT_FOUND": _NO_PAGE,
+    "METHOD_NOT_ALLOWED": Problem(405, "That did not work", "Go back to the page and continue from there."),
+    "PAYLOAD_TOO_LARGE": Problem(413, "That was too long", "Go back to the page and send a shorter text."),
+    "VALIDATION_ERROR": Problem(400, "That did not work", "The form could not be read. Open its page again."),
+    "RATE_LIMITED": Problem(
+        429, "Too many requests", "Too many requests came from your network. Wait a minute, then try again."
+    ),
+    "NOT_PERMITTED": Problem(403, "Not permitted", "Your roles do not allow this. The attempt was recorded."),
+    "ACTOR_INVALID": Problem(403, "Not permitted", "This surface may not do that. The attempt was recorded."),
+    "DB_UNAVAILABLE": _LATER,
+}
+
+
+class Refusals(refusals.Refusals[Request]):
+    """The handlers."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def answer(self, req: Request, resp: falcon.asgi.Response, refused: Refused) -> None:
+        problem = PROBLEMS.get(refused.reason, _OURS)
+        req.exchange.code = refused.reason
+        self._pages.show(
+            req,
+            resp,
+            "problem",
+            status=problem.status,
+            title=problem.title,
+            sentence=problem.sentence,
+            reference=refused.metadata.get("error_id") or req.exchange.request_id,
+        )
+        if wait := refused.metadata.get("retry_after_seconds"):
+            resp.set_header("Retry-After", wait)
+
+
+def broken_http(status: int, message: str, request_id: str) -> Content:
+    """Returns the answer to bytes that are no HTTP request, which reach no resource."""
+    return Content("text/plain; charset=utf-8", f"{message}\n".encode())

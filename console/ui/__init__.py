@@ -1,0 +1,1 @@
+"""The look of all pages: layout, macros, stylesheet, scripts, tables as CSV."""
