@@ -24,6 +24,8 @@ _HAS_COLUMN = text("""
 SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name)
 """)
 
+_IS_USABLE = text("SELECT coalesce(has_table_privilege(to_regclass('public.' || :table), 'INSERT'), false)")
+
 _LACKING = text("""
 SELECT name FROM unnest(CAST(:names AS text[])) name
 WHERE to_regclass('public.' || quote_ident(name)) IS NULL ORDER BY name
@@ -54,6 +56,24 @@ class NewColumn:
         if there:
             self._there.add(engine)
         return there
+
+
+class NewTable:
+    """A table that the newest migration adds: the code of the same version runs without it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._usable: WeakSet[Engine] = WeakSet()
+
+    def is_usable(self, connection: Connection | Session) -> bool:
+        """Returns whether the table exists and the role may write to it. Once it does, no further query is made."""
+        engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
+        if engine in self._usable:
+            return True
+        usable = bool(connection.scalar(_IS_USABLE, {"table": self._name}))
+        if usable:
+            self._usable.add(engine)
+        return usable
 
 
 def versions(service: str) -> Path | None:

@@ -163,7 +163,7 @@ class ApproveRequest(_message.Message):
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
-    """UUID, or a start of it that only one request has."""
+    """UUID, or a start of it that only one request has, at least 4 digits."""
     note: _builtins.str
     def __init__(
         self,
@@ -206,6 +206,7 @@ class RejectRequest(_message.Message):
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
+    """As in ApproveRequest."""
     note: _builtins.str
     def __init__(
         self,

@@ -27,8 +27,9 @@ if _version_not_supported:
 
 class ApprovalsServiceStub:
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """
@@ -58,8 +59,9 @@ class ApprovalsServiceStub:
 
 class ApprovalsServiceServicer:
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """
@@ -72,8 +74,9 @@ class ApprovalsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Approve(self, request, context):
-        """Does what was requested, checked again. Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
-        and those of the requested call.
+        """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
+        APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
+        of the requested call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -114,8 +117,9 @@ def add_ApprovalsServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class ApprovalsService:
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """

@@ -28,8 +28,9 @@ GRPC_VERSION: str
 
 class ApprovalsServiceStub:
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """
@@ -41,8 +42,9 @@ class ApprovalsServiceStub:
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]
     """Newest first."""
     Approve: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]
-    """Does what was requested, checked again. Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
-    and those of the requested call.
+    """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
+    APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
+    of the requested call.
     """
     Reject: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.RejectRequest, _approvals_pb2.RejectResponse]
     """Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT. The requester may reject too, which withdraws the request."""
@@ -50,8 +52,9 @@ class ApprovalsServiceStub:
 @_typing.type_check_only
 class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """
@@ -60,16 +63,18 @@ class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
     ListApprovals: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]  # type: ignore[assignment]
     """Newest first."""
     Approve: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]  # type: ignore[assignment]
-    """Does what was requested, checked again. Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
-    and those of the requested call.
+    """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
+    APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
+    of the requested call.
     """
     Reject: _aio.UnaryUnaryMultiCallable[_approvals_pb2.RejectRequest, _approvals_pb2.RejectResponse]  # type: ignore[assignment]
     """Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT. The requester may reject too, which withdraws the request."""
 
 class ApprovalsServiceServicer(metaclass=_abc_1.ABCMeta):
     """Requests for a second pair of eyes. A call that needs one writes the request, changes nothing else, and is refused with
-    APPROVAL_REQUIRED (metadata: approval_id). Another actor approves or rejects it. Served by each service that has such
-    calls.
+    APPROVAL_REQUIRED (metadata: approval_id). Another person approves or rejects it. An object has one pending request:
+    the same call again is refused with the same approval_id, another change of the object with APPROVAL_STATE_CONFLICT.
+    Served by each service that has such calls.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE, INTERNAL_ERROR or NOT_PERMITTED.
     """
@@ -88,8 +93,9 @@ class ApprovalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _approvals_pb2.ApproveRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_approvals_pb2.ApproveResponse, _abc.Awaitable[_approvals_pb2.ApproveResponse]]:
-        """Does what was requested, checked again. Reasons: APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
-        and those of the requested call.
+        """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
+        APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
+        of the requested call.
         """
 
     @_abc_1.abstractmethod

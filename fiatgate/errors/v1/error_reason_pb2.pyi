@@ -142,7 +142,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """Recorded; another person must approve it. Metadata: approval_id."""
     APPROVAL_NOT_FOUND: _ErrorReason.ValueType  # 134
     APPROVAL_STATE_CONFLICT: _ErrorReason.ValueType  # 135
-    """The request is decided already. Metadata: state."""
+    """The request is decided already, its object has changed since, or another request waits for the object. Metadata:
+    state, and approval_id of the other one.
+    """
     OTHER_PERSON_REQUIRED: _ErrorReason.ValueType  # 136
     """The requester can't approve."""
     INVITATION_INVALID: _ErrorReason.ValueType  # 137
@@ -291,7 +293,9 @@ APPROVAL_REQUIRED: ErrorReason.ValueType  # 133
 """Recorded; another person must approve it. Metadata: approval_id."""
 APPROVAL_NOT_FOUND: ErrorReason.ValueType  # 134
 APPROVAL_STATE_CONFLICT: ErrorReason.ValueType  # 135
-"""The request is decided already. Metadata: state."""
+"""The request is decided already, its object has changed since, or another request waits for the object. Metadata:
+state, and approval_id of the other one.
+"""
 OTHER_PERSON_REQUIRED: ErrorReason.ValueType  # 136
 """The requester can't approve."""
 INVITATION_INVALID: ErrorReason.ValueType  # 137

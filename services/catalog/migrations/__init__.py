@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from kit.audit import approvals
+
 NEEDS = "0002"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
@@ -13,6 +15,7 @@ RIGHTS: Mapping[str, str] = {
     "rates": "SELECT, INSERT",
     "held_rates": "SELECT, INSERT, UPDATE (source_rate, taken_at, document), DELETE",
     "poll_turns": "SELECT, INSERT, UPDATE (started_at)",
+    "approvals": approvals.RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only.

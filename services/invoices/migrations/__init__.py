@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from kit.audit import approvals
+
 NEEDS = "0003"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
@@ -18,6 +20,7 @@ RIGHTS: Mapping[str, str] = {
     "outbox": "SELECT, INSERT, UPDATE, DELETE",
     "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",
+    "approvals": approvals.RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only.

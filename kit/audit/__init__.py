@@ -1,0 +1,1 @@
+"""Authors' acts, their proof, and requests for a second pair of eyes."""

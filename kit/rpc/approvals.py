@@ -1,0 +1,240 @@
+"""fiatgate.approvals.v1.ApprovalsService: requests for a second pair of eyes, for operators to read and to decide; and
+the refusals of the calls that need one.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+from uuid import UUID
+
+import grpc
+from sqlalchemy.orm import Session
+
+from fiatgate.approvals.v1 import approvals_pb2 as pb
+from fiatgate.approvals.v1 import approvals_pb2_grpc
+from kit.audit import approvals
+from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.base.clock import Clock
+from kit.base.ids import parse_id
+from kit.base.proto import most_of, timestamp_from
+from kit.db.database import Database, retry_conflicts
+from kit.observe.log import get_logger
+from kit.rpc import values
+from kit.rpc.errors import Refused, denied, not_found, precondition
+from kit.rpc.status import Gauge
+
+# ruff: noqa: N802  methods are named by the proto
+
+NOTE_MAX_CHARACTERS: Final = most_of(pb.ApproveRequest, "note")
+
+_log = get_logger()
+
+_STATES: Final = {
+    State.PENDING: pb.APPROVAL_STATE_PENDING,
+    State.APPROVED: pb.APPROVAL_STATE_APPROVED,
+    State.REJECTED: pb.APPROVAL_STATE_REJECTED,
+}
+_STATE_FILTERS: Final = {pb.APPROVAL_STATE_UNSPECIFIED: None} | {
+    number: state for state, number in _STATES.items()
+}
+_START: Final = re.compile(r"[0-9a-f-]{4,36}")
+
+
+class Parts(Protocol):
+    """The parts of a service that a request needs: those of its `Deps`."""
+
+    @property
+    def db(self) -> Database: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+D = TypeVar("D", bound=Parts)
+T = TypeVar("T")
+
+Change = Callable[[D, Session, Approval], None]
+"""Makes a requested change in the given transaction, all its rules checked again. Raises the refusals of the requested
+call, and `changed_since` when the object is no longer as the checker saw it.
+"""
+
+
+# -- the call that needs a second pair of eyes
+
+
+def request(tx: Session, terms: Terms, parts: Parts, *, note: str = "") -> Approval:
+    """Writes the request, unless the object has a pending one; returns the pending one. The operation returns it out of
+    its transaction, to `done`. Raises ACTOR_INVALID for a program, and APPROVAL_STATE_CONFLICT when the pending request
+    is for another change of the object.
+    """
+    try:
+        pending = approvals.request(tx, terms, at=parts.clock.now(), note=note)
+    except NoPerson:
+        raise denied("ACTOR_INVALID", "A program can't request a second pair of eyes") from None
+    if not pending.asks_for(terms):
+        raise precondition(
+            "APPROVAL_STATE_CONFLICT",
+            f"Another request waits for this object, {pending.id}: {pending.summary}",
+            state=pending.state,
+            approval_id=str(pending.id),
+        )
+    return pending
+
+
+def done(outcome: T | Approval) -> T:
+    """Returns the outcome of an operation. Raises APPROVAL_REQUIRED when it is a request, which is committed by now."""
+    if not isinstance(outcome, Approval):
+        return outcome
+    raise precondition(
+        "APPROVAL_REQUIRED",
+        f"Another person must approve this: {outcome.summary}",
+        approval_id=str(outcome.id),
+    )
+
+
+def changed_since() -> Refused:
+    """Returns the refusal of an approval whose object is no longer as the checker saw it."""
+    message = "What was requested has changed since; reject the request, and make a new one"
+    return precondition("APPROVAL_STATE_CONFLICT", message, state=State.PENDING)
+
+
+# -- the service
+
+
+class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D]):
+    def __init__(self, service: str, parts: D, approvable: Mapping[str, Change[D]]) -> None:
+        self._service = service
+        self._parts = parts
+        self._approvable = approvable
+
+    def ListApprovals(
+        self, request: pb.ListApprovalsRequest, context: grpc.ServicerContext
+    ) -> pb.ListApprovalsResponse:
+        if request.state not in _STATE_FILTERS:
+            raise values.invalid("state", "Expected pending, approved or rejected")
+        wanted = _STATE_FILTERS[request.state]
+        limit = values.rows(request.limit)
+        object = values.text("object", request.object, least=0, most=200)
+        with self._parts.db.transaction() as tx:
+            found = approvals.newest(tx, state=wanted, object=object, limit=limit)
+        return pb.ListApprovalsResponse(approvals=[self._to_message(each) for each in found])
+
+    def Approve(self, request: pb.ApproveRequest, context: grpc.ServicerContext) -> pb.ApproveResponse:
+        approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        try:
+            approved = self._decided(lambda tx: self._approve(tx, approval_id, note))
+        except Refused:
+            self._require_pending(approval_id)  # another checker may have been faster
+            raise
+        return pb.ApproveResponse(approval=self._to_message(approved))
+
+    def Reject(self, request: pb.RejectRequest, context: grpc.ServicerContext) -> pb.RejectResponse:
+        approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        at = self._parts.clock.now()
+        rejected = self._decided(lambda tx: approvals.reject(tx, approval_id, at=at, note=note))
+        return pb.RejectResponse(approval=self._to_message(rejected))
+
+    def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approval:
+        def change(asked: Approval) -> None:
+            self._approvable[asked.act](self._parts, tx, asked)
+
+        return approvals.approve(tx, approval_id, at=self._parts.clock.now(), note=note, change=change)
+
+    def _decided(self, decide: Callable[[Session], Approval]) -> Approval:
+        """Returns the committed decision. Raises APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
+        ACTOR_INVALID.
+        """
+        try:
+            decided = self._in_transaction(decide)
+        except NotFound:
+            raise _not_found() from None
+        except AlreadyDecided as decided_before:
+            raise _decided_before(decided_before.state) from None
+        except SameAuthor:
+            raise denied("OTHER_PERSON_REQUIRED", "The requester can't approve the request") from None
+        except NoPerson:
+            raise denied("ACTOR_INVALID", "A program can't approve a request") from None
+        _log.info("approval_decided", approval_id=str(decided.id), act=decided.act, state=decided.state)
+        return decided
+
+    @retry_conflicts
+    def _in_transaction(self, decide: Callable[[Session], Approval]) -> Approval:
+        with self._parts.db.transaction() as tx:
+            return decide(tx)
+
+    def _require_pending(self, approval_id: UUID) -> None:
+        """Raises APPROVAL_STATE_CONFLICT when the request is decided."""
+        with self._parts.db.transaction() as tx:
+            now = approvals.get(tx, approval_id)
+        if now.state is not State.PENDING:
+            raise _decided_before(now.state)
+
+    def _id_of(self, text: str) -> UUID:
+        """Returns the id of the one request whose UUID starts so."""
+        if (id := parse_id(text)) is not None:
+            return id
+        if not _START.fullmatch(text.lower()):
+            raise values.invalid("approval_id", "Expected a UUID, or at least 4 digits of its start")
+        with self._parts.db.transaction() as tx:
+            found = approvals.ids_that_start_with(tx, text.lower())
+        if len(found) > 1:
+            raise values.invalid("approval_id", "Several requests start so; give more digits")
+        if not found:
+            raise _not_found()
+        return found[0]
+
+    def _to_message(self, approval: Approval) -> pb.Approval:
+        return pb.Approval(
+            approval_id=str(approval.id),
+            state=_STATES[approval.state],
+            act=approval.act,
+            object=approval.object,
+            merchant_id=str(approval.merchant_id or ""),
+            summary=approval.summary,
+            requested_by=approval.requested_as,
+            requested_at=timestamp_from(approval.requested_at),
+            note=approval.note,
+            decided_by=approval.decided_as,
+            decided_at=timestamp_from(approval.decided_at),
+            decision_note=approval.decision_note,
+            service=self._service,
+        )
+
+
+def _note(text: str) -> str:
+    return values.text("note", text, least=0, most=NOTE_MAX_CHARACTERS)
+
+
+def _not_found() -> Refused:
+    return not_found("APPROVAL_NOT_FOUND", "No such request")
+
+
+def _decided_before(state: State) -> Refused:
+    return precondition("APPROVAL_STATE_CONFLICT", f"The request is {state} already", state=state)
+
+
+def gauges(parts: Parts) -> Sequence[Gauge]:
+    """Returns the numbers of requests that wait for a second person, for `fiatgate status` and Prometheus."""
+    with parts.db.autocommit() as connection:
+        waiting = approvals.waiting(connection)
+    age = (parts.clock.now() - waiting.oldest).total_seconds() if waiting.oldest else 0.0
+    return [
+        Gauge("approvals_pending", waiting.count, "Requests that wait for a second person"),
+        Gauge(
+            "approvals_oldest_seconds",
+            max(0.0, age),
+            "Age of the oldest request that waits for a second person",
+        ),
+    ]
+
+
+def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str, Change[D]]) -> None:
+    """Adds the service. `approvable` has the change of each act that this service lets request."""
+    servicer = ApprovalsServicer(service, parts, approvable)
+    approvals_pb2_grpc.add_ApprovalsServiceServicer_to_server(servicer, server)
+
+
+METHODS: Final[frozenset[str]] = frozenset(
+    {"ApprovalsService/ListApprovals", "ApprovalsService/Approve", "ApprovalsService/Reject"}
+)
+"""For a service's SLOTS: these calls are an operator's."""

@@ -1,0 +1,318 @@
+"""Requests for a second pair of eyes: what the functions refuse, and what the database refuses past them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import psycopg2
+import psycopg2.errors
+import pytest
+from sqlalchemy import text
+
+from kit.audit import approvals
+from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.db.schema import SchemaBehind
+from tests.support.clock import START
+from tests.support.databases import Databases, owner_url, past_all_rules
+
+ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4())
+BEN = Actor(kind="person", name="ben@example.com", surface="desk", person_id=uuid.uuid4())
+SHELL = Actor(kind="cli", name="root@bastion")
+SHELL_AS_ANN = Actor(kind="cli", name="root@bastion", on_behalf_of="Ann@Example.com")
+PROGRAM = Actor(kind="api", name="gateway")
+TIMER = Actor(kind="process", name="expiry")
+
+
+@pytest.fixture(scope="module")
+def db(database_url: Callable[[str], str]) -> Iterator[Database]:
+    database = Database(database_url("withdrawals"), name="tests", pool_size=8)
+    yield database
+    database.dispose()
+
+
+def terms(object: str = "", amount: str = "5") -> Terms:
+    object = object or f"thing:{uuid.uuid4()}"
+    return Terms(
+        act="thing.change", object=object, request={"amount": amount}, summary=f"Change to {amount}."
+    )
+
+
+def request(db: Database, actor: Actor, wanted: Terms | None = None) -> Approval:
+    actors.bind(actor)
+    with db.transaction() as tx:
+        return approvals.request(tx, wanted or terms(), at=START, note="as agreed")
+
+
+def approve(db: Database, actor: Actor, asked: Approval, made: list[str] | None = None) -> Approval:
+    actors.bind(actor)
+    changes: list[str] = [] if made is None else made
+    with db.transaction() as tx:
+        return approvals.approve(
+            tx, asked.id, at=START, note="seen", change=lambda each: changes.append(each.request["amount"])
+        )
+
+
+def reject(db: Database, actor: Actor, asked: Approval) -> Approval:
+    actors.bind(actor)
+    with db.transaction() as tx:
+        return approvals.reject(tx, asked.id, at=START, note="no")
+
+
+def stored(db: Database, asked: Approval) -> Approval:
+    with db.transaction() as tx:
+        return approvals.get(tx, asked.id)
+
+
+# -- requesting
+
+
+def test_a_request_has_its_author_and_waits(db: Database) -> None:
+    asked = request(db, ANN)
+    assert (asked.state, asked.requested_by, asked.requested_person) == (
+        State.PENDING,
+        "ann@example.com",
+        ANN.person_id,
+    )
+    assert stored(db, asked) == asked
+
+
+def test_the_same_call_again_finds_the_same_request_and_so_does_another_person(db: Database) -> None:
+    first = request(db, ANN, wanted := terms())
+    assert request(db, ANN, wanted) == request(db, BEN, wanted) == first
+
+
+def test_an_object_has_one_pending_request_also_when_many_request_at_once(db: Database) -> None:
+    wanted, barrier = terms(), Barrier(6)
+
+    def at_once(number: int) -> uuid.UUID:
+        barrier.wait(10)
+        return request(db, Actor(kind="cli", name=f"user{number}@host"), wanted).id
+
+    with ThreadPoolExecutor(6) as threads:
+        assert len(set(threads.map(at_once, range(6)))) == 1
+
+
+def test_another_change_of_the_object_is_seen_to_be_another_one(db: Database) -> None:
+    first = request(db, ANN, terms("thing:1", "5"))
+    pending = request(db, BEN, other := terms("thing:1", "6"))
+    assert pending == first
+    assert not pending.asks_for(other)
+
+
+@pytest.mark.parametrize("program", [PROGRAM, TIMER])
+def test_a_program_neither_requests_nor_approves(db: Database, program: Actor) -> None:
+    with pytest.raises(NoPerson):
+        request(db, program)
+    asked = request(db, ANN)
+    with pytest.raises(NoPerson):
+        approve(db, program, asked)
+    assert stored(db, asked).state is State.PENDING
+
+
+# -- deciding
+
+
+def test_another_person_approves_and_the_change_is_made_once(db: Database) -> None:
+    asked, made = request(db, ANN), list[str]()
+    approved = approve(db, BEN, asked, made)
+    assert (approved.state, approved.decided_by, approved.decision_note, made) == (
+        State.APPROVED,
+        "ben@example.com",
+        "seen",
+        ["5"],
+    )
+    assert approve(db, BEN, asked, made) == approved  # the answer was lost
+    assert made == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("maker", "checker"),
+    [
+        (ANN, ANN),
+        (ANN, SHELL_AS_ANN),
+        (SHELL_AS_ANN, ANN),
+        (SHELL, SHELL),
+        (ANN, Actor(kind="person", name="renamed@example.com", person_id=ANN.person_id)),
+        (ANN, Actor(kind="person", name=" ANN@EXAMPLE.COM", person_id=uuid.uuid4())),
+    ],
+    ids=["person", "named-by-as", "as-then-person", "shell", "renamed", "same-address"],
+)
+def test_the_maker_is_no_checker(db: Database, maker: Actor, checker: Actor) -> None:
+    asked, made = request(db, maker), list[str]()
+    with pytest.raises(SameAuthor):
+        approve(db, checker, asked, made)
+    assert made == []
+    assert stored(db, asked).state is State.PENDING
+
+
+def test_of_two_checkers_at_once_one_makes_the_change(db: Database) -> None:
+    asked, barrier = request(db, ANN), Barrier(2)
+    with db.transaction() as tx:
+        tx.execute(text("UPDATE withdrawal_methods SET name = '' WHERE id = 1"))
+
+    def at_once(name: str) -> str:
+        actors.bind(Actor(kind="cli", name=name))
+        barrier.wait(10)
+
+        def change(_asked: Approval) -> None:
+            tx.execute(
+                text("UPDATE withdrawal_methods SET name = name || :name WHERE id = 1"), {"name": name}
+            )
+
+        try:
+            with db.transaction() as tx:
+                approvals.approve(tx, asked.id, at=START, note="", change=change)
+        except AlreadyDecided:
+            return ""
+        return name
+
+    with ThreadPoolExecutor(2) as threads:
+        winners = "".join(threads.map(at_once, ["ben", "cid"]))
+    with db.autocommit() as connection:
+        changed = connection.scalar(text("SELECT name FROM withdrawal_methods WHERE id = 1"))
+    assert winners in ("ben", "cid")
+    assert changed == winners
+
+
+def test_a_change_that_fails_leaves_the_request_pending(db: Database) -> None:
+    asked = request(db, ANN)
+    actors.bind(BEN)
+
+    def fail(_asked: Approval) -> None:
+        raise LookupError("not any more")
+
+    with pytest.raises(LookupError), db.transaction() as tx:
+        approvals.approve(tx, asked.id, at=START, note="", change=fail)
+    assert stored(db, asked) == asked
+
+
+def test_a_rejected_request_is_kept_and_leaves_room_for_the_next(db: Database) -> None:
+    asked = request(db, ANN, wanted := terms())
+    rejected = reject(db, ANN, asked)  # the requester withdraws it
+    assert (rejected.state, rejected.decided_by) == (State.REJECTED, "ann@example.com")
+    assert reject(db, ANN, asked) == rejected
+    with pytest.raises(AlreadyDecided):
+        approve(db, BEN, asked)
+    with pytest.raises(AlreadyDecided):
+        reject(db, BEN, asked)
+    again = request(db, ANN, wanted)
+    assert again.id != asked.id
+    with db.transaction() as tx:
+        assert approvals.newest(tx, state=None, object=wanted.object, limit=9) == [again, rejected]
+        assert approvals.newest(tx, state=State.REJECTED, object=wanted.object, limit=9) == [rejected]
+
+
+def test_a_request_is_closed_by_a_change_that_makes_it_pointless(db: Database) -> None:
+    asked = request(db, ANN)
+    actors.bind(TIMER)
+    with db.transaction() as tx:
+        approvals.close(tx, asked.object, at=START, note="the thing has ended")
+    closed = stored(db, asked)
+    assert (closed.state, closed.decided_as, closed.decision_note) == (
+        State.REJECTED,
+        "process:expiry",
+        "the thing has ended",
+    )
+
+
+def test_an_unknown_request_is_not_found(db: Database) -> None:
+    with pytest.raises(NotFound), db.transaction() as tx:
+        approvals.reject(tx, new_id(), at=START, note="")
+
+
+def test_the_start_of_an_id_finds_its_request(db: Database) -> None:
+    asked = request(db, ANN)
+    with db.transaction() as tx:
+        assert approvals.ids_that_start_with(tx, str(asked.id)[:-2]) == [asked.id]
+        assert len(approvals.ids_that_start_with(tx, str(asked.id)[:2])) == 2
+        assert approvals.ids_that_start_with(tx, "ffffffff-ffff") == []
+
+
+def test_the_oldest_pending_request_is_counted(db: Database) -> None:
+    request(db, ANN)
+    with db.autocommit() as connection:
+        waiting = approvals.waiting(connection)
+    assert waiting.count >= 1
+    assert waiting.oldest == START
+
+
+# -- past the functions
+
+APPROVE = (
+    "UPDATE approvals SET state = 'approved', decided_by = requested_by, decided_as = 'x', decided_at = now()"
+)
+
+
+def execute(url: str, statement: str, asked: Approval) -> None:
+    connection = psycopg2.connect(url)
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute(statement, {"id": str(asked.id)})
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("all_rules", [True, False])
+def test_the_database_refuses_the_maker_as_checker(
+    db: Database, database_url: Callable[[str], str], all_rules: bool
+) -> None:
+    url = database_url("withdrawals")
+    asked = request(db, ANN)
+    with pytest.raises(psycopg2.errors.CheckViolation, match="ck_approvals_other_person"):
+        execute(url if all_rules else past_all_rules(url), f"{APPROVE} WHERE id = %(id)s", asked)
+    same_person = APPROVE.replace("= requested_by", "= 'other'") + ", decided_person = requested_person"
+    with pytest.raises(psycopg2.errors.CheckViolation, match="ck_approvals_other_person"):
+        execute(url, f"{same_person} WHERE id = %(id)s", asked)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE approvals SET request = '{}' WHERE id = %(id)s",
+        "UPDATE approvals SET summary = 'Change nothing.' WHERE id = %(id)s",
+        "UPDATE approvals SET requested_by = 'x' WHERE id = %(id)s",
+        "DELETE FROM approvals WHERE id = %(id)s",
+        "TRUNCATE approvals",
+        "INSERT INTO approvals SELECT gen_random_uuid(), act, object, merchant_id, summary, request, 'x', NULL, 'x',"
+        " requested_at, note, 'approved', 'y', NULL, 'y', now(), '' FROM approvals WHERE id = %(id)s",
+    ],
+    ids=["request", "summary", "requester", "delete", "truncate", "approved-at-once"],
+)
+def test_the_database_keeps_every_request_as_it_was_made(
+    db: Database, database_url: Callable[[str], str], statement: str
+) -> None:
+    asked = request(db, ANN)
+    for url in (database_url("withdrawals"), owner_url(database_url("withdrawals"))):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            execute(url, statement, asked)
+    assert stored(db, asked) == asked
+
+
+def test_the_database_keeps_a_decision(db: Database, database_url: Callable[[str], str]) -> None:
+    asked = reject(db, BEN, request(db, ANN))
+    approved = APPROVE.replace("= requested_by", "= 'ben@example.com'")
+    for url in (database_url("withdrawals"), owner_url(database_url("withdrawals"))):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="final"):
+            execute(url, f"{approved} WHERE id = %(id)s", asked)
+
+
+def test_without_the_table_nothing_is_listed_and_nothing_that_needs_a_second_person_goes_on(
+    _databases: Databases,
+) -> None:
+    url = _databases.fresh("withdrawals", "0006")
+    before = Database(url, name="tests", pool_size=1)
+    actors.bind(ANN)
+    with before.transaction() as tx:
+        assert approvals.newest(tx, state=None, object="", limit=9) == []
+        approvals.close(tx, "thing:1", at=START, note="")
+        with pytest.raises(SchemaBehind):
+            approvals.request(tx, terms(), at=START)
+    before.dispose()
+    _databases.drop(url)
