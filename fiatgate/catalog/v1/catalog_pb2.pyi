@@ -21,6 +21,40 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _AccountKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AccountKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AccountKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ACCOUNT_KIND_UNSPECIFIED: _AccountKind.ValueType  # 0
+    ACCOUNT_KIND_FREE: _AccountKind.ValueType  # 1
+    """Any text."""
+    ACCOUNT_KIND_IBAN: _AccountKind.ValueType  # 2
+    """ISO 13616, with the check digits and the length of its country."""
+    ACCOUNT_KIND_CARD: _AccountKind.ValueType  # 3
+    """12 to 19 digits, the last one a check digit (ISO/IEC 7812, Luhn)."""
+    ACCOUNT_KIND_PHONE: _AccountKind.ValueType  # 4
+    """A telephone number with its country code (E.164)."""
+    ACCOUNT_KIND_UPI: _AccountKind.ValueType  # 5
+    """A UPI address: name@bank."""
+
+class AccountKind(_AccountKind, metaclass=_AccountKindEnumTypeWrapper):
+    """The form of an account, which is checked when the account is added."""
+
+ACCOUNT_KIND_UNSPECIFIED: AccountKind.ValueType  # 0
+ACCOUNT_KIND_FREE: AccountKind.ValueType  # 1
+"""Any text."""
+ACCOUNT_KIND_IBAN: AccountKind.ValueType  # 2
+"""ISO 13616, with the check digits and the length of its country."""
+ACCOUNT_KIND_CARD: AccountKind.ValueType  # 3
+"""12 to 19 digits, the last one a check digit (ISO/IEC 7812, Luhn)."""
+ACCOUNT_KIND_PHONE: AccountKind.ValueType  # 4
+"""A telephone number with its country code (E.164)."""
+ACCOUNT_KIND_UPI: AccountKind.ValueType  # 5
+"""A UPI address: name@bank."""
+Global___AccountKind: _TypeAlias = AccountKind  # noqa: Y015
+
 class _RateOrigin:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -100,6 +134,8 @@ class PaymentMethod(_message.Message):
     LOGO_URL_FIELD_NUMBER: _builtins.int
     ACTIVE_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
+    TAKES_REFERENCE_FIELD_NUMBER: _builtins.int
+    ACCOUNT_KIND_FIELD_NUMBER: _builtins.int
     method_code: _builtins.str
     """1 to 64 characters of A-Z, a-z, 0-9, - and _."""
     currency_code: _builtins.str
@@ -116,6 +152,12 @@ class PaymentMethod(_message.Message):
     active: _builtins.bool
     logo: _builtins.str
     """SHA-256 of the picture, in hex, for GetLogo. Null: none. SetPaymentMethod ignores it."""
+    takes_reference: _builtins.bool
+    """Whether a transfer of this method carries a text, where the customer writes the deal's payment reference. Open deals
+    of one amount may then share an account. Null in SetPaymentMethod: as it is; false for a new method.
+    """
+    account_kind: Global___AccountKind.ValueType
+    """The form of the accounts that customers pay to. UNSPECIFIED in SetPaymentMethod: as it is; FREE for a new method."""
     def __init__(
         self,
         *,
@@ -129,19 +171,25 @@ class PaymentMethod(_message.Message):
         logo_url: _builtins.str | None = ...,
         active: _builtins.bool = ...,
         logo: _builtins.str | None = ...,
+        takes_reference: _builtins.bool | None = ...,
+        account_kind: Global___AccountKind.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "logo", b"logo", "logo_url", b"logo_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "_takes_reference", b"_takes_reference", "logo", b"logo", "logo_url", b"logo_url", "takes_reference", b"takes_reference"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "active", b"active", "commission", b"commission", "currency_code", b"currency_code", "logo", b"logo", "logo_url", b"logo_url", "max_sum", b"max_sum", "method_code", b"method_code", "min_sum", b"min_sum", "name", b"name", "payment_minutes", b"payment_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_logo_url", b"_logo_url", "_takes_reference", b"_takes_reference", "account_kind", b"account_kind", "active", b"active", "commission", b"commission", "currency_code", b"currency_code", "logo", b"logo", "logo_url", b"logo_url", "max_sum", b"max_sum", "method_code", b"method_code", "min_sum", b"min_sum", "name", b"name", "payment_minutes", b"payment_minutes", "takes_reference", b"takes_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
     _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
     _WhichOneofReturnType__logo_url: _TypeAlias = _typing.Literal["logo_url"]  # noqa: Y015
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
+    _WhichOneofReturnType__takes_reference: _TypeAlias = _typing.Literal["takes_reference"]  # noqa: Y015
+    _WhichOneofArgType__takes_reference: _TypeAlias = _typing.Literal["_takes_reference", b"_takes_reference"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo_url) -> _WhichOneofReturnType__logo_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__takes_reference) -> _WhichOneofReturnType__takes_reference | None: ...
 
 Global___PaymentMethod: _TypeAlias = PaymentMethod  # noqa: Y015
 

@@ -144,7 +144,8 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetPaymentMethod(self, request, context):
-        """Creates the method or replaces its options; its logo stays unless another is given. Reason: CURRENCY_NOT_FOUND.
+        """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
+        Reason: CURRENCY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

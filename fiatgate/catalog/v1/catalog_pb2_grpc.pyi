@@ -58,7 +58,9 @@ class CatalogServiceStub:
     SetCurrency: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]
     """Creates the currency or replaces its options."""
     SetPaymentMethod: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetPaymentMethodRequest, _catalog_pb2.SetPaymentMethodResponse]
-    """Creates the method or replaces its options; its logo stays unless another is given. Reason: CURRENCY_NOT_FOUND."""
+    """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
+    Reason: CURRENCY_NOT_FOUND.
+    """
     GetLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]
@@ -102,7 +104,9 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     SetCurrency: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]  # type: ignore[assignment]
     """Creates the currency or replaces its options."""
     SetPaymentMethod: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetPaymentMethodRequest, _catalog_pb2.SetPaymentMethodResponse]  # type: ignore[assignment]
-    """Creates the method or replaces its options; its logo stays unless another is given. Reason: CURRENCY_NOT_FOUND."""
+    """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
+    Reason: CURRENCY_NOT_FOUND.
+    """
     GetLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]  # type: ignore[assignment]
@@ -179,7 +183,9 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.SetPaymentMethodRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetPaymentMethodResponse, _abc.Awaitable[_catalog_pb2.SetPaymentMethodResponse]]:
-        """Creates the method or replaces its options; its logo stays unless another is given. Reason: CURRENCY_NOT_FOUND."""
+        """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
+        Reason: CURRENCY_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def GetLogo(

@@ -237,6 +237,9 @@ class Deal(_message.Message):
     REQUISITE_ID_FIELD_NUMBER: _builtins.int
     ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
     INVOICE_AMOUNT_FIELD_NUMBER: _builtins.int
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    TAKES_REFERENCE_FIELD_NUMBER: _builtins.int
+    SENDER_NAME_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
     """UUID."""
     invoice_id: _builtins.str
@@ -264,6 +267,14 @@ class Deal(_message.Message):
     """The lower final invoice amount, 2 decimals. Null: not adjusted."""
     invoice_amount: _builtins.str
     """The invoice's requested amount, 2 decimals."""
+    reference: _builtins.str
+    """The payment reference: 8 characters of Crockford's base 32, the last one a check character (kit/base/codes.py). No
+    other open deal has it. Empty: the deal was opened before deals had references.
+    """
+    takes_reference: _builtins.bool
+    """Whether the customer was asked to write the reference into the transfer; locked when the deal was opened."""
+    sender_name: _builtins.str
+    """The name on the account that the customer paid from, as the customer typed it. Null: not given."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -295,10 +306,13 @@ class Deal(_message.Message):
         requisite_id: _builtins.str = ...,
         adjusted_amount: _builtins.str | None = ...,
         invoice_amount: _builtins.str = ...,
+        reference: _builtins.str = ...,
+        takes_reference: _builtins.bool = ...,
+        sender_name: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "adjusted_amount", b"adjusted_amount", "created_at", b"created_at", "expires_at", b"expires_at", "finished_at", b"finished_at", "mark_paid_at", b"mark_paid_at", "merchant_usdt", b"merchant_usdt"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "_sender_name", b"_sender_name", "adjusted_amount", b"adjusted_amount", "created_at", b"created_at", "expires_at", b"expires_at", "finished_at", b"finished_at", "mark_paid_at", b"mark_paid_at", "merchant_usdt", b"merchant_usdt", "sender_name", b"sender_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "adjusted_amount", b"adjusted_amount", "amount_fiat", b"amount_fiat", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "finished_at", b"finished_at", "invoice_amount", b"invoice_amount", "invoice_id", b"invoice_id", "mark_paid_at", b"mark_paid_at", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "payment_method_code", b"payment_method_code", "payment_method_name", b"payment_method_name", "requisite_id", b"requisite_id", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount", "_finished_at", b"_finished_at", "_mark_paid_at", b"_mark_paid_at", "_merchant_usdt", b"_merchant_usdt", "_sender_name", b"_sender_name", "adjusted_amount", b"adjusted_amount", "amount_fiat", b"amount_fiat", "client_percent", b"client_percent", "conversion_rate", b"conversion_rate", "created_at", b"created_at", "currency_code", b"currency_code", "deal_id", b"deal_id", "expires_at", b"expires_at", "finished_at", b"finished_at", "invoice_amount", b"invoice_amount", "invoice_id", b"invoice_id", "mark_paid_at", b"mark_paid_at", "merchant_id", b"merchant_id", "merchant_percent", b"merchant_percent", "merchant_usdt", b"merchant_usdt", "payment_method_code", b"payment_method_code", "payment_method_name", b"payment_method_name", "reference", b"reference", "requisite_id", b"requisite_id", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status", "takes_reference", b"takes_reference"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__adjusted_amount: _TypeAlias = _typing.Literal["adjusted_amount"]  # noqa: Y015
     _WhichOneofArgType__adjusted_amount: _TypeAlias = _typing.Literal["_adjusted_amount", b"_adjusted_amount"]  # noqa: Y015
@@ -308,6 +322,8 @@ class Deal(_message.Message):
     _WhichOneofArgType__mark_paid_at: _TypeAlias = _typing.Literal["_mark_paid_at", b"_mark_paid_at"]  # noqa: Y015
     _WhichOneofReturnType__merchant_usdt: _TypeAlias = _typing.Literal["merchant_usdt"]  # noqa: Y015
     _WhichOneofArgType__merchant_usdt: _TypeAlias = _typing.Literal["_merchant_usdt", b"_merchant_usdt"]  # noqa: Y015
+    _WhichOneofReturnType__sender_name: _TypeAlias = _typing.Literal["sender_name"]  # noqa: Y015
+    _WhichOneofArgType__sender_name: _TypeAlias = _typing.Literal["_sender_name", b"_sender_name"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__adjusted_amount) -> _WhichOneofReturnType__adjusted_amount | None: ...
     @_typing.overload
@@ -316,6 +332,8 @@ class Deal(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__mark_paid_at) -> _WhichOneofReturnType__mark_paid_at | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__merchant_usdt) -> _WhichOneofReturnType__merchant_usdt | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sender_name) -> _WhichOneofReturnType__sender_name | None: ...
 
 Global___Deal: _TypeAlias = Deal  # noqa: Y015
 
@@ -1045,15 +1063,21 @@ class GetCheckoutRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
+    CHOOSING_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
+    choosing: _builtins.bool
+    """Whether `taken` and `free_from` of the methods are needed although a deal is open. Without a deal they are always
+    there.
+    """
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
+        choosing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choosing", b"choosing", "invoice_id", b"invoice_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1131,21 +1155,33 @@ class CheckoutMethod(_message.Message):
 
     OFFER_FIELD_NUMBER: _builtins.int
     AMOUNT_FIAT_FIELD_NUMBER: _builtins.int
+    TAKEN_FIELD_NUMBER: _builtins.int
+    FREE_FROM_FIELD_NUMBER: _builtins.int
     amount_fiat: _builtins.str
     """The amount that the customer would send, 2 decimals."""
+    taken: _builtins.bool
+    """Whether no account of the method has a place for this deal now. A choice decides for itself."""
     @_builtins.property
     def offer(self) -> _catalog_pb2.MethodOffer: ...
+    @_builtins.property
+    def free_from(self) -> _timestamp_pb2.Timestamp:
+        """The earliest time at which a place may become free. Null when it is unknown, or none is taken."""
+
     def __init__(
         self,
         *,
         offer: _catalog_pb2.MethodOffer | None = ...,
         amount_fiat: _builtins.str = ...,
+        taken: _builtins.bool = ...,
+        free_from: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["offer", b"offer"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_free_from", b"_free_from", "free_from", b"free_from", "offer", b"offer"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount_fiat", b"amount_fiat", "offer", b"offer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_free_from", b"_free_from", "amount_fiat", b"amount_fiat", "free_from", b"free_from", "offer", b"offer", "taken", b"taken"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__free_from: _TypeAlias = _typing.Literal["free_from"]  # noqa: Y015
+    _WhichOneofArgType__free_from: _TypeAlias = _typing.Literal["_free_from", b"_free_from"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__free_from) -> _WhichOneofReturnType__free_from | None: ...
 
 Global___CheckoutMethod: _TypeAlias = CheckoutMethod  # noqa: Y015
 
@@ -1235,18 +1271,22 @@ class MarkPaidRequest(_message.Message):
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
     DEAL_ID_FIELD_NUMBER: _builtins.int
+    SENDER_NAME_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
     deal_id: _builtins.str
     """The deal that the page showed, so that an outdated page can't mark another. Empty: the open one."""
+    sender_name: _builtins.str
+    """The name on the account that the money was sent from. Empty: not given."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
         deal_id: _builtins.str = ...,
+        sender_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "invoice_id", b"invoice_id", "sender_name", b"sender_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1419,6 +1459,8 @@ class ListDealsRequest(_message.Message):
     PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    SENDER_NAME_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -1431,6 +1473,10 @@ class ListDealsRequest(_message.Message):
     """Empty: all."""
     oldest_first: _builtins.bool
     """Oldest first; else newest first."""
+    reference: _builtins.str
+    """Only the deals with this payment reference, however it is typed. Empty: all. VALIDATION_ERROR for text that is none."""
+    sender_name: _builtins.str
+    """Only deals whose sender's name has words that begin like these, in any order. Empty: all."""
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only deals opened earlier. Null: all."""
@@ -1445,10 +1491,12 @@ class ListDealsRequest(_message.Message):
         payment_method_code: _builtins.str = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         oldest_first: _builtins.bool = ...,
+        reference: _builtins.str = ...,
+        sender_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
