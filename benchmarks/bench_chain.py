@@ -26,6 +26,7 @@ from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena
 from tests.faults.trade import Trade
+from tests.support.authors import act_as
 from tests.support.receiver import Receiver
 
 STOPS: Final = 3
@@ -37,6 +38,7 @@ LONGEST_SECONDS: Final = 300
 
 
 def main() -> int:
+    act_as("benchmarks@harness")
     with (
         tempfile.TemporaryDirectory(prefix="fiatgate-chain-") as folder,
         Arena(Path(folder)) as arena,

@@ -35,6 +35,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.rpc.client import aio_channel
+from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 MOST_P50_MS = 25
@@ -191,6 +192,7 @@ def measure(per_second: int, seconds: int) -> list[Row]:
 
 
 def main() -> int:
+    act_as("benchmarks@harness")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -24,6 +24,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.invoices.v1.invoices_pb2_grpc import CheckoutServiceStub, DealDeskServiceStub
 from kit.base.clock import monotonic_seconds
 from kit.rpc.client import channel
+from tests.support.authors import act_as
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
@@ -95,6 +96,7 @@ def measure(purchases: int) -> list[Row]:
 
 
 def main() -> int:
+    act_as("benchmarks@harness")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

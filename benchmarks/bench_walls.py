@@ -30,6 +30,7 @@ from benchmarks.report import Row, show
 from benchmarks.walls.scene import Memory, Onslaught, Scene
 from benchmarks.walls.victim import Series
 from kit.base.clock import monotonic_seconds
+from tests.support.authors import act_as
 from tests.support.stack import Stack
 
 MOST_MEBIBYTES: Final = 64
@@ -155,6 +156,7 @@ class Took:
 
 
 def main() -> int:
+    act_as("benchmarks@harness")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

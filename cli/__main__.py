@@ -2,11 +2,12 @@
 
 import logging
 import sys
+from typing import Annotated
 
 import structlog
 import typer
 
-from cli import output
+from cli import author, output
 from cli.commands import (
     balance,
     cases,
@@ -39,7 +40,29 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    cls=author.AsAnywhere,
 )
+
+
+@app.callback()
+def begin(
+    *,
+    on_behalf_of: Annotated[
+        str,
+        typer.Option(
+            author.OPTION,
+            metavar="EMAIL",
+            envvar="FIATGATE_AS",
+            help="The person who does it, recorded beside the user and host of this command.",
+        ),
+    ] = "",
+) -> None:
+    try:
+        author.carry(on_behalf_of)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=author.OPTION) from None
+
+
 BOOKS, WORK, SETUP = "Overview", "Every day", "Merchants, methods and prices"
 app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --watch")(status.status)
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)

@@ -168,7 +168,7 @@ def _pay(shop: Shop, invoice: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], report: Report) -> None:
-    connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"], actor="demo"))
+    connection.desk().ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal["deal_id"]))
     read = _read(shop, invoice)
     _expect(read["status"] == "success", f"the confirmed invoice is {read['status']}")
     report(

@@ -164,22 +164,18 @@ def accounts() -> dict[str, str]:
     return {each.requisite_id: each.account for each in answer.requisites}
 
 
-def reject(deal: pb.Deal, *, actor: str, note: str) -> pb.Deal:
+def reject(deal: pb.Deal, *, note: str) -> pb.Deal:
     """Rejects the deal. Raises Refused DEAL_STATE_CONFLICT when it is no longer in the state of `deal`."""
     if deal.status == pb.DEAL_STATUS_APPEAL:
         resolve = pb.ResolveAppealRequest(
-            deal_id=deal.deal_id, rejected=True, actor=actor, note=note, expected_sub_status=deal.sub_status
+            deal_id=deal.deal_id, rejected=True, note=note, expected_sub_status=deal.sub_status
         )
         return connection.desk().ResolveAppeal(resolve).deal
-    request = pb.RejectDealRequest(
-        deal_id=deal.deal_id, actor=actor, note=note, expected_sub_status=deal.sub_status
-    )
+    request = pb.RejectDealRequest(deal_id=deal.deal_id, note=note, expected_sub_status=deal.sub_status)
     return connection.desk().RejectDeal(request).deal
 
 
-def reject_each(
-    deals: Sequence[pb.Deal], *, actor: str, note: str, advance: Callable[[], None]
-) -> list[dict[str, Any]]:
+def reject_each(deals: Sequence[pb.Deal], *, note: str, advance: Callable[[], None]) -> list[dict[str, Any]]:
     """Rejects the deals one by one and returns a row for each.
 
     `outcome` is "rejected", "changed" (the row has the new state), the reason of another refusal, or "not tried" for
@@ -191,7 +187,7 @@ def reject_each(
         now, outcome = deal, "not tried"
         if not stopped:
             try:
-                now, outcome = reject(deal, actor=actor, note=note), "rejected"
+                now, outcome = reject(deal, note=note), "rejected"
             except Refused as refused:
                 stopped = refused.reason not in _CHANGED
                 outcome = refused.reason if stopped else "changed"

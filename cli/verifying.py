@@ -278,14 +278,14 @@ class Repairs:
     refused: list[str] = field(default_factory=list)
 
 
-def repair(findings: Findings, *, accepted: Sequence[str] = (), actor: str = "") -> Repairs:
+def repair(findings: Findings, *, accepted: Sequence[str] = ()) -> Repairs:
     """Repairs from PostgreSQL: announces invoices again, and makes stuck events due now.
 
     `accepted` invoices are announced as they are now, although no signature proves their data.
     """
     repairs = Repairs()
     if accepted:
-        accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=accepted, accept=True, actor=actor)
+        accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=accepted, accept=True)
         answer = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS)
         repairs.done += [f"invoice {id} accepted and announced again" for id in answer.invoice_ids]
         repairs.refused += answer.refused_invoice_ids

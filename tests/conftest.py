@@ -17,6 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS
+from tests.support.authors import act_as
 from tests.support.databases import Databases
 from tests.support.receiver import Receiver
 from tests.support.servers import NatsServer, PostgresServer
@@ -31,6 +32,10 @@ LONGEST: Final = (
     "tests/gateway/pay/",
 )
 """These come first, so that all processes have work to the end."""
+
+
+def pytest_configure() -> None:
+    act_as("tests@harness")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,7 +29,7 @@ def comments_of_limits() -> dict[str, str]:
 
 
 def test_the_contracts_say_the_bounds_of_lists() -> None:
-    most = {"ListMerchantsRequest": MERCHANTS_PER_PAGE}
+    most = {"ListMerchantsRequest": MERCHANTS_PER_PAGE, "ListPeopleRequest": 200}
     comments = comments_of_limits()
     assert len(comments) > 8
     for message, comment in comments.items():

@@ -20,6 +20,7 @@ AUTHORS: Final = frozenset(
     for each in (
         "kit/base/actors.py",
         "kit/rpc/actors.py",
+        "kit/rpc/actor_tokens.py",
         "kit/rpc/permissions.py",
         "kit/rpc/audit.py",
         "kit/rpc/approvals.py",

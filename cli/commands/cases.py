@@ -62,11 +62,10 @@ def resolve(
     number: Number,
     *,
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="The answer; the customer reads it.")],
-    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the record.")] = "",
     as_json: Json = False,
 ) -> None:
     """Close a case with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
-    request = pb.ResolveCaseRequest(number=number, outcome=outcome, actor=actor)
+    request = pb.ResolveCaseRequest(number=number, outcome=outcome)
     output.record(connection.desk().ResolveCase(request).case, as_json=as_json)
 
 

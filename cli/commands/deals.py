@@ -18,7 +18,6 @@ from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
-Actor = Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the history.")]
 Note = Annotated[str, typer.Option(help="The reason, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
 SubStatus = Annotated[
@@ -103,10 +102,10 @@ def show(
         grouping.print_deal(whole, output.plain(rejecting.invoice_of(answer.deal)))
 
 
-@app.command("confirm", epilog="Example: fiatgate deals confirm 0197… --as eve")
-def confirm(deal_id: Id, *, actor: Actor = "", as_json: Json = False) -> None:
+@app.command("confirm", epilog="Example: fiatgate deals confirm 0197…")
+def confirm(deal_id: Id, *, as_json: Json = False) -> None:
     """Confirm that the money came: the invoice succeeds, the merchant is credited."""
-    request = pb.ConfirmDealRequest(deal_id=deal_id, actor=actor)
+    request = pb.ConfirmDealRequest(deal_id=deal_id)
     output.record(connection.desk().ConfirmDeal(request).deal, as_json=as_json)
 
 
@@ -126,7 +125,6 @@ def reject(
         int, typer.Option(min=1, max=rejecting.MOST, help="Largest number of deals to reject.")
     ] = 100,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Reject without a question.")] = False,
-    actor: Actor = "",
     note: Note = "",
     as_json: Json = False,
 ) -> None:
@@ -148,14 +146,14 @@ def reject(
         (deal,) = rejecting.named(deal_ids)
         if deal.status == pb.DEAL_STATUS_APPEAL:
             _confirm([deal], limit, yes=yes, as_json=as_json)
-        output.record(rejecting.reject(deal, actor=actor, note=note), as_json=as_json)
+        output.record(rejecting.reject(deal, note=note), as_json=as_json)
         return
     if deal_ids and len(deal_ids) > limit:
         raise typer.BadParameter(f"at most {limit} deals at once, or --limit", param_hint="ID")
     _require_yes(yes=yes, as_json=as_json)
     deals = list(rejecting.named(deal_ids)) if deal_ids else rejecting.found_open(wanted, limit)
     _confirm(deals, limit, yes=yes, as_json=as_json)
-    _report(_reject_each(deals, actor=actor, note=note, quiet=as_json), as_json=as_json)
+    _report(_reject_each(deals, note=note, quiet=as_json), as_json=as_json)
 
 
 def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) -> None:
@@ -184,12 +182,12 @@ def _require_yes(*, yes: bool, as_json: bool) -> None:
         raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
 
 
-def _reject_each(deals: Sequence[pb.Deal], *, actor: str, note: str, quiet: bool) -> list[dict[str, str]]:
+def _reject_each(deals: Sequence[pb.Deal], *, note: str, quiet: bool) -> list[dict[str, str]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     silent = quiet or not output.console.is_terminal
     with Progress(*columns, console=output.console, transient=True, disable=silent) as progress:
         task = progress.add_task("rejecting", total=len(deals))
-        return rejecting.reject_each(deals, actor=actor, note=note, advance=lambda: progress.advance(task))
+        return rejecting.reject_each(deals, note=note, advance=lambda: progress.advance(task))
 
 
 def _report(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
@@ -205,9 +203,9 @@ def _report(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
 
 
 @app.command("appeal", epilog='Example: fiatgate deals appeal 0197… --note "another amount came"')
-def appeal(deal_id: Id, *, actor: Actor = "", note: Note = "", as_json: Json = False) -> None:
+def appeal(deal_id: Id, *, note: Note = "", as_json: Json = False) -> None:
     """Keep the deal open until an operator resolves it."""
-    request = pb.OpenAppealRequest(deal_id=deal_id, actor=actor, note=note)
+    request = pb.OpenAppealRequest(deal_id=deal_id, note=note)
     output.record(connection.desk().OpenAppeal(request).deal, as_json=as_json)
 
 
@@ -220,14 +218,13 @@ def resolve(
         str | None, typer.Option(metavar="A", help="The customer paid less: the final amount.")
     ] = None,
     rejected: Annotated[bool, typer.Option("--reject", help="The money did not come.")] = False,
-    actor: Actor = "",
     note: Note = "",
     as_json: Json = False,
 ) -> None:
     """End an appeal in one of three ways."""
     if sum((paid, amount is not None, rejected)) != 1:
         raise typer.BadParameter("give exactly one of --paid, --amount A, --reject")
-    request = pb.ResolveAppealRequest(deal_id=deal_id, actor=actor, note=note)
+    request = pb.ResolveAppealRequest(deal_id=deal_id, note=note)
     if amount is not None:
         request.adjusted_amount = amount
     elif paid:
@@ -238,9 +235,7 @@ def resolve(
 
 
 @app.command("system", epilog="Example: fiatgate deals system off")
-def system(
-    word: Annotated[str, typer.Argument(metavar="on|off|show")], *, actor: Actor = "", as_json: Json = False
-) -> None:
+def system(word: Annotated[str, typer.Argument(metavar="on|off|show")], *, as_json: Json = False) -> None:
     """Switch new invoices and deals on or off (DEALS_SYSTEM_DISABLED); open ones continue."""
     if word not in {"on", "off", "show"}:
         raise typer.BadParameter("expected on, off or show")
@@ -248,5 +243,5 @@ def system(
     if word == "show":
         output.record(desk.GetDealsSystem(pb.GetDealsSystemRequest()), as_json=as_json)
     else:
-        request = pb.SetDealsSystemRequest(enabled=word == "on", actor=actor)
+        request = pb.SetDealsSystemRequest(enabled=word == "on")
         output.record(desk.SetDealsSystem(request), as_json=as_json)

@@ -28,9 +28,8 @@ def show(
 def cancel(
     invoice_id: Annotated[str, typer.Argument(metavar="ID", help="The invoice's UUID.")],
     *,
-    actor: Annotated[str, typer.Option("--as", metavar="NAME", help="Your name, for the history.")] = "",
     as_json: Json = False,
 ) -> None:
     """Cancel an invoice that is not marked paid."""
-    request = pb.CancelInvoiceRequest(invoice_id=invoice_id, actor=actor)
+    request = pb.CancelInvoiceRequest(invoice_id=invoice_id)
     output.record(connection.invoices().CancelInvoice(request).invoice, as_json=as_json)

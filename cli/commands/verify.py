@@ -37,9 +37,6 @@ def verify(
             "May be given again.",
         ),
     ] = None,
-    actor: Annotated[
-        str, typer.Option("--as", metavar="NAME", help="Your name, for the record of --accept.")
-    ] = "",
     repair_seconds: Annotated[
         int, typer.Option(min=1, max=INT32_MOST, help="Longest wait for the effects of a repair.")
     ] = 60,
@@ -54,7 +51,7 @@ def verify(
     findings = _verify(grace_seconds, quiet=as_json)
     repairs = Repairs()
     if mend and findings.problems:
-        repairs = verifying.repair(findings, accepted=accept or (), actor=actor)
+        repairs = verifying.repair(findings, accepted=accept or ())
         if repairs.done:
             findings = _verify_until_right(grace_seconds, repair_seconds)
     _report(findings, repairs, as_json=as_json)

@@ -6,6 +6,7 @@ interrupted first one. Once the demo merchant exists, it only makes a key, so an
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.config.processes import CliSettings
 from kit.base.config.variables import load
+from kit.rpc import actors
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 
@@ -151,4 +153,5 @@ def _seed_merchant(merchants: merchants_pb2_grpc.MerchantsServiceStub) -> mercha
 
 if __name__ == "__main__":
     _home = Home(Path(sys.argv[1]))
+    actors.carry_cli(f"make-run@{socket.gethostname()}")
     seed(_home, _home.running_stack())

@@ -1,6 +1,7 @@
 """The author of the work in progress: a person, the operator's command, a merchant's program, or a process of ours.
 
-Each call has its own context, so an actor that is bound there ends with the call.
+Each call has its own context, so an actor that is bound there ends with the call. Timers, consumers and harnesses have
+that of their process.
 """
 
 from contextvars import ContextVar
@@ -41,6 +42,7 @@ class Actor:
 
 
 _current: ContextVar[Actor | None] = ContextVar("actor", default=None)
+_of_process: Actor | None = None
 
 
 def bind(actor: Actor) -> None:
@@ -48,9 +50,15 @@ def bind(actor: Actor) -> None:
     _current.set(actor)
 
 
+def bind_process(actor: Actor) -> None:
+    """Makes `actor` the author of all work of this process that has no author of its own."""
+    global _of_process  # noqa: PLW0603  one per process, set at its start
+    _of_process = actor
+
+
 def current() -> Actor:
     """Returns the author. Raises LookupError when the work has none: a fault of the code, which must bind one first."""
-    actor = _current.get()
+    actor = _current.get() or _of_process
     if actor is None:
         raise LookupError("this work has no author; bind one with kit.base.actors.bind")
     return actor

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
+from kit.base import actors
+from kit.base.actors import Actor
 from kit.base.clock import SystemClock, monotonic_seconds
 from kit.base.config.processes import ServiceSettings
 from kit.base.config.variables import EXIT_CODE, variables_of
@@ -15,6 +17,9 @@ from kit.process.service import Service
 from kit.process.stopping import CUT_AFTER_SECONDS, DRAINING_SECONDS, FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
 from kit.rpc import status, tls
+from kit.rpc.actor_keys import ActorKeys
+from kit.rpc.actor_tokens import Keys, NoKeys
+from kit.rpc.permissions import Checks
 from kit.rpc.server import Options, RpcServer
 from kit.work.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
 
@@ -49,12 +54,14 @@ class Process:
         self._settings = settings
         self._mode = mode
         self._started_at = SystemClock().now()
+        self._fetched_keys: ActorKeys | None = None
 
     def run(self) -> int:
         """Runs until the stop, or until a part that it can't do without ends; returns the exit code."""
         stop = Stop()
         stop_on_signals(stop)
         tracing.start(self._service.name, self._settings)
+        actors.bind_process(Actor(kind="process", name=self._service.name))
         deps = self._service.wire(self._settings)
         from kit.db import schema  # noqa: PLC0415  imports SQLAlchemy, which the service has imported by now
 
@@ -71,8 +78,8 @@ class Process:
             _log.error("database_mismatched", setting=setting, error=str(error))
             return EXIT_CODE
         bus: Bus | None = getattr(deps, "bus", None)
-        workers = self._workers(deps, bus)
         server = self._server(deps)
+        workers = self._workers(deps, bus)
         reported = self._reported(deps, bus, workers, server)
         status.add_to(server, reported)
         try:
@@ -98,6 +105,8 @@ class Process:
         workers = list(self._service.companions(deps))
         if self._mode != "serve":
             workers += self._service.workers(deps)
+        if self._fetched_keys is not None:
+            workers.append(self._fetched_keys)
         if bus is not None and bus not in workers:
             workers.append(bus)  # ends the process when the connection is closed for good
         return workers
@@ -126,12 +135,22 @@ class Process:
                 call_seconds=settings.call_seconds,
                 identity=settings.identity,
                 callers=self._service.callers,
+                checks=Checks(permissions=self._service.permissions, keys=self._keys(deps)),
                 slots=self._service.slots,
             )
         )
         if self._mode != "work":
             self._service.add_to(server, deps)
         return server
+
+    def _keys(self, deps: Any) -> Keys:
+        settings = self._settings
+        if self._service.actor_keys is not None:
+            return self._service.actor_keys(deps)
+        if not settings.accounts_address:
+            return NoKeys()
+        self._fetched_keys = ActorKeys(settings.accounts_address, identity=settings.identity)
+        return self._fetched_keys
 
     def _until_stopped(
         self, stop: Stop, server: RpcServer, workers: Sequence[Worker], deps: Any, bus: "Bus | None"

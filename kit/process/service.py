@@ -8,7 +8,9 @@ import grpc
 
 from kit.base.config.processes import ServiceSettings
 from kit.rpc import status
+from kit.rpc.actor_tokens import Keys
 from kit.rpc.callers import Callers
+from kit.rpc.permissions import Permissions
 from kit.rpc.slots import Slots
 from kit.work.worker import Worker
 
@@ -36,11 +38,13 @@ class Service(Generic[S, D]):
     wire      assembles its parts; opens no connection
     add_to    registers its servicers
     callers   the callers of each method, by the names that TLS proves
+    permissions  the actors that may call each method
     slots     the kinds of its calls: threads and bounds of each
     workers   loops that do its work: relay, consumers, timers; any number of processes may run them
     companions  further loops that each of its processes needs: a snapshot kept fresh in memory, the relay of that
                 process's own commits
     gauges    numbers worth watching, for `fiatgate status`; may query the database
+    actor_keys  the keys of actor tokens, for the service that makes them; else they are fetched from it
     """
 
     name: str
@@ -48,7 +52,9 @@ class Service(Generic[S, D]):
     wire: Callable[[S], D]
     add_to: Callable[[grpc.Server, D], None]
     callers: Callers
+    permissions: Permissions
     slots: Sequence[Slots] = ()
     workers: Callable[[D], Sequence[Worker]] = lambda deps: ()
     companions: Callable[[D], Sequence[Worker]] = lambda deps: ()
     gauges: Callable[[D], Sequence[status.Gauge]] = lambda deps: ()
+    actor_keys: Callable[[D], Keys] | None = None

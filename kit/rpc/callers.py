@@ -8,6 +8,7 @@ from __future__ import annotations  # grpc's classes are generic in their stubs 
 
 import functools
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 import grpc
@@ -31,6 +32,14 @@ _HEALTH: Final = ("Health/Check", "Health/Watch")
 
 _log = get_logger()
 
+# gRPC runs each call in its own context.
+_caller: ContextVar[str | None] = ContextVar("caller", default=None)
+
+
+def current() -> str | None:
+    """Returns the name that the caller of this call has proved; None without TLS."""
+    return _caller.get()
+
 
 class Guard:
     """Lets the calls pass that `callers` allows, and answers PERMISSION_DENIED to all others."""
@@ -48,10 +57,12 @@ class Guard:
         def behave(request: Any, context: grpc.ServicerContext, *rest: Any) -> Any:
             proved: Mapping[str, Any] = context.auth_context()
             names = [name.decode() for name in proved.get("peer_dns", ())]
-            if not any(self._may(name, method) for name in names):
+            permitted = next((name for name in names if self._may(name, method)), None)
+            if permitted is None:
                 _log.warning("peer_refused", method=method, names=names, peer=context.peer())
                 REFUSED.inc()
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "not permitted")
+            _caller.set(permitted)
             return behaviour(request, context, *rest)
 
         guarded: grpc.RpcMethodHandler[Any, Any] = make(

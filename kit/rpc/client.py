@@ -1,9 +1,9 @@
 """Channels to other services, for the generated stubs: `InvoicesServiceStub(channel(address, name="invoices"))`.
 
-Every unary call has a deadline (the rest of the current request's less a margin, 5 s at most), carries the request id,
-and fails with `kit.rpc.errors.Refused`: the peer's own, or DB_UNAVAILABLE when the peer is away or too slow. A call
-that a peer may have begun is not retried: only the caller knows whether that is safe. With traces on, the call is a
-span and carries the trace's context.
+Every unary call has a deadline (the rest of the current request's less a margin, 5 s at most), carries the request id
+and the actor (`kit.rpc.actors.carried`), and fails with `kit.rpc.errors.Refused`: the peer's own, or DB_UNAVAILABLE
+when the peer is away or too slow. A call that a peer may have begun is not retried: only the caller knows whether that
+is safe. With traces on, the call is a span and carries the trace's context.
 
 The calls are wrapped directly: gRPC's client interceptors cost a future and several objects per call.
 """
@@ -21,7 +21,7 @@ from kit.base import request_id
 from kit.base.tls import Identity
 from kit.observe import tracing
 from kit.observe.log import get_logger
-from kit.rpc import deadline, errors, tls
+from kit.rpc import actors, deadline, errors, tls
 from kit.rpc.renewed import Call, Renewed, close_later, close_later_in_the_loop
 from kit.rpc.server import LEAST_USEFUL_SECONDS, MESSAGE_MAX_BYTES
 from kit.rpc.spans import CallSpans, answered
@@ -117,7 +117,7 @@ def _timeout(given: float | None) -> float:
 
 
 def _metadata() -> list[tuple[str, str]]:
-    metadata = []
+    metadata = list(actors.carried())
     if traceparent := tracing.outgoing():
         metadata.append((tracing.HEADER, traceparent))
     if id := request_id.current():

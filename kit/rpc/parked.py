@@ -8,8 +8,18 @@ from kit.base.proto import optional, timestamp_from
 from kit.events.consumer import Consumer
 from kit.events.parked import Listed, MayBeTrue
 from kit.rpc import values
+from kit.rpc.permissions import READERS, Permissions, staff
 
 # ruff: noqa: N802  methods are named by the proto
+
+
+def permissions(role: str) -> Permissions:
+    """Returns the permissions where events are the work of `role`. Only `admin` discards: the event never counts."""
+    return {
+        "ParkedService/ListParked": staff(*READERS),
+        "ParkedService/RetryParked": staff(role, changes=True),
+        "ParkedService/DiscardParked": staff("admin", changes=True),
+    }
 
 
 class ParkedServicer(parked_pb2_grpc.ParkedServiceServicer):

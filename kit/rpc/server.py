@@ -1,7 +1,8 @@
 """The gRPC server of every service: threads, one interceptor, health, reflection, graceful stop.
 
-Only the interceptor turns exceptions into answers, so servicers have no try/except. It also sets the deadline and the
-request id for the work of the call, logs one line per call, and makes its span.
+Only the interceptor turns exceptions into answers, so servicers have no try/except. It also checks the permission of
+the call's actor, binds the actor, the deadline and the request id for the work of the call, logs one line per call,
+and makes its span.
 """
 
 from __future__ import annotations  # grpc's classes are generic in their stubs only
@@ -18,13 +19,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from kit.base import request_id
+from kit.base import actors, request_id
 from kit.base.clock import monotonic_seconds
 from kit.base.tls import Identity
 from kit.observe import log, metrics, tracing
 from kit.rpc import deadline, errors, tls
 from kit.rpc.callers import Callers, Guard
 from kit.rpc.errors import Refused
+from kit.rpc.permissions import Check, Checks
 from kit.rpc.slots import Pool, Pools, Slots, Use
 from kit.rpc.spans import CallSpans, answered
 from kit.work.worker import Outage
@@ -82,6 +84,7 @@ class Options:
     slots                 kinds of calls that have threads and bounds of their own; all others share `threads`
     call_seconds          longest a call may take when its caller sets no deadline
     identity              the certificate of this process: it serves over TLS only, and only the names in `callers`
+    checks                the permissions of actors; None: a server without people, whose calls have no author
     """
 
     threads: int = 4
@@ -90,6 +93,7 @@ class Options:
     call_seconds: float = 5
     identity: Identity | None = None
     callers: Callers = field(default_factory=dict)
+    checks: Checks | None = None
 
 
 class RpcServer(grpc.Server):
@@ -191,6 +195,7 @@ class _Interceptor(grpc.ServerInterceptor):
         self._probe_threads = probe_threads
         self._pools = pools
         self._guard = Guard(options.callers) if options.identity is not None else None
+        self._checks = options.checks
         self._wrapped: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}  # only methods that exist
 
     def intercept_service(
@@ -216,7 +221,8 @@ class _Interceptor(grpc.ServerInterceptor):
         behaviour: Behaviour = handler.unary_unary
         pool = self._pools.of(method)
         if not method.startswith(_UNWRAPPED):
-            behaviour = _Method(method, behaviour, self._call_seconds, pool)
+            check = None if self._checks is None else self._checks.of(method)
+            behaviour = _Method(method, behaviour, self._call_seconds, pool, check)
         threads = self._probe_threads if method.startswith(_PROBES) else pool
         if threads is not None:
             behaviour = _in_threads_of_its_own(behaviour, threads)
@@ -226,12 +232,15 @@ class _Interceptor(grpc.ServerInterceptor):
 
 
 class _Method:
-    """One RPC method with its deadline, request id, turn, span, metrics and log line."""
+    """One RPC method with its deadline, request id, permission, turn, span, metrics and log line."""
 
-    def __init__(self, method: str, behaviour: Behaviour, call_seconds: float, pool: Pool | None) -> None:
+    def __init__(
+        self, method: str, behaviour: Behaviour, call_seconds: float, pool: Pool | None, check: Check | None
+    ) -> None:
         self._method = method
         self._behaviour = behaviour
         self._pool = pool
+        self._check = check
         self._call_seconds = call_seconds
         self._seconds = CALL_SECONDS.labels(method)
         self._spans = CallSpans(method)
@@ -245,11 +254,14 @@ class _Method:
             seconds = self._call_seconds
         # gRPC runs each call in its own context, so nothing has to be restored.
         deadline.expires_at.set(started + seconds)
-        request_id.bind(request_id.accepted(_metadatum(context, request_id.METADATA_KEY)))
+        metadata: dict[str, str | bytes] = dict(context.invocation_metadata())
+        request_id.bind(request_id.accepted(metadata.get(request_id.METADATA_KEY)))
         refused: Refused | None = None
         response: Any = None
-        with self._span(context) as span:
+        with self._span(metadata) as span:
             try:
+                if self._check is not None:
+                    actors.bind(self._check.actor_of(request, metadata))
                 response = self._in_turn(request, context)
             except Exception as error:  # noqa: BLE001  the one place where every exception becomes an answer
                 refused = self._refused(error)
@@ -268,10 +280,10 @@ class _Method:
                 raise errors.too_late()
             return self._behaviour(request, context)
 
-    def _span(self, context: grpc.ServicerContext) -> tracing.Span:
+    def _span(self, metadata: Mapping[str, str | bytes]) -> tracing.Span:
         if not (tracing.is_on() and self._is_traced):
             return tracing.NOTHING
-        traceparent = _metadatum(context, tracing.HEADER)
+        traceparent = metadata.get(tracing.HEADER)
         return self._spans.of_server(traceparent if isinstance(traceparent, str) else None)
 
     def _refused(self, error: Exception) -> Refused:
@@ -306,13 +318,6 @@ class _Method:
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
         self._log.info("rpc_answered", **fields)
-
-
-def _metadatum(context: grpc.ServicerContext, name: str) -> str | bytes | None:
-    for key, value in context.invocation_metadata():
-        if key == name:
-            return value
-    return None
 
 
 def _in_threads_of_its_own(behaviour: Behaviour, threads: futures.ThreadPoolExecutor) -> Behaviour:

@@ -12,8 +12,9 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import books, values
+from kit.rpc import books, status, values
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import READERS, Permissions, machine, staff
 from kit.rpc.slots import Slots
 from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
 from services.catalog.operations import entries, fields, logos, offers, rates
@@ -72,6 +73,23 @@ SLOTS: Final = (
     # PullRates waits for the sources of rates.
     Slots(name="sources", methods=frozenset({"CatalogService/PullRates"}), threads=1, waiting=4),
 )
+
+
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **books.PERMISSIONS,
+    "CatalogService/ListMerchantCurrencies": machine(for_api=True),
+    "CatalogService/ListMethodOffers": machine(for_api=True),
+    "CatalogService/GetQuote": machine(),
+    "CatalogService/GetLogo": machine(),
+    "CatalogService/GetCatalog": machine() | staff(*READERS),
+    "CatalogService/ListRates": staff(*READERS),
+    "CatalogService/SetCurrency": staff("prices", changes=True),
+    "CatalogService/SetPaymentMethod": staff("prices", changes=True),
+    "CatalogService/SetRate": staff("prices", changes=True),
+    "CatalogService/PullRates": staff("prices", changes=True),
+    "CatalogService/AcceptRate": staff("prices", changes=True),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

@@ -21,6 +21,7 @@ SERVICE = Service(
     wire=wire,
     add_to=rpc.add_to,
     callers=rpc.CALLERS,
+    permissions=rpc.PERMISSIONS,
     slots=rpc.SLOTS,
 )
 

@@ -7,7 +7,9 @@ import grpc
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.base.proto import optional, timestamp_from
+from kit.rpc import status
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots
 from services.merchants import domain
 from services.merchants.domain import MerchantStatus
@@ -64,6 +66,30 @@ SLOTS: Final = (
         threads=2,
     ),
 )
+
+
+# A key and a secret open a merchant's money, so both sides step up for them.
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    "MerchantsService/Authenticate": machine(for_api=True),
+    "MerchantsService/GetSigningSecrets": machine(),
+    "MerchantsService/GetLogo": machine(),
+    "MerchantsService/GetMerchant": machine() | staff(*READERS) | members("developer", "finance", "viewer"),
+    "MerchantsService/ListMerchants": staff(*READERS),
+    "MerchantsService/ListCategories": staff(*READERS),
+    "MerchantsService/CreateMerchant": staff("admin", changes=True),
+    "MerchantsService/ConfigureMerchant": staff("admin", changes=True),
+    "MerchantsService/ActivateMerchant": staff("admin", changes=True),
+    "MerchantsService/BanMerchant": staff("admin", changes=True),
+    "MerchantsService/UnbanMerchant": staff("admin", changes=True),
+    "MerchantsService/BlockOwner": staff("admin", changes=True),
+    "MerchantsService/UnblockOwner": staff("admin", changes=True),
+    "MerchantsService/SetCategory": staff("admin", changes=True),
+    "MerchantsService/ListApiKeys": staff(*READERS) | members("developer"),
+    "MerchantsService/CreateApiKey": staff("admin", changes=True, steps_up=True) | members("developer"),
+    "MerchantsService/DeactivateApiKey": staff("admin", changes=True, steps_up=True)
+    | members("developer", merchant_field=OF_OBJECT),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

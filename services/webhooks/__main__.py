@@ -12,6 +12,7 @@ SERVICE = Service(
     wire=wire,
     add_to=rpc.add_to,
     callers=rpc.CALLERS,
+    permissions=rpc.PERMISSIONS,
     slots=rpc.SLOTS,
     workers=workers.workers,
     gauges=workers.gauges,

@@ -8,8 +8,9 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.base.proto import timestamp_from
-from kit.rpc import books, parked
+from kit.rpc import books, parked, status
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
 from services.webhooks import workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
@@ -63,6 +64,26 @@ SLOTS: Final = (
         "WebhooksService/CheckInvoices", "WebhooksService/ListEventInvoices", "WebhooksService/PruneAttempts"
     ),
 )
+
+
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **books.PERMISSIONS,
+    **parked.permissions("desk"),
+    "WebhooksService/ListInvoiceEvents": machine(for_api=True)
+    | staff(*READERS)
+    | members("developer", "finance", "viewer"),
+    "WebhooksService/ResendLatest": machine(for_api=True, changes=True)
+    | staff("desk")
+    | members("developer"),
+    "WebhooksService/GetEvent": staff(*READERS)
+    | members("developer", "finance", "viewer", merchant_field=OF_OBJECT),
+    "WebhooksService/ListStuckEvents": staff(*READERS),
+    "WebhooksService/RescheduleStuckEvents": staff("desk", changes=True),
+    "WebhooksService/CheckInvoices": staff("auditor"),
+    "WebhooksService/ListEventInvoices": staff("auditor"),
+    "WebhooksService/PruneAttempts": staff("admin", changes=True),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

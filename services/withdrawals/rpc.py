@@ -8,8 +8,9 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import books, parked, values
+from kit.rpc import books, parked, status, values
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
 from services.withdrawals import workers
 from services.withdrawals.domain import WithdrawalStatus
@@ -66,6 +67,34 @@ SLOTS: Final = (
     ),
     proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
 )
+
+
+# All that pays out, or holds money for it, needs a step-up.
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **books.PERMISSIONS,
+    **parked.permissions("treasury"),
+    "WithdrawalsService/ListWithdrawals": machine(for_api=True)
+    | staff(*READERS)
+    | members("finance", "viewer"),
+    "WithdrawalsService/GetWithdrawal": machine(for_api=True)
+    | staff(*READERS)
+    | members("finance", "viewer"),
+    "WithdrawalsService/ListAllWithdrawals": staff(*READERS),
+    "WithdrawalsService/ListWithdrawalMethods": staff(*READERS)
+    | members("finance", "viewer", merchant_field=OF_NONE),
+    "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
+    "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True),
+    "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True)
+    | members("finance"),
+    "WithdrawalsService/ProcessWithdrawal": staff("treasury", changes=True, steps_up=True),
+    "WithdrawalsService/CompleteWithdrawal": staff("treasury", changes=True, steps_up=True),
+    "WithdrawalsService/FailWithdrawal": staff("treasury", changes=True, steps_up=True),
+    "WithdrawalsService/CancelWithdrawal": staff("treasury", changes=True, steps_up=True)
+    | members("finance", merchant_field=OF_OBJECT),
+    "WithdrawalsService/CheckLedger": staff("auditor"),
+    "WithdrawalsService/ListCredits": staff("auditor"),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

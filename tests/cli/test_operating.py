@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
+import pwd
+import socket
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -200,9 +203,11 @@ def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
     deal_id = chosen["deal"]["deal_id"]
     assert fiatgate("checkout", "mark-paid", id)["deal"]["mark_paid_at"] is not None
     assert deal_id in [each["deal_id"] for each in fiatgate("deals", "list", "--status", "pending")]
-    assert like(fiatgate("deals", "confirm", deal_id, "--as", "eve"), invoices_pb2.Deal)
+    assert like(fiatgate("deals", "confirm", deal_id, "--as", "eve@example.com"), invoices_pb2.Deal)
     story = fiatgate("deals", "show", deal_id)
-    assert [step["actor"] for step in story["history"]] == ["customer", "customer", "operator:eve"]
+    assert [step["actor"] for step in story["history"]][:2] == ["customer", "customer"]
+    author = f"cli:{pwd.getpwuid(os.getuid()).pw_name}@{socket.gethostname()} for eve@example.com"
+    assert story["history"][2]["actor"] == author
     for ref in (id, invoice["external_id"]):
         assert fiatgate("invoices", "show", ref, "--merchant", merchant)["status"] == "success"
 
@@ -296,7 +301,7 @@ def test_an_appeal_ends_one_way_of_three(
 
 def test_invoices_are_canceled_and_deals_rejected(fiatgate: Fiatgate, shop: dict[str, str]) -> None:
     by_operator, by_customer, rejected = (create_invoice(fiatgate, shop)["invoice_id"] for _ in range(3))
-    assert fiatgate("invoices", "cancel", by_operator, "--as", "eve")["status"] == "canceled"
+    assert fiatgate("invoices", "cancel", by_operator, "--as", "eve@example.com")["status"] == "canceled"
     assert fiatgate("checkout", "cancel", by_customer)["status"] == "canceled"
     deal_id = fiatgate("checkout", "select", rejected, "eur-card")["deal"]["deal_id"]
     assert fiatgate("deals", "reject", deal_id, "--note", "nothing came")["status"] == "failed"

@@ -177,7 +177,7 @@ def test_a_deal_completed_by_sql_is_named_and_credited_only_once_an_operator_acc
     assert verifying.repair(due) == Repairs(refused=[invoice])
     assert fiatgate("balance", sold.merchant_id) == before
 
-    mended = verify("--repair", "--accept", invoice, "--as", "ann")
+    mended = verify("--repair", "--accept", invoice, "--as", "ann@example.com")
     assert mended.exit_code == 0, mended
     assert fiatgate("balance", sold.merchant_id) != before
 

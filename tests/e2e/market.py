@@ -305,7 +305,7 @@ class Operator:
         """Confirm its deal. Safe to repeat: a deal that is done already counts as done."""
         deal_id = patiently(invoice.read)["deal"]["deal_id"]
         try:
-            self.desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id, actor="test"))
+            self.desk.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal_id))
         except Refused as refused:
             if refused.reason != "DEAL_STATE_CONFLICT":
                 raise

@@ -75,7 +75,7 @@ def test_of_20_confirms_and_cancels_of_one_deal_one_wins_with_one_event_and_one_
 
     def confirm() -> str:
         try:
-            operator.desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal["deal_id"], actor="test"))
+            operator.desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal["deal_id"]))
         except Refused as refused:
             return refused.reason
         return "confirmed"

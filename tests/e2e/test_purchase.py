@@ -54,7 +54,7 @@ def test_a_purchase_goes_from_the_first_request_to_the_payout(
     assert (deal["amount_fiat"], deal["conversion_rate"]) == ("102.92", "0.91")
     (listed,) = [each for each in stack.cli("deals", "list") if each["deal_id"] == deal["deal_id"]]
     assert (listed["status"], listed["sub_status"]) == ("pending", "awaiting_confirmation")
-    confirmed = stack.cli("deals", "confirm", deal["deal_id"], "--as", "eve")
+    confirmed = stack.cli("deals", "confirm", deal["deal_id"], "--as", "eve@example.com")
     assert (confirmed["status"], confirmed["merchant_usdt"]) == ("completed", "106.463736")
 
     first, payload = the_webhook_of(invoice, receiver)

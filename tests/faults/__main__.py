@@ -21,6 +21,7 @@ from rich.table import Table
 
 from tests.faults.arena import Arena
 from tests.faults.rounds import Figures, run_round
+from tests.support.authors import act_as
 
 COLUMNS = {
     "seed": "seed",
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20, help="of faults per round (default 20)")
     parser.add_argument("--keep", type=Path, help="folder for the stack and the journals, kept in any case")
     given = parser.parse_args()
+    act_as("faults@harness")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the stack on the way out, as Ctrl-C does
     # Answers are noted.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))

@@ -237,9 +237,7 @@ class Desk:
     # -- invoices and what follows from them
 
     def cancel(self, invoice_id: str) -> None:
-        self.invoices.CancelInvoice(
-            invoices_pb2.CancelInvoiceRequest(invoice_id=invoice_id, actor="operator")
-        )
+        self.invoices.CancelInvoice(invoices_pb2.CancelInvoiceRequest(invoice_id=invoice_id))
 
     def choose(self, invoice_id: str, method: str) -> invoices_pb2.Deal:
         request = invoices_pb2.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=method)
@@ -253,7 +251,7 @@ class Desk:
     def confirm(self, invoice_id: str, method: str) -> None:
         """The whole purchase: chosen, marked paid, confirmed."""
         deal = self.mark_paid(invoice_id, method)
-        self.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id, actor="operator"))
+        self.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
 
     def available(self, shop: Shop) -> str:
         request = withdrawals_pb2.GetBalanceRequest(merchant_id=shop.merchant_id)

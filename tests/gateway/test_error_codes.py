@@ -126,9 +126,9 @@ def test_missing_required_urls(shop: Shop) -> None:
 
 @pytest.fixture
 def no_deals(desk: Desk) -> Iterator[None]:
-    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=False, actor="operator"))
+    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=False))
     yield
-    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=True, actor="operator"))
+    desk.deals.SetDealsSystem(invoices_pb2.SetDealsSystemRequest(enabled=True))
 
 
 @pytest.mark.usefixtures("no_deals")

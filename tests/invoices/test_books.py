@@ -60,7 +60,7 @@ def test_a_row_that_is_gone_is_named_on_whichever_page_it_was(world: World) -> N
 
 def test_a_credit_that_was_changed_is_named_once_and_in_one_form(world: World) -> None:
     deal = world.with_deal()
-    credited = desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").merchant_usdt
+    credited = desk.confirm_deal(world.deps, deal_id=str(deal.id)).merchant_usdt
     url = past_all_rules(world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as database, database, database.cursor() as cursor:
         cursor.execute("UPDATE deals SET merchant_usdt = 22.7")
@@ -72,9 +72,9 @@ def test_a_credit_that_was_changed_is_named_once_and_in_one_form(world: World) -
 
 def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
     adjusted, rejected, replaced = (world.with_deal() for _ in range(3))
-    desk.open_appeal(world.deps, deal_id=str(adjusted.id), actor="", note="less came")
-    desk.resolve_adjusted(world.deps, deal_id=str(adjusted.id), amount="90.01", actor="", note="")
-    desk.reject_deal(world.deps, deal_id=str(rejected.id), actor="", note="")
+    desk.open_appeal(world.deps, deal_id=str(adjusted.id), note="less came")
+    desk.resolve_adjusted(world.deps, deal_id=str(adjusted.id), amount="90.01", note="")
+    desk.reject_deal(world.deps, deal_id=str(rejected.id), note="")
     checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
     for name in NAMES:
         (page,) = checked(world.deps.db, name)

@@ -31,10 +31,14 @@ def test_a_case_leaves_its_invoice_as_it_is(world: World) -> None:
     deal = ended(world)
     before, facts = status_of(world, deal), world.announced(deal.invoice_id)
     number = opened(world, deal, note="at noon", picture=PNG)
-    cases.resolve_case(world.deps, number=number, outcome=" Sent back ", actor="eve")
+    cases.resolve_case(world.deps, number=number, outcome=" Sent back ")
     assert (status_of(world, deal), world.announced(deal.invoice_id)) == (before, facts)
     story = cases.get_case(world.deps, number=number)
-    assert (story.case.outcome, story.case.actor, story.case.note) == ("Sent back", "operator:eve", "at noon")
+    assert (story.case.outcome, story.case.actor, story.case.note) == (
+        "Sent back",
+        "cli:tests@harness",
+        "at noon",
+    )
     assert story.picture is not None
     assert story.picture.size == len(PNG)
 
@@ -57,7 +61,7 @@ def test_what_time_has_ended_meanwhile_has_its_case_at_once(world: World) -> Non
 def test_where_nothing_is_late_there_is_no_case(world: World) -> None:
     deal = world.with_deal()
     assert refusal(lambda: opened(world, deal)).reason == "DEAL_STATE_CONFLICT"
-    desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+    desk.confirm_deal(world.deps, deal_id=str(deal.id))
     assert refusal(lambda: opened(world, deal)).reason == "INVOICE_FINISHED"
     never_chosen = world.create()
     checkout.cancel_checkout(world.deps, invoice_id=str(never_chosen.id))
@@ -69,11 +73,11 @@ def test_where_nothing_is_late_there_is_no_case(world: World) -> None:
 def test_a_case_is_answered_once(world: World) -> None:
     number = opened(world, ended(world))
     assert (
-        refusal(lambda: cases.resolve_case(world.deps, number=number, outcome=" ", actor="")).reason
+        refusal(lambda: cases.resolve_case(world.deps, number=number, outcome=" ")).reason
         == "VALIDATION_ERROR"
     )
-    cases.resolve_case(world.deps, number=number, outcome="Sent back", actor="")
-    again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No", actor=""))
+    cases.resolve_case(world.deps, number=number, outcome="Sent back")
+    again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No"))
     assert again.reason == "CASE_STATE_CONFLICT"
     assert not cases.list_cases(world.deps, open_only=True, limit=10)
     assert [row.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == ["Sent back"]
@@ -82,7 +86,7 @@ def test_a_case_is_answered_once(world: World) -> None:
 @pytest.mark.parametrize("number", [0, 1, 10**15])
 def test_an_unknown_case_is_not_found(world: World, number: int) -> None:
     assert refusal(lambda: cases.get_case(world.deps, number=number)).reason == "CASE_NOT_FOUND"
-    unknown = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="x", actor=""))
+    unknown = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="x"))
     assert unknown.reason == "CASE_NOT_FOUND"
 
 

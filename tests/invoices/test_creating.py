@@ -100,7 +100,7 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
     world = with_settings(world, customer_limit=1)
     world.create(external_id=external, customer_id="another")
     world.create(external_id="theirs", customer_id=customer)
-    desk.set_deals_system(world.deps, enabled=False, actor="")
+    desk.set_deals_system(world.deps, enabled=False)
     wrong: dict[str, Any] = {
         "amount": "0.5",
         "currency_code": "GBP",
@@ -115,7 +115,7 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
         return seen[-1]
 
     step()
-    desk.set_deals_system(world.deps, enabled=True, actor="")
+    desk.set_deals_system(world.deps, enabled=True)
     step()
     wrong["currency_code"] = "EUR"
     missing = refusal(world.create, **wrong)
@@ -183,7 +183,7 @@ def test_the_limit_counts_unpaid_invoices_of_the_window_and_says_when_to_come_ba
 def test_paid_invoices_do_not_count_against_the_customer(world: World) -> None:
     for _ in range(6):
         deal = world.with_deal(customer_id="regular")
-        desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+        desk.confirm_deal(world.deps, deal_id=str(deal.id))
     assert world.create(customer_id="regular")
 
 

@@ -82,9 +82,7 @@ def test_choosing_a_method_locks_rate_commission_requisite_and_time(world: World
     assert deal.expires_at - deal.created_at == timedelta(minutes=PAYMENT_MINUTES)
     world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="2.00", anyway=True))
     try:
-        assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").merchant_usdt == Decimal(
-            "105.978260"
-        )
+        assert desk.confirm_deal(world.deps, deal_id=str(deal.id)).merchant_usdt == Decimal("105.978260")
     finally:
         world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92", anyway=True))
 
@@ -153,7 +151,7 @@ def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> N
     )
     assert refused.reason == "NO_AVAILABLE_REQUISITES"
     assert world.with_deal(amount="250.01")  # another amount finds a place
-    desk.confirm_deal(world.deps, deal_id=str(deals[0].id), actor="")
+    desk.confirm_deal(world.deps, deal_id=str(deals[0].id))
     _, requisite = checkout.select_payment_method(world.deps, invoice_id=str(new.id), method_code="card_eur")
     assert requisite.id == deals[0].requisite_id
 
@@ -232,13 +230,13 @@ def test_customers_who_change_in_opposite_directions_do_not_deadlock(world: Worl
 
 def test_nothing_new_begins_while_the_system_is_off_but_open_deals_go_on(world: World) -> None:
     deal, new = world.with_deal(), world.create()
-    desk.set_deals_system(world.deps, enabled=False, actor="night")
+    desk.set_deals_system(world.deps, enabled=False)
     refused = refusal(
         checkout.select_payment_method, world.deps, invoice_id=str(new.id), method_code="card_eur"
     )
     assert refused.reason == "DEALS_SYSTEM_DISABLED"
     mark(world, deal)
-    assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").status == "completed"
+    assert desk.confirm_deal(world.deps, deal_id=str(deal.id)).status == "completed"
 
 
 def test_no_deal_begins_for_a_blocked_owner_or_a_banned_merchant_but_open_ones_go_on(world: World) -> None:
@@ -252,7 +250,7 @@ def test_no_deal_begins_for_a_blocked_owner_or_a_banned_merchant_but_open_ones_g
         world.merchants.BlockOwner(merchants_pb2.BlockOwnerRequest(**of_owner))
         assert refusal(checkout.select_payment_method, world.deps, **choose).reason == "OWNER_BLOCKED"
         mark(world, deal)
-        assert desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="").status == "completed"
+        assert desk.confirm_deal(world.deps, deal_id=str(deal.id)).status == "completed"
     finally:
         world.merchants.UnblockOwner(merchants_pb2.UnblockOwnerRequest(**of_owner))
         world.merchants.UnbanMerchant(merchants_pb2.UnbanMerchantRequest(**of_merchant))
@@ -315,13 +313,13 @@ def test_what_is_marked_paid_is_not_canceled_by_anyone(world: World) -> None:
         refusal(checkout.cancel_checkout, world.deps, invoice_id=str(deal.invoice_id)).reason
         == "DEAL_STATE_CONFLICT"
     )
-    refused = refusal(desk.cancel_invoice, world.deps, invoice_id=str(deal.invoice_id), actor="")
+    refused = refusal(desk.cancel_invoice, world.deps, invoice_id=str(deal.invoice_id))
     assert refused.reason == "DEAL_STATE_CONFLICT"
 
 
 def test_an_operator_cancels_an_unpaid_invoice(world: World) -> None:
     deal = world.with_deal()
-    assert desk.cancel_invoice(world.deps, invoice_id=str(deal.invoice_id), actor="eve").status == "canceled"
+    assert desk.cancel_invoice(world.deps, invoice_id=str(deal.invoice_id)).status == "canceled"
     assert status_of(world, deal) == ("canceled", "canceled", "canceled_by_operator")
 
 
@@ -356,7 +354,7 @@ def test_an_unknown_invoice_is_not_found_whatever_its_id_looks_like(
 def test_confirming_credits_what_was_locked_and_says_so(world: World) -> None:
     deal = world.with_deal(amount="100.00")
     mark(world, deal)
-    done = desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="eve")
+    done = desk.confirm_deal(world.deps, deal_id=str(deal.id))
     assert (done.status, done.sub_status, str(done.merchant_usdt)) == (
         "completed",
         "successfully_paid",
@@ -365,12 +363,12 @@ def test_confirming_credits_what_was_locked_and_says_so(world: World) -> None:
     fact = only_fact(world, deal)
     assert (fact.event_type, fact.amount, fact.merchant_usdt) == ("invoice.success", "100.00", "105.978260")
     assert not fact.is_adjusted
-    assert desk.get_deal(world.deps, deal_id=str(deal.id)).history[-1].actor == "operator:eve"
+    assert desk.get_deal(world.deps, deal_id=str(deal.id)).history[-1].actor == "cli:tests@harness"
 
 
 def test_rejecting_fails_the_invoice(world: World) -> None:
     deal = world.with_deal()
-    desk.reject_deal(world.deps, deal_id=str(deal.id), actor="", note="no money came")
+    desk.reject_deal(world.deps, deal_id=str(deal.id), note="no money came")
     assert status_of(world, deal) == ("fail", "failed", "rejected_by_operator")
     fact = only_fact(world, deal)
     assert fact.event_type == "invoice.fail"
@@ -380,11 +378,11 @@ def test_rejecting_fails_the_invoice(world: World) -> None:
 def test_a_deal_is_rejected_only_as_the_operator_saw_it(world: World) -> None:
     deal, seen = world.with_deal(), "awaiting_payment"
     mark(world, deal)
-    refused = refusal(desk.reject_deal, world.deps, deal_id=str(deal.id), actor="", note="", expected=seen)
+    refused = refusal(desk.reject_deal, world.deps, deal_id=str(deal.id), note="", expected=seen)
     assert refused.reason == "DEAL_STATE_CONFLICT"
     assert refused.metadata == {"status": "pending", "sub_status": "awaiting_confirmation"}
-    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
-    resolve: dict[str, Any] = {"deal_id": str(deal.id), "actor": "", "note": ""}
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    resolve: dict[str, Any] = {"deal_id": str(deal.id), "note": ""}
     for step in (desk.resolve_as_rejected, desk.resolve_as_paid):
         assert refusal(step, world.deps, **resolve, expected=seen).reason == "DEAL_STATE_CONFLICT"
     refused = refusal(desk.resolve_adjusted, world.deps, **resolve, amount="50", expected=seen)
@@ -402,9 +400,7 @@ def test_a_customer_who_marks_a_deal_paid_while_it_is_rejected_as_unpaid_wins_or
                 if number % 2:
                     mark(world, deal)
                 else:
-                    desk.reject_deal(
-                        world.deps, deal_id=str(deal.id), actor="", note="", expected="awaiting_payment"
-                    )
+                    desk.reject_deal(world.deps, deal_id=str(deal.id), note="", expected="awaiting_payment")
             except Refused as refused:
                 return refused.reason
             return "marked" if number % 2 else "rejected"
@@ -442,11 +438,11 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
 def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:
     paid, less, rejected = (world.with_deal(amount=f"{100 + n}.00") for n in range(3))
     for deal in (paid, less, rejected):
-        desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+        desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
         assert status_of(world, deal) == ("pending", "appeal", "opened_by_operator")
-    desk.resolve_as_paid(world.deps, deal_id=str(paid.id), actor="", note="")
-    adjusted = desk.resolve_adjusted(world.deps, deal_id=str(less.id), amount="46", actor="", note="half")
-    desk.resolve_as_rejected(world.deps, deal_id=str(rejected.id), actor="", note="")
+    desk.resolve_as_paid(world.deps, deal_id=str(paid.id), note="")
+    adjusted = desk.resolve_adjusted(world.deps, deal_id=str(less.id), amount="46", note="half")
+    desk.resolve_as_rejected(world.deps, deal_id=str(rejected.id), note="")
     assert status_of(world, paid) == ("success", "completed", "successfully_paid")
     assert status_of(world, less) == ("success", "completed", "completed_with_adjustment")
     assert status_of(world, rejected) == ("fail", "failed", "appeal_rejected")
@@ -462,19 +458,17 @@ def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:
 @pytest.mark.parametrize("amount", ["0", "-1", "100.00", "100.01", "50.005"])
 def test_an_adjustment_goes_down_only_and_to_something_real(world: World, amount: str) -> None:
     deal = world.with_deal(amount="100.00")
-    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
-    refused = refusal(
-        desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount=amount, actor="", note=""
-    )
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    refused = refusal(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount=amount, note="")
     assert refused.reason == "ADJUSTMENT_INVALID"
     assert status_of(world, deal)[1] == "appeal"
 
 
 def test_a_deal_is_adjusted_at_most_once(world: World) -> None:
     deal = world.with_deal(amount="100.00")
-    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
-    desk.resolve_adjusted(world.deps, deal_id=str(deal.id), amount="90", actor="", note="")
-    refused = refusal(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="80", actor="", note="")
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    desk.resolve_adjusted(world.deps, deal_id=str(deal.id), amount="90", note="")
+    refused = refusal(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="80", note="")
     assert refused.reason == "DEAL_STATE_CONFLICT"
     assert only_fact(world, deal).amount == "90.00"
 
@@ -531,7 +525,7 @@ def test_a_deal_marked_paid_outlives_its_window_and_becomes_an_appeal_when_overd
     world.clock.advance(minutes=1)
     run_timers(world)
     assert status_of(world, deal) == ("pending", "appeal", "confirmation_overdue")
-    assert desk.resolve_as_paid(world.deps, deal_id=str(deal.id), actor="", note="").status == "completed"
+    assert desk.resolve_as_paid(world.deps, deal_id=str(deal.id), note="").status == "completed"
 
 
 def test_timers_running_side_by_side_expire_everything_once(world: World) -> None:
@@ -639,9 +633,9 @@ def test_of_twenty_confirms_rejects_and_cancels_at_once_one_wins(world: World) -
     for _ in range(3):
         deal = world.with_deal()
         steps: list[Callable[[], Any]] = [
-            lambda deal=deal: desk.confirm_deal(world.deps, deal_id=str(deal.id), actor=""),  # type: ignore[misc]
+            lambda deal=deal: desk.confirm_deal(world.deps, deal_id=str(deal.id)),  # type: ignore[misc]
             lambda deal=deal: checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id)),  # type: ignore[misc]
-            lambda deal=deal: desk.reject_deal(world.deps, deal_id=str(deal.id), actor="", note=""),  # type: ignore[misc]
+            lambda deal=deal: desk.reject_deal(world.deps, deal_id=str(deal.id), note=""),  # type: ignore[misc]
         ]
 
         def attempt(number: int, steps: list[Callable[[], Any]] = steps) -> str:

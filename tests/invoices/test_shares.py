@@ -94,8 +94,8 @@ def test_overdue_deals_that_became_appeals_hold_the_share_until_they_are_rejecte
     assert {world.newest_deal(deal.invoice_id).status for deal in deals} == {"appeal"}
     assert take(world) == "NO_AVAILABLE_REQUISITES"
     assert take(of_another(world)) == "taken"
-    desk.resolve_as_rejected(world.deps, deal_id=str(deals[0].id), actor="", note="")
-    desk.resolve_as_rejected(world.deps, deal_id=str(deals[1].id), actor="", note="")
+    desk.resolve_as_rejected(world.deps, deal_id=str(deals[0].id), note="")
+    desk.resolve_as_rejected(world.deps, deal_id=str(deals[1].id), note="")
     assert take(world) == "taken"
 
 
@@ -259,7 +259,7 @@ def loads(world: World) -> dict[tuple[str, str], float]:
 def test_one_customer_has_one_open_deal_at_a_merchant_even_in_appeal(world: World) -> None:
     deal = world.with_deal(customer_id="one")
     checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id=str(deal.id))
-    desk.open_appeal(world.deps, deal_id=str(deal.id), actor="", note="")
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
     assert refusal(world.create, customer_id="one").reason == "PENDING_INVOICE_EXISTS"
 
 
@@ -301,5 +301,5 @@ def test_an_amount_is_free_again_once_its_deal_has_ended(world: World) -> None:
     only_account(world, max_deals=10)
     deal = world.with_deal(amount="4500.00")
     assert refusal(world.create, amount="4500.00").reason == "NO_AVAILABLE_REQUISITES"
-    desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+    desk.confirm_deal(world.deps, deal_id=str(deal.id))
     assert world.create(amount="4500.00")

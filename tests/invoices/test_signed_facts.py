@@ -111,9 +111,7 @@ def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(wo
 
 def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
     forged = completed_by_sql(world)
-    done = verification.reannounce_invoices(
-        world.deps, invoice_ids=[str(forged.invoice_id)], accept=True, actor="ann"
-    )
+    done = verification.reannounce_invoices(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True)
     assert done.announced == [forged.invoice_id]
     (fact,) = world.announced(forged.invoice_id)
     assert fact.merchant_usdt == "100.000000"
@@ -133,7 +131,7 @@ def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says
 
 def test_what_finished_before_facts_were_kept_is_announced_as_it_is(world: World) -> None:
     deal = world.with_deal()
-    desk.confirm_deal(world.deps, deal_id=str(deal.id), actor="")
+    desk.confirm_deal(world.deps, deal_id=str(deal.id))
     forged = completed_by_sql(world)
     url = past_all_rules(world.deps.settings.database_url)
     with psycopg2.connect(url) as connection, connection.cursor() as cursor:

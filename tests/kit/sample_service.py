@@ -19,6 +19,7 @@ from kit.events.bus.connection import Bus
 from kit.process import main as process
 from kit.process.service import Service
 from kit.rpc.callers import ALL
+from kit.rpc.permissions import machine
 from kit.rpc.status import Gauge
 from kit.work.worker import Fatal, Loop, Worker
 
@@ -93,6 +94,7 @@ SERVICE = Service(
     wire=wire,
     add_to=add_to,
     callers={"cli": frozenset({ALL})},
+    permissions={"Sample/Do": machine()},
     workers=workers,
     companions=companions,
     gauges=gauges,

@@ -22,6 +22,7 @@ from kit.base.clock import monotonic_seconds
 from tests.rolling.cluster import Cluster
 from tests.rolling.pods import Pace
 from tests.rolling.rounds import Figures, run_round
+from tests.support.authors import act_as
 
 
 def main() -> int:
@@ -32,6 +33,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=2, help="Deployments that roll at once (default 2)")
     parser.add_argument("--keep", type=Path, help="folder for logs and journals, kept in any case")
     given = parser.parse_args()
+    act_as("rolling@harness")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the pods on the way out, as Ctrl-C does
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1, 100_000)

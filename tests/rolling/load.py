@@ -173,7 +173,7 @@ class Load:
         self.seen.requests += 1
         for number in range(TRIES):
             try:
-                await self._desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal_id, actor="test"))
+                await self._desk.ConfirmDeal(pb.ConfirmDealRequest(deal_id=deal_id))
                 return
             except Refused as refused:
                 if refused.reason == "DEAL_STATE_CONFLICT" and number:

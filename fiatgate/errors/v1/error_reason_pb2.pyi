@@ -135,7 +135,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     The actor may not make this call. Metadata: needed, the roles that may.
     """
     ACTOR_INVALID: _ErrorReason.ValueType  # 131
-    """The call changes something and names no actor, or its token is expired, of another surface or not signed by accounts."""
+    """The call changes something and names no actor, or its token does not count. Metadata: problem, one of missing,
+    malformed, algorithm, key, signature, issuer, age, surface.
+    """
     STEP_UP_REQUIRED: _ErrorReason.ValueType  # 132
     """The session's last step-up is older than 5 minutes."""
     APPROVAL_REQUIRED: _ErrorReason.ValueType  # 133
@@ -286,7 +288,9 @@ NOT_PERMITTED: ErrorReason.ValueType  # 130
 The actor may not make this call. Metadata: needed, the roles that may.
 """
 ACTOR_INVALID: ErrorReason.ValueType  # 131
-"""The call changes something and names no actor, or its token is expired, of another surface or not signed by accounts."""
+"""The call changes something and names no actor, or its token does not count. Metadata: problem, one of missing,
+malformed, algorithm, key, signature, issuer, age, surface.
+"""
 STEP_UP_REQUIRED: ErrorReason.ValueType  # 132
 """The session's last step-up is older than 5 minutes."""
 APPROVAL_REQUIRED: ErrorReason.ValueType  # 133

@@ -402,7 +402,9 @@ class DealTransition(_message.Message):
     status: Global___DealStatus.ValueType
     sub_status: _builtins.str
     actor: _builtins.str
-    """"customer", "operator", "operator:NAME" or "time"."""
+    """"customer", "time", the e-mail address of a person, or "cli:USER@HOST", with " for EMAIL" if a person was named. Steps
+    from before have "operator" or "operator:NAME".
+    """
     note: _builtins.str
     """The text of the customer or operator; may be empty."""
     @_builtins.property
@@ -486,7 +488,7 @@ class Case(_message.Message):
     outcome: _builtins.str
     """The answer for the customer. Null while open."""
     actor: _builtins.str
-    """The operator who resolved it: "operator" or "operator:NAME". Null while open."""
+    """The author of the answer, as in DealTransition. Null while open."""
     @_builtins.property
     def opened_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -868,19 +870,15 @@ class CancelInvoiceRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICE_ID_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     invoice_id: _builtins.str
-    actor: _builtins.str
-    """The operator, for the history; "operator" when empty."""
     def __init__(
         self,
         *,
         invoice_id: _builtins.str = ...,
-        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "invoice_id", b"invoice_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1008,11 +1006,8 @@ class ReannounceInvoicesRequest(_message.Message):
 
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
     ACCEPT_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     accept: _builtins.bool
     """An operator has checked each of them: announce also those that are not proven, signed as they are now."""
-    actor: _builtins.str
-    """The operator, for the log."""
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 1000."""
@@ -1022,11 +1017,10 @@ class ReannounceInvoicesRequest(_message.Message):
         *,
         invoice_ids: _abc.Iterable[_builtins.str] | None = ...,
         accept: _builtins.bool = ...,
-        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept", b"accept", "actor", b"actor", "invoice_ids", b"invoice_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept", b"accept", "invoice_ids", b"invoice_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1584,19 +1578,15 @@ class ConfirmDealRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEAL_ID_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
-    actor: _builtins.str
-    """The operator, for the history; "operator" when empty. The same in the next requests."""
     def __init__(
         self,
         *,
         deal_id: _builtins.str = ...,
-        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "deal_id", b"deal_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1627,11 +1617,9 @@ class RejectDealRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEAL_ID_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
-    actor: _builtins.str
     note: _builtins.str
     expected_sub_status: _builtins.str
     """DEAL_STATE_CONFLICT unless the deal's sub_status is still this one. Empty: any."""
@@ -1639,13 +1627,12 @@ class RejectDealRequest(_message.Message):
         self,
         *,
         deal_id: _builtins.str = ...,
-        actor: _builtins.str = ...,
         note: _builtins.str = ...,
         expected_sub_status: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1676,21 +1663,18 @@ class OpenAppealRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEAL_ID_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
-    actor: _builtins.str
     note: _builtins.str
     def __init__(
         self,
         *,
         deal_id: _builtins.str = ...,
-        actor: _builtins.str = ...,
         note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "deal_id", b"deal_id", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_id", b"deal_id", "note", b"note"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1724,7 +1708,6 @@ class ResolveAppealRequest(_message.Message):
     PAID_FIELD_NUMBER: _builtins.int
     ADJUSTED_AMOUNT_FIELD_NUMBER: _builtins.int
     REJECTED_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     EXPECTED_SUB_STATUS_FIELD_NUMBER: _builtins.int
     deal_id: _builtins.str
@@ -1734,7 +1717,6 @@ class ResolveAppealRequest(_message.Message):
     """Paid less: the invoice's final amount, fiat, above zero and below the requested one."""
     rejected: _builtins.bool
     """Not paid."""
-    actor: _builtins.str
     note: _builtins.str
     expected_sub_status: _builtins.str
     """As in RejectDealRequest."""
@@ -1745,13 +1727,12 @@ class ResolveAppealRequest(_message.Message):
         paid: _builtins.bool = ...,
         adjusted_amount: _builtins.str = ...,
         rejected: _builtins.bool = ...,
-        actor: _builtins.str = ...,
         note: _builtins.str = ...,
         expected_sub_status: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adjusted_amount", b"adjusted_amount", "deal_id", b"deal_id", "expected_sub_status", b"expected_sub_status", "note", b"note", "outcome", b"outcome", "paid", b"paid", "rejected", b"rejected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["paid", "adjusted_amount", "rejected"]  # noqa: Y015
     _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
@@ -1929,22 +1910,18 @@ class ResolveCaseRequest(_message.Message):
 
     NUMBER_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     outcome: _builtins.str
     """The customer reads it; never empty."""
-    actor: _builtins.str
-    """The operator, for the record; "operator" when empty."""
     def __init__(
         self,
         *,
         number: _builtins.int = ...,
         outcome: _builtins.str = ...,
-        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "number", b"number", "outcome", b"outcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "outcome", b"outcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2181,18 +2158,15 @@ class SetDealsSystemRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ENABLED_FIELD_NUMBER: _builtins.int
-    ACTOR_FIELD_NUMBER: _builtins.int
     enabled: _builtins.bool
-    actor: _builtins.str
     def __init__(
         self,
         *,
         enabled: _builtins.bool = ...,
-        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "enabled", b"enabled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

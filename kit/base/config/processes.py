@@ -12,6 +12,7 @@ from kit.base import tls
 from kit.base.clock import SystemClock
 from kit.base.config.values import (
     TIME_EXAMPLE,
+    AddressOrNone,
     BaseUrlOrNone,
     CommaSeparated,
     FileOrNone,
@@ -118,7 +119,8 @@ class DatabaseSettings(Settings):
 
     @classmethod
     def of_each_process(cls) -> frozenset[str]:
-        return super().of_each_process() | (ServiceSettings.model_fields.keys() - Settings.model_fields)
+        of_services = ServiceSettings.model_fields.keys() - Settings.model_fields - {"accounts_address"}
+        return super().of_each_process() | of_services
 
     @classmethod
     def of(cls, service: str) -> type["DatabaseSettings"]:
@@ -163,6 +165,11 @@ class ServiceSettings(DatabaseSettings):
     )
     stop_seconds: int = Field(
         default=20, ge=1, le=300, description="time that calls and workers have to finish at a stop"
+    )
+    accounts_address: AddressOrNone = Field(
+        default="",
+        description="host:port of the accounts service, whose keys prove the people of the console; empty: no person "
+        "may call this service",
     )
 
     # A validator of the field, not of the model: so its error is in the same list as all others.

@@ -76,6 +76,7 @@ HostAndPortOrNone = Annotated[str, AfterValidator(lambda text: text and _host_an
 PostgresUrl = Annotated[str, AfterValidator(_postgresql_url)]
 PostgresUrlOrNone = Annotated[str, AfterValidator(lambda text: text and _postgresql_url(text))]
 Address = Annotated[str, AfterValidator(_address)]  # of another service, for kit.rpc.client
+AddressOrNone = Annotated[str, AfterValidator(lambda text: text and _address(text))]
 Key = Annotated[str, AfterValidator(_key)]
 FileOrNone = Annotated[str, AfterValidator(lambda text: text and _readable_file(text))]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]  # without a slash at its end

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base import actors
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
@@ -129,13 +130,13 @@ def get_case(deps: Deps, *, number: int) -> CaseStory:
 
 
 @retry_conflicts
-def resolve_case(deps: Deps, *, number: int, outcome: str, actor: str) -> CaseView:
+def resolve_case(deps: Deps, *, number: int, outcome: str) -> CaseView:
     """Closes the case with the answer for the customer. Raises CASE_NOT_FOUND, CASE_STATE_CONFLICT."""
     answer = values.text("outcome", outcome.strip(), most=OUTCOME_MAX_CHARACTERS)
     with deps.db.transaction() as tx:
         known = _found(cases.case(tx, number))
         row = cases.resolve_case_if_open(
-            tx, number, outcome=answer, actor=fields.actor(actor), at=deps.clock.now()
+            tx, number, outcome=answer, actor=str(actors.current()), at=deps.clock.now()
         )
         if row is None:
             raise errors.case_state_conflict()

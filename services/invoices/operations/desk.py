@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base import actors
 from kit.base.ids import new_id
 from kit.base.money import has_decimals
 from kit.base.proto import most_of
@@ -73,34 +74,32 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
         )
 
 
-def confirm_deal(deps: Deps, *, deal_id: str, actor: str) -> DealView:
+def confirm_deal(deps: Deps, *, deal_id: str) -> DealView:
     """Completes the deal because the money came; its invoice becomes a success. The customer need not have marked it
     paid.
     """
-    return _step(deps, deal_id, Trigger.CONFIRM, actor=actor)
+    return _step(deps, deal_id, Trigger.CONFIRM)
 
 
-def reject_deal(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
+def reject_deal(deps: Deps, *, deal_id: str, note: str, expected: str = "") -> DealView:
     """Fails the deal and its invoice because no money came. `expected` is the sub_status that the operator saw."""
-    return _step(deps, deal_id, Trigger.REJECT, actor=actor, note=note, expected=expected)
+    return _step(deps, deal_id, Trigger.REJECT, note=note, expected=expected)
 
 
-def open_appeal(deps: Deps, *, deal_id: str, actor: str, note: str) -> DealView:
+def open_appeal(deps: Deps, *, deal_id: str, note: str) -> DealView:
     """Moves the deal into appeal: it stays open and no longer ends by time."""
-    return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, actor=actor, note=note)
+    return _step(deps, deal_id, Trigger.APPEAL_BY_OPERATOR, note=note)
 
 
-def resolve_as_paid(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
-    return _step(deps, deal_id, Trigger.RESOLVE_PAID, actor=actor, note=note, expected=expected)
+def resolve_as_paid(deps: Deps, *, deal_id: str, note: str, expected: str = "") -> DealView:
+    return _step(deps, deal_id, Trigger.RESOLVE_PAID, note=note, expected=expected)
 
 
-def resolve_as_rejected(deps: Deps, *, deal_id: str, actor: str, note: str, expected: str = "") -> DealView:
-    return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, actor=actor, note=note, expected=expected)
+def resolve_as_rejected(deps: Deps, *, deal_id: str, note: str, expected: str = "") -> DealView:
+    return _step(deps, deal_id, Trigger.RESOLVE_REJECTED, note=note, expected=expected)
 
 
-def resolve_adjusted(
-    deps: Deps, *, deal_id: str, amount: str, actor: str, note: str, expected: str = ""
-) -> DealView:
+def resolve_adjusted(deps: Deps, *, deal_id: str, amount: str, note: str, expected: str = "") -> DealView:
     """Ends the appeal with the `amount` that the customer paid (fiat, below the requested one): a success. Once per
     deal.
     """
@@ -109,7 +108,6 @@ def resolve_adjusted(
         deps,
         deal_id,
         Trigger.RESOLVE_ADJUSTED,
-        actor=actor,
         note=note,
         expected=expected,
         adjusted_amount=adjusted,
@@ -122,7 +120,6 @@ def _step(
     deal_id: str,
     trigger: Trigger,
     *,
-    actor: str,
     note: str = "",
     expected: str = "",
     adjusted_amount: Decimal | None = None,
@@ -142,7 +139,7 @@ def _step(
             deal,
             trigger,
             now=deps.clock.now(),
-            actor=fields.actor(actor),
+            actor=str(actors.current()),
             note=fields.note(note),
             adjusted_amount=adjusted_amount,
         )
@@ -162,10 +159,10 @@ def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) ->
 
 
 @retry_conflicts
-def cancel_invoice(deps: Deps, *, invoice_id: str, actor: str) -> InvoiceView:
+def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
     """Cancels on behalf of the customer. A deal that is marked paid cannot be canceled, only rejected or appealed."""
     return checkout.cancel_invoice(
-        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=fields.actor(actor)
+        deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=str(actors.current())
     )
 
 
@@ -229,8 +226,8 @@ def get_deals_system(deps: Deps) -> bool:
         return deals.deals_enabled(connection)
 
 
-def set_deals_system(deps: Deps, *, enabled: bool, actor: str) -> bool:
+def set_deals_system(deps: Deps, *, enabled: bool) -> bool:
     """Switches new invoices and deals on or off. While they are off, open deals go on."""
     with deps.db.transaction() as tx:
-        deals.set_deals_enabled(tx, enabled=enabled, actor=fields.actor(actor), at=deps.clock.now())
+        deals.set_deals_enabled(tx, enabled=enabled, actor=str(actors.current()), at=deps.clock.now())
     return enabled

@@ -15,12 +15,6 @@ def note(value: str) -> str:
     return values.text("note", value, least=0, most=NOTE_MAX_CHARACTERS)
 
 
-def actor(value: str) -> str:
-    """Returns "operator", or "operator:NAME" when a name is given."""
-    name = values.text("actor", value, least=0, most=64)
-    return f"operator:{name}" if name and name != "operator" else "operator"
-
-
 def sub_status(value: str) -> str:
     """Returns a sub_status that deals can have, or ""."""
     if value and value not in SUB_STATUSES:

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
+from kit.base import actors
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
@@ -18,7 +19,6 @@ from kit.observe.log import get_logger
 from kit.rpc import values
 from services.invoices import events
 from services.invoices.models import Deal, Invoice, Outbox
-from services.invoices.operations import fields
 from services.invoices.store import invoices
 from services.invoices.store.facts import (
     KeptFact,
@@ -59,9 +59,7 @@ def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> 
 
 
 @retry_conflicts
-def reannounce_invoices(
-    deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False, actor: str = ""
-) -> Reannounced:
+def reannounce_invoices(deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False) -> Reannounced:
     """Announces those of these invoices that are finished again, with the same content; refuses those that are not
     proven.
 
@@ -72,13 +70,12 @@ def reannounce_invoices(
     """
     values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)
     wanted = [values.uuid("invoice_ids", each) for each in invoice_ids]
-    answers_for_it = fields.actor(actor)
     with deps.db.transaction() as tx:
         finished = _judged(deps, tx, invoices.finished_invoices(tx, wanted))
         taken = [each for each in finished if accept or not each.unproven]
         for each in taken:
             if each.unproven:
-                _accept(deps, tx, each, actor=answers_for_it)
+                _accept(deps, tx, each)
             announce(
                 tx,
                 Outbox,
@@ -119,12 +116,15 @@ def _signed(deps: Deps, invoice: Invoice, kept: Sequence[KeptFact]) -> list[invo
     return signed
 
 
-def _accept(deps: Deps, tx: Session, finished: Finished, *, actor: str) -> None:
+def _accept(deps: Deps, tx: Session, finished: Finished) -> None:
     invoice = finished.invoice
     assert invoice.event_id is not None
     payload = events.invoice_finished(invoice, finished.deal).SerializeToString()
     signature = deps.signer.sign(subject=events.FINISHED, event_id=invoice.event_id, payload=payload)
     keep_fact(tx, invoice.event_id, KeptFact(signature, payload))
     _log.warning(
-        "unproven_invoice_accepted", invoice_id=str(invoice.id), unproven=finished.unproven, actor=actor
+        "unproven_invoice_accepted",
+        invoice_id=str(invoice.id),
+        unproven=finished.unproven,
+        actor=str(actors.current()),
     )

@@ -11,8 +11,9 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc import books
+from kit.rpc import books, status
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
@@ -89,6 +90,46 @@ SLOTS: Final = (
     ),
     proofs("InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"),
 )
+
+
+_CUSTOMER: Final = machine(changes=True)
+_DESK: Final = staff("desk", changes=True)
+_READ: Final = staff(*READERS)
+
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **books.PERMISSIONS,
+    "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
+    "InvoicesService/GetInvoice": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
+    "InvoicesService/ListInvoices": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
+    "InvoicesService/CancelInvoice": _DESK,
+    "InvoicesService/ListFinishedInvoices": staff("auditor"),
+    "InvoicesService/ReannounceInvoices": staff("admin", changes=True),
+    "CheckoutService/GetCheckout": machine(),
+    "CheckoutService/CheckInvoice": machine(),
+    "CheckoutService/SelectPaymentMethod": _CUSTOMER,
+    "CheckoutService/MarkPaid": _CUSTOMER,
+    "CheckoutService/CancelCheckout": _CUSTOMER,
+    "CheckoutService/OpenCustomerAppeal": _CUSTOMER,
+    "CheckoutService/OpenCase": _CUSTOMER,
+    "DealDeskService/ListDeals": _READ,
+    "DealDeskService/GetDeal": _READ,
+    "DealDeskService/GetProof": _READ,
+    "DealDeskService/ConfirmDeal": _DESK,
+    "DealDeskService/RejectDeal": _DESK,
+    "DealDeskService/OpenAppeal": _DESK,
+    "DealDeskService/ResolveAppeal": _DESK,
+    "DealDeskService/ListCases": _READ,
+    "DealDeskService/GetCase": _READ,
+    "DealDeskService/ResolveCase": _DESK,
+    "DealDeskService/ListRequisites": _READ,
+    # Customers pay to it: a stolen session must not put in an account of its own.
+    "DealDeskService/AddRequisite": staff("desk", changes=True, steps_up=True),
+    "DealDeskService/EnableRequisite": staff("desk", changes=True, steps_up=True),
+    "DealDeskService/DisableRequisite": _DESK,
+    "DealDeskService/GetDealsSystem": _READ,
+    "DealDeskService/SetDealsSystem": _DESK,
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

@@ -51,27 +51,25 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         )
 
     def ConfirmDeal(self, request: pb.ConfirmDealRequest, context: Context) -> pb.ConfirmDealResponse:
-        row = desk.confirm_deal(self._deps, deal_id=request.deal_id, actor=request.actor)
+        row = desk.confirm_deal(self._deps, deal_id=request.deal_id)
         return pb.ConfirmDealResponse(deal=deal_to_message(row))
 
     def RejectDeal(self, request: pb.RejectDealRequest, context: Context) -> pb.RejectDealResponse:
         row = desk.reject_deal(
             self._deps,
             deal_id=request.deal_id,
-            actor=request.actor,
             note=request.note,
             expected=request.expected_sub_status,
         )
         return pb.RejectDealResponse(deal=deal_to_message(row))
 
     def OpenAppeal(self, request: pb.OpenAppealRequest, context: Context) -> pb.OpenAppealResponse:
-        row = desk.open_appeal(self._deps, deal_id=request.deal_id, actor=request.actor, note=request.note)
+        row = desk.open_appeal(self._deps, deal_id=request.deal_id, note=request.note)
         return pb.OpenAppealResponse(deal=deal_to_message(row))
 
     def ResolveAppeal(self, request: pb.ResolveAppealRequest, context: Context) -> pb.ResolveAppealResponse:
         who: dict[str, str] = {
             "deal_id": request.deal_id,
-            "actor": request.actor,
             "note": request.note,
             "expected": request.expected_sub_status,
         }
@@ -105,9 +103,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         )
 
     def ResolveCase(self, request: pb.ResolveCaseRequest, context: Context) -> pb.ResolveCaseResponse:
-        row = cases.resolve_case(
-            self._deps, number=request.number, outcome=request.outcome, actor=request.actor
-        )
+        row = cases.resolve_case(self._deps, number=request.number, outcome=request.outcome)
         return pb.ResolveCaseResponse(case=case_to_message(row))
 
     def AddRequisite(self, request: pb.AddRequisiteRequest, context: Context) -> pb.AddRequisiteResponse:
@@ -147,5 +143,5 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     def SetDealsSystem(
         self, request: pb.SetDealsSystemRequest, context: Context
     ) -> pb.SetDealsSystemResponse:
-        enabled = desk.set_deals_system(self._deps, enabled=request.enabled, actor=request.actor)
+        enabled = desk.set_deals_system(self._deps, enabled=request.enabled)
         return pb.SetDealsSystemResponse(enabled=enabled)

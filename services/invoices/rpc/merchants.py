@@ -59,7 +59,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         )
 
     def CancelInvoice(self, request: pb.CancelInvoiceRequest, context: Context) -> pb.CancelInvoiceResponse:
-        view = desk.cancel_invoice(self._deps, invoice_id=request.invoice_id, actor=request.actor)
+        view = desk.cancel_invoice(self._deps, invoice_id=request.invoice_id)
         return pb.CancelInvoiceResponse(invoice=invoice_to_message(view))
 
     def ListFinishedInvoices(
@@ -74,7 +74,7 @@ class InvoicesServicer(pb_grpc.InvoicesServiceServicer):
         self, request: pb.ReannounceInvoicesRequest, context: Context
     ) -> pb.ReannounceInvoicesResponse:
         done = verification.reannounce_invoices(
-            self._deps, invoice_ids=request.invoice_ids, accept=request.accept, actor=request.actor
+            self._deps, invoice_ids=request.invoice_ids, accept=request.accept
         )
         return pb.ReannounceInvoicesResponse(
             invoice_ids=[str(id) for id in done.announced],

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
 from services.merchants import credentials, domain, errors, models, store
 from services.merchants.operations import fields
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
@@ -92,8 +93,9 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
         key = store.api_key_deactivated(tx, parsed, at=deps.clock.now())
-    if key is None:
-        raise errors.api_key_not_found()
+        if key is None:
+            raise errors.api_key_not_found()
+        require_merchant(key.merchant_id, errors.api_key_not_found)
     return key
 
 

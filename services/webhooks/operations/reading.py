@@ -1,6 +1,7 @@
 """Events with their attempts, for merchants and operators."""
 
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
 from services.webhooks import errors
 from services.webhooks.store import events
 from services.webhooks.store.views import EventHistory
@@ -21,4 +22,5 @@ def get_event(deps: Deps, *, event_id: int) -> EventHistory:
         history = events.event_history(tx, event_id)
     if history is None:
         raise errors.event_not_found()
+    require_merchant(history.event.merchant_id, errors.event_not_found)
     return history

@@ -4,6 +4,7 @@ from sqlalchemy.orm import Session
 
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
+from kit.rpc.actors import require_merchant
 from services.withdrawals import errors
 from services.withdrawals.domain import (
     CANCELLED_BY_ADMIN,
@@ -59,6 +60,7 @@ def _advance(
         withdrawal = withdrawals.locked(tx, withdrawal_id)
         if withdrawal is None:
             raise errors.withdrawal_not_found()
+        require_merchant(withdrawal.merchant_id, errors.withdrawal_not_found)
         current = withdrawal.state
         transaction = external_tx_id and normal_form(withdrawal.network, external_tx_id)
         if current == target:
