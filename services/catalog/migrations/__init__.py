@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kit.audit import approvals
+from kit.audit.rights import ACT_RIGHTS
 
 NEEDS = "0002"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
@@ -16,6 +17,7 @@ RIGHTS: Mapping[str, str] = {
     "held_rates": "SELECT, INSERT, UPDATE (source_rate, taken_at, document), DELETE",
     "poll_turns": "SELECT, INSERT, UPDATE (started_at)",
     "approvals": approvals.RIGHTS,
+    **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only.

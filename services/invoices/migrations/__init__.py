@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kit.audit import approvals
+from kit.audit.rights import ACT_RIGHTS
 
 NEEDS = "0003"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
@@ -21,6 +22,7 @@ RIGHTS: Mapping[str, str] = {
     "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",
     "approvals": approvals.RIGHTS,
+    **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only.

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from kit.audit.rights import ACT_RIGHTS
+
 NEEDS = "0003"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
@@ -13,6 +15,7 @@ RIGHTS: Mapping[str, str] = {
     "categories": "SELECT, INSERT, UPDATE (commission, updated_at)",
     "api_keys": "SELECT, INSERT, UPDATE (sealed_secret, deactivated_at)",
     "lookup_key": "SELECT, INSERT, UPDATE (sealed)",
+    **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only.

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from kit.audit.rights import ACT_RIGHTS
+
 NEEDS = "0002"
 """The migration that this version needs; later ones belong to the next version (docs/decisions/0025)."""
 
@@ -12,6 +14,7 @@ RIGHTS: Mapping[str, str] = {
     "attempts": "SELECT, INSERT, DELETE",
     "inbox": "SELECT, INSERT, DELETE",
     "parked": "SELECT, INSERT, UPDATE, DELETE",
+    **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE
 of named columns only. The terms of an event change only together with its seal (0007).

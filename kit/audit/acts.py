@@ -1,0 +1,194 @@
+"""Writes acts: each in the transaction of the change that it describes, so that there is none without the other."""
+
+import uuid
+from collections.abc import Mapping, Set
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+
+from kit.base import actors, request_id
+from kit.base.actors import Actor
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.db.schema import NewTable
+from kit.observe import metrics
+from kit.observe.log import get_logger
+
+_log = get_logger()
+
+REFUSALS_PER_SECOND: Final = 10
+"""Refusals that one process writes down in a second: a stranger with a false token must not fill the disk."""
+MOST_CHARACTERS: Final = 2000
+"""Longer values and notes are cut."""
+
+SECRET_WORDS: Final = frozenset(
+    {"secret", "password", "token", "totp", "hash", "recovery", "private", "cookie", "seal", "sealed"}
+)
+"""A field with one of these words in its name is never written into an act."""
+
+NOT_WRITTEN = metrics.counter(
+    "act_refusals_not_written",
+    "Refusals of a permission that were counted here only, because there were too many",
+)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ACTS: Final = NewTable("acts")
+
+_INSERT: Final[TextClause] = text("""
+INSERT INTO acts (id, at, actor_kind, actor_name, person_id, session_id, surface, on_behalf_of, act, object,
+                  merchant_id, changes, note, request_id, refused)
+VALUES (:id, :at, :actor_kind, :actor_name, :person_id, :session_id, :surface, :on_behalf_of, :act, :object,
+        :merchant_id, :changes, :note, :request_id, :refused)
+""").bindparams(bindparam("changes", type_=JSONB))
+
+
+def record(
+    tx: Session,
+    act: str,
+    object: str,
+    *,
+    merchant_id: uuid.UUID | None = None,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    note: str = "",
+) -> None:
+    """Writes an act of the author of this work (kit.base.actors) into the transaction of the change.
+
+    act            noun and verb: "deal.confirm"
+    object         kind and id: f"deal:{id}"
+    before, after  the fields of the object; those that differ are stored. If both are given and nothing differs,
+                   nothing was changed, and there is no act. For a new object give `after` alone.
+
+    Raises ValueError for a field that is a secret, LookupError when the work has no author.
+    """
+    changes = _changes(before or {}, after or {})
+    if before is not None and after is not None and not changes:
+        return
+    row = _row(actors.current(), act, object, merchant_id=merchant_id, changes=changes, note=note)
+    if _ACTS.is_usable(tx):
+        tx.execute(_INSERT, row)
+    else:
+        # The schema of the version before (docs/decisions/0025): the log is all that there is until `migrate` has run.
+        _log.warning("act_not_stored", act=act, object=object, actor=str(actors.current()))
+
+
+class _Allowance:
+    """The refusals that may still be written in this second. A race between two threads may let one more through."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._taken = 0
+
+    def take(self) -> bool:
+        second = int(monotonic_seconds())
+        if second != self._second:
+            self._second, self._taken = second, 0
+        self._taken += 1
+        return self._taken <= REFUSALS_PER_SECOND
+
+
+_allowance = _Allowance()
+
+
+def record_refusal(
+    db: Database,
+    act: str,
+    reason: str,
+    *,
+    object: str = "",
+    actor: Actor | None = None,
+    merchant_id: uuid.UUID | None = None,
+    note: str = "",
+) -> None:
+    """Writes a refused attempt in a transaction of its own: the refused call's has no effect.
+
+    `actor` is the author of the attempt, by default that of this work. At most 10 a second are written; more are
+    counted in the metric `act_refusals_not_written_total`.
+    """
+    if not _allowance.take():
+        NOT_WRITTEN.inc()
+        return
+    author = actor or actors.current()
+    row = _row(author, act, object, merchant_id=merchant_id, changes=[], note=note, refused=reason)
+    with db.transaction() as tx:
+        if _ACTS.is_usable(tx):
+            tx.execute(_INSERT, row)
+
+
+def _row(
+    actor: Actor,
+    act: str,
+    object: str,
+    *,
+    merchant_id: uuid.UUID | None,
+    changes: list[list[str]],
+    note: str,
+    refused: str = "",
+) -> dict[str, Any]:
+    id = new_id()
+    return {
+        "id": id,
+        "at": time_of(id),
+        "actor_kind": actor.kind,
+        "actor_name": _storable(actor.name),
+        "person_id": actor.person_id,
+        "session_id": actor.session_id,
+        "surface": actor.surface,
+        "on_behalf_of": _storable(actor.on_behalf_of),
+        "act": act,
+        "object": _storable(object),
+        "merchant_id": merchant_id,
+        "changes": changes,
+        "note": _storable(note),
+        "request_id": request_id.current(),
+        "refused": refused,
+    }
+
+
+def time_of(act_id: uuid.UUID) -> datetime:
+    """Returns the time in a UUIDv7, to the millisecond. An act happened at the time in its id."""
+    return _EPOCH + timedelta(milliseconds=act_id.int >> 80)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[str]]:
+    changes = []
+    for field in dict.fromkeys([*before, *after]):
+        if SECRET_WORDS & set(field.split("_")):
+            raise ValueError(f"{field} is a secret: it must not be written into an act")
+        was, now = _text(before.get(field)), _text(after.get(field))
+        if was != now:
+            changes.append([field, was, now])
+    return changes
+
+
+def _text(value: object) -> str:
+    """Returns a value for people: amounts without exponent, times in UTC, lists with commas."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return _text(value.value)
+        case Decimal():
+            shown = f"{value:f}"
+            return shown.rstrip("0").rstrip(".") if "." in shown else shown
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="milliseconds")
+        case list() | tuple():
+            return _storable(", ".join(_text(each) for each in value))
+        case Set():
+            return _storable(", ".join(sorted(_text(each) for each in value)))
+    return _storable(str(value))
+
+
+def _storable(shown: str) -> str:
+    """Cuts a long text and removes characters that PostgreSQL refuses: NUL, and halves of characters."""
+    cut = shown if len(shown) <= MOST_CHARACTERS else f"{shown[: MOST_CHARACTERS - 1]}…"
+    return cut.replace("\x00", "").encode(errors="replace").decode()

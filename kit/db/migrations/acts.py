@@ -1,0 +1,71 @@
+"""The step that makes the tables of acts (kit/audit/models.py), for the migrations of every service."""
+
+from alembic import op
+
+from kit.db.migrations import guards
+
+_ACTS = """
+CREATE TABLE IF NOT EXISTS acts (
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  actor_kind text NOT NULL,
+  actor_name text COLLATE "C" NOT NULL,
+  person_id uuid,
+  session_id uuid,
+  surface text NOT NULL,
+  on_behalf_of text COLLATE "C" NOT NULL,
+  act text COLLATE "C" NOT NULL,
+  object text COLLATE "C" NOT NULL,
+  merchant_id uuid,
+  changes jsonb NOT NULL,
+  note text NOT NULL,
+  request_id text NOT NULL,
+  refused text NOT NULL,
+  CONSTRAINT pk_acts PRIMARY KEY (id)
+)
+"""
+_INDEXES = (
+    "ix_acts_actor_name ON acts (actor_name, id)",
+    "ix_acts_on_behalf_of ON acts (on_behalf_of, id) WHERE on_behalf_of <> ''",
+    "ix_acts_person_id ON acts (person_id, id) WHERE person_id IS NOT NULL",
+    "ix_acts_act ON acts (act, id)",
+    "ix_acts_object ON acts (object, id)",
+    "ix_acts_merchant_id ON acts (merchant_id, id) WHERE merchant_id IS NOT NULL",
+)
+_CHAIN = """
+CREATE TABLE IF NOT EXISTS act_chain (
+  number bigint NOT NULL,
+  act_id uuid NOT NULL,
+  hash bytea NOT NULL,
+  chained_at timestamp with time zone NOT NULL,
+  CONSTRAINT pk_act_chain PRIMARY KEY (number),
+  CONSTRAINT uq_act_chain_act_id UNIQUE (act_id),
+  CONSTRAINT ck_act_chain_number CHECK (number > 0),
+  CONSTRAINT ck_act_chain_hash CHECK (octet_length(hash) = 32)
+)
+"""
+_HEADS = """
+CREATE TABLE IF NOT EXISTS act_heads (
+  service text NOT NULL,
+  number bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  count bigint NOT NULL,
+  hash bytea NOT NULL,
+  own_count bigint NOT NULL,
+  own_hash bytea NOT NULL,
+  digest bytea NOT NULL,
+  CONSTRAINT pk_act_heads PRIMARY KEY (service, number)
+)
+"""
+
+
+def make_acts() -> None:
+    """Makes the tables. Their rows are only added: UPDATE, DELETE and TRUNCATE are refused."""
+    guards.make_refusal()
+    with guards.each_by_itself():
+        for table in (_ACTS, _CHAIN, _HEADS):
+            op.execute(table)
+        for index in _INDEXES:
+            op.execute(f"CREATE INDEX IF NOT EXISTS {index}")
+    for table in ("acts", "act_chain", "act_heads"):
+        guards.append_only(table)

@@ -1,0 +1,232 @@
+"""Acts: written with the change, by its author, never changed afterwards."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from contextvars import copy_context
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import psycopg2
+import pytest
+from sqlalchemy.orm import DeclarativeBase
+
+import kit.db.database
+from kit.audit import acts
+from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.base.clock import SystemClock
+from kit.db import migrate, schema
+from kit.db.database import Database
+from tests.support.databases import Databases, owner_url
+
+AUTHOR: Final = Actor(
+    kind="person",
+    name="ada@example.com",
+    surface="desk",
+    person_id=uuid.uuid4(),
+    session_id=uuid.uuid4(),
+)
+SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+
+class Base(DeclarativeBase):
+    metadata = kit.db.database.metadata()
+    type_annotation_map = kit.db.database.TYPES
+
+
+class Act(ActColumns, Base):
+    pass
+
+
+class ActChain(ActChainColumns, Base):
+    pass
+
+
+class ActHead(ActHeadColumns, Base):
+    pass
+
+
+@pytest.fixture
+def db(database_url: Callable[[str], str]) -> Iterator[Database]:
+    database = Database(database_url("catalog"), name="tests", pool_size=2)
+    yield database
+    database.dispose()
+
+
+def as_author(call: Callable[[], Any], author: Actor = AUTHOR) -> Any:
+    """The call's own context, as a call over gRPC has one."""
+
+    def bound() -> Any:
+        actors.bind(author)
+        return call()
+
+    return copy_context().run(bound)
+
+
+def record(db: Database, *arguments: Any, **named: Any) -> None:
+    def written() -> None:
+        with db.transaction() as tx:
+            acts.record(tx, *arguments, **named)
+
+    as_author(written)
+
+
+def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def newest(url: str) -> dict[str, Any]:
+    ((row,),) = execute(url, "SELECT to_jsonb(acts) FROM acts ORDER BY id DESC LIMIT 1")
+    return dict(row)
+
+
+def count(url: str) -> int:
+    ((number,),) = execute(url, "SELECT count(*) FROM acts")
+    return int(number)
+
+
+def test_an_act_has_its_author_its_object_and_the_fields_that_changed(
+    db: Database, database_url: Callable[[str], str]
+) -> None:
+    merchant = uuid.uuid4()
+
+    record(
+        db,
+        "rate.set",
+        "currency:EUR",
+        merchant_id=merchant,
+        before={"rate": Decimal("1.0500"), "source": "sources", "enabled": True, "at": None},
+        after={
+            "rate": Decimal("1.06"),
+            "source": "sources",
+            "enabled": False,
+            "at": datetime(2026, 1, 2, tzinfo=UTC),
+        },
+        note="by telephone",
+    )
+
+    act = newest(database_url("catalog"))
+    assert act["changes"] == [
+        ["rate", "1.05", "1.06"],
+        ["enabled", "yes", "no"],
+        ["at", "", "2026-01-02T00:00:00.000+00:00"],
+    ]
+    assert (act["act"], act["object"], act["merchant_id"]) == ("rate.set", "currency:EUR", str(merchant))
+    assert (act["actor_kind"], act["actor_name"], act["surface"]) == ("person", "ada@example.com", "desk")
+    assert (act["person_id"], act["session_id"]) == (str(AUTHOR.person_id), str(AUTHOR.session_id))
+    assert (act["note"], act["refused"]) == ("by telephone", "")
+    at = datetime.fromisoformat(act["at"])
+    assert at == acts.time_of(uuid.UUID(act["id"]))
+    assert abs((SystemClock().now() - at).total_seconds()) < 60
+
+
+def test_there_is_no_act_when_nothing_changed(db: Database, database_url: Callable[[str], str]) -> None:
+    before = count(database_url("catalog"))
+
+    record(db, "rate.set", "currency:EUR", before={"rate": Decimal("1.0")}, after={"rate": Decimal("1.00")})
+
+    assert count(database_url("catalog")) == before
+
+
+def test_there_is_no_act_when_the_change_fails(db: Database, database_url: Callable[[str], str]) -> None:
+    before = count(database_url("catalog"))
+
+    def failing() -> None:
+        with db.transaction() as tx:
+            acts.record(tx, "rate.set", "currency:EUR")
+            raise KeyError("later in the transaction")
+
+    with pytest.raises(KeyError):
+        as_author(failing)
+    assert count(database_url("catalog")) == before
+
+
+def test_work_without_an_author_changes_nothing(db: Database) -> None:
+    def unbound() -> None:
+        with db.transaction() as tx:
+            acts.record(tx, "rate.set", "currency:EUR")
+
+    with pytest.raises(LookupError, match="no author"):
+        copy_context().run(unbound)
+
+
+@pytest.mark.parametrize(
+    "field", ["key_hash", "secret", "totp_secret", "password", "session_token", "sealed_secret"]
+)
+def test_a_secret_is_never_written_into_an_act(db: Database, field: str) -> None:
+    with pytest.raises(ValueError, match="is a secret"):
+        record(db, "key.create", "key:1", after={field: "x"})
+
+
+def test_texts_that_the_database_refuses_are_cleaned_and_long_ones_are_cut(
+    db: Database, database_url: Callable[[str], str]
+) -> None:
+    record(db, "method.set", "method:x\x00y", after={"name": "a\ud800b"}, note="n" * 5000)
+
+    act = newest(database_url("catalog"))
+    assert act["object"] == "method:xy"
+    assert act["changes"] == [["name", "", "a?b"]]
+    assert len(act["note"]) == acts.MOST_CHARACTERS
+
+
+def test_refusals_are_acts_and_a_flood_of_them_is_only_counted(
+    db: Database, database_url: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acts, "monotonic_seconds", lambda: 1000.0)
+    before, missed = count(database_url("catalog")), acts.NOT_WRITTEN._value.get()
+
+    for _ in range(acts.REFUSALS_PER_SECOND + 5):
+        acts.record_refusal(
+            db, "CatalogService/SetRate", "NOT_PERMITTED", actor=AUTHOR, object="currency:EUR"
+        )
+
+    assert count(database_url("catalog")) == before + acts.REFUSALS_PER_SECOND
+    assert acts.NOT_WRITTEN._value.get() == missed + 5
+    assert newest(database_url("catalog"))["refused"] == "NOT_PERMITTED"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("table", ["acts", "act_chain", "act_heads"])
+@pytest.mark.parametrize(
+    "verb", ["UPDATE {table} SET {column} = {column}", "DELETE FROM {table}", "TRUNCATE {table}"]
+)
+def test_neither_the_service_nor_the_owner_changes_or_deletes_an_act(
+    database_url: Callable[[str], str], service: str, table: str, verb: str
+) -> None:
+    column = "number" if table != "acts" else "note"
+    url = database_url(service)
+    for each in (url, owner_url(url)):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            execute(each, verb.format(table=table, column=column))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_models_have_what_the_migration_makes(database_url: Callable[[str], str], service: str) -> None:
+    lacking = migrate.drift(database_url(service), Base.metadata)
+
+    assert [each for each in lacking if not each.kind.startswith("remove_")] == []
+    removed = [each.text for each in lacking if "act_chain" in each.text or "ix_acts" in each.text]
+    assert removed == []
+
+
+def test_on_the_schema_of_the_version_before_changes_go_on_without_acts(
+    _databases: Databases, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = _databases.fresh("catalog", schema.needs("catalog"))
+    database = Database(url, name="tests", pool_size=1)
+
+    record(database, "rate.set", "currency:EUR")
+    acts.record_refusal(database, "CatalogService/SetRate", "NOT_PERMITTED", actor=AUTHOR)
+    migrate.upgrade("catalog", owner_url(url), role="catalog")
+    record(database, "rate.set", "currency:EUR")
+
+    assert count(url) == 1
+    database.dispose()
+    _databases.drop(url)
