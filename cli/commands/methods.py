@@ -38,9 +38,25 @@ def set_one(
     active: Annotated[
         bool, typer.Option("--active/--inactive", help="Whether customers may choose it.")
     ] = True,
+    takes_reference: Annotated[
+        bool | None,
+        typer.Option(
+            "--takes-reference/--no-takes-reference",
+            help="Whether customers write the payment reference into the transfer.",
+            show_default=False,
+        ),
+    ] = None,
+    account_kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K",
+            help="What new accounts must be: iban, card, phone, upi; free: any text.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Create a payment method or replace its options; its logo stays unless another is given."""
+    """Create a payment method or replace its options; logo, reference and kind stay unless others are given."""
     method = pb.PaymentMethod(
         method_code=code,
         currency_code=currency,
@@ -51,6 +67,8 @@ def set_one(
         commission=commission,
         logo_url=logo_url,
         active=active,
+        takes_reference=takes_reference,
+        account_kind=output.enum_number(pb.AccountKind.DESCRIPTOR, account_kind),  # type: ignore[arg-type]  # a number
     )
     picture = None if logo is None else logos.content_of(logo)
     request = pb.SetPaymentMethodRequest(method=method, logo=picture)
@@ -78,6 +96,8 @@ def list_all(*, as_json: Json = False) -> None:
         "max_sum",
         "payment_minutes",
         "commission",
+        "account_kind",
+        "takes_reference",
         "active",
     )
     output.records(answer.methods, columns, as_json=as_json, empty="No methods yet: fiatgate methods set")

@@ -21,7 +21,10 @@ from kit.db.database import Database
 from kit.work.worker import Outage
 
 _HAS_COLUMN = text("""
-SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name)
+SELECT EXISTS (
+  SELECT FROM pg_attribute WHERE attrelid = to_regclass('public.' || :table) AND attname = :name
+    AND has_column_privilege(attrelid, attnum, :right)
+)
 """)
 
 _IS_USABLE = text("SELECT coalesce(has_table_privilege(to_regclass('public.' || :table), 'INSERT'), false)")
@@ -41,14 +44,17 @@ class WrongDatabase(Exception):
 
 
 class NewColumn:
-    """A column that the newest migration adds: the code of the same version runs without it."""
+    """A column that the newest migration adds: the code of the same version runs without it.
 
-    def __init__(self, table: str, name: str) -> None:
-        self._values = {"table": table, "name": name}
+    right  what the code does with it. `migrate` grants rights after its last migration, so UPDATE comes a moment later
+    """
+
+    def __init__(self, table: str, name: str, *, right: str = "SELECT") -> None:
+        self._values = {"table": table, "name": name, "right": right}
         self._there: WeakSet[Engine] = WeakSet()
 
     def is_there(self, connection: Connection | Session) -> bool:
-        """Returns whether the column exists. Once it does, no further query is made."""
+        """Returns whether the column may be used. Once it may, no further query is made."""
         engine = (connection.get_bind() if isinstance(connection, Session) else connection).engine
         if engine in self._there:
             return True

@@ -38,8 +38,20 @@ class Currency:
     enabled: bool
 
 
+class AccountKind(StrEnum):
+    """The form of a method's accounts. invoices checks it when an account is added."""
+
+    FREE = "free"
+    IBAN = "iban"
+    CARD = "card"
+    PHONE = "phone"
+    UPI = "upi"
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
+    """A payment method. `takes_reference`: its transfers carry a text, the deal's payment reference."""
+
     code: str
     currency_code: str
     name: str
@@ -50,6 +62,8 @@ class Method:
     logo_url: str | None
     active: bool
     logo: str | None = None  # its digest
+    takes_reference: bool = False
+    account_kind: AccountKind = AccountKind.FREE
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from kit.rpc import books, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
 from kit.rpc.slots import Slots
-from services.catalog.domain import Currency, Merchant, Method, Origin, Quote
+from services.catalog.domain import AccountKind, Currency, Merchant, Method, Origin, Quote
 from services.catalog.operations import entries, fields, logos, offers, rates
 from services.catalog.operations.offers import MethodOffer
 from services.catalog.operations.rates import RateInfo, RateState
@@ -171,6 +171,8 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
             logo_url=optional(given, "logo_url"),
             active=given.active,
             logo=optional(request, "logo"),
+            takes_reference=optional(given, "takes_reference"),
+            account_kind=account_kind_from_message(given.account_kind),
         )
         return pb.SetPaymentMethodResponse(method=method_to_message(method))
 
@@ -238,7 +240,22 @@ def method_to_message(method: Method) -> pb.PaymentMethod:
         logo_url=method.logo_url,
         active=method.active,
         logo=method.logo,
+        takes_reference=method.takes_reference,
+        account_kind=_ACCOUNT_KINDS[method.account_kind],
     )
+
+
+_ACCOUNT_KINDS: Final = {kind: pb.AccountKind.Value(f"ACCOUNT_KIND_{kind.name}") for kind in AccountKind}
+
+
+def account_kind_from_message(value: int) -> AccountKind | None:
+    """None for UNSPECIFIED, which means as it is. Raises VALIDATION_ERROR for a value from a newer proto."""
+    if value == pb.ACCOUNT_KIND_UNSPECIFIED:
+        return None
+    for kind, number in _ACCOUNT_KINDS.items():
+        if number == value:
+            return kind
+    raise values.invalid("method.account_kind", "unknown kind of accounts")
 
 
 def offer_to_message(offer: MethodOffer) -> pb.MethodOffer:

@@ -169,6 +169,8 @@ def test_a_method_is_offered_with_its_commission_split(catalog: Catalog) -> None
         commission="0.02",
         logo_url="https://cdn.example/bank.svg",
         active=True,
+        takes_reference=False,
+        account_kind=pb.ACCOUNT_KIND_FREE,
     )
 
 

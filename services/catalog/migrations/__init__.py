@@ -11,7 +11,7 @@ NEEDS = "0002"
 RIGHTS: Mapping[str, str] = {
     "currencies": "SELECT, INSERT, UPDATE (name, symbol, decimals, min_amount, max_amount, markup, enabled)",
     "payment_methods": "SELECT, INSERT, UPDATE (currency_code, name, min_sum, max_sum, payment_minutes, commission,"
-    " logo_url, active, logo)",
+    " logo_url, active, logo, takes_reference, account_kind)",
     "logos": "SELECT, INSERT",
     "rates": "SELECT, INSERT",
     "held_rates": "SELECT, INSERT, UPDATE (source_rate, taken_at, document), DELETE",

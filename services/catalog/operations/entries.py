@@ -7,7 +7,7 @@ from kit.base.money import FIAT_PLACES, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
 from services.catalog import errors
-from services.catalog.domain import PAYMENT_MOST_MINUTES, Currency, Method
+from services.catalog.domain import PAYMENT_MOST_MINUTES, AccountKind, Currency, Method
 from services.catalog.events import CATALOG_CHANGED
 from services.catalog.operations import fields
 from services.catalog.operations.logos import kept_logo
@@ -77,8 +77,11 @@ def set_payment_method(
     logo_url: str | None,
     active: bool,
     logo: bytes | None,
+    takes_reference: bool | None,
+    account_kind: AccountKind | None,
 ) -> Method:
-    """Creates the method or replaces all of its options; the logo only if one is given (empty removes it).
+    """Creates the method or replaces all of its options; those that may be None only if they are given (an empty logo
+    removes it).
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
     """
@@ -97,9 +100,13 @@ def set_payment_method(
         logo_url=fields.image_url("method.logo_url", logo_url),
         active=active,
         logo=kept_logo(deps, logo or b""),
+        takes_reference=takes_reference or False,
+        account_kind=account_kind or AccountKind.FREE,
     )
+    given = {"logo": logo, "takes_reference": takes_reference, "account_kind": account_kind}
+    keeps = {name for name, value in given.items() if value is None}
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}
     with deps.db.transaction() as tx, refusing(unknown):
-        stored = entries.put_method(tx, method, keeps_logo=logo is None)
+        stored = entries.put_method(tx, method, keeps=keeps)
     deps.bus.hint(CATALOG_CHANGED)
     return stored

@@ -1,23 +1,24 @@
 """Currencies, payment methods and logos."""
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.pictures import Picture
-from kit.db.database import table_of
+from kit.db.database import DatabaseUnavailable, table_of
 from kit.db.rows import Rows
+from kit.db.schema import NewColumn
 from services.catalog import models
 from services.catalog.domain import Currency, Logo, Method
-from services.catalog.store.rows import put
+from services.catalog.store.rows import METHOD, put
 
 _currencies = models.Currency.__table__
 _methods = models.PaymentMethod.__table__
 _CURRENCY = Rows(Currency, _currencies)
-_METHOD = Rows(Method, _methods)
 _LOGOS = Rows(Logo, table_of(models.Logo))
 
 
@@ -34,7 +35,7 @@ def enabled_currencies_with_methods(connection: Connection, code: str | None) ->
     joined = _currencies.outerjoin(
         _methods, (_methods.c.currency_code == _currencies.c.code) & _methods.c.active
     )
-    query = select(_currencies, _methods).select_from(joined).where(_currencies.c.enabled)
+    query = select(_currencies, *METHOD.columns).select_from(joined).where(_currencies.c.enabled)
     if code is not None:
         query = query.where(_currencies.c.code == code)
     found: dict[str, CurrencyMethods] = {}
@@ -42,7 +43,7 @@ def enabled_currencies_with_methods(connection: Connection, code: str | None) ->
         currency = _CURRENCY.of(row)
         methods = found.setdefault(currency.code, CurrencyMethods(currency, [])).methods
         if row._mapping[_methods.c.code] is not None:
-            methods.append(_METHOD.of(row))
+            methods.append(METHOD.of(row))
     return list(found.values())
 
 
@@ -52,25 +53,36 @@ def all_currencies(tx: Session) -> list[Currency]:
 
 
 def all_methods(tx: Session) -> list[Method]:
-    query = select(_methods).order_by(_methods.c.currency_code, _methods.c.name, _methods.c.code)
-    return [_METHOD.of(row) for row in tx.execute(query)]
+    query = select(*METHOD.columns).order_by(_methods.c.currency_code, _methods.c.name, _methods.c.code)
+    return METHOD.all(tx.execute(query))
 
 
 def put_currency(tx: Session, currency: Currency) -> None:
     put(tx, _currencies, "code", asdict(currency))
 
 
-def put_method(tx: Session, method: Method, *, keeps_logo: bool) -> Method:
-    """Creates or replaces the method and returns it as stored; `keeps_logo` leaves the logo of an existing one.
+def put_method(tx: Session, method: Method, *, keeps: Collection[str] = ()) -> Method:
+    """Creates or replaces the method and returns it as stored; an existing one `keeps` the values of these fields.
 
-    Violates `fk_payment_methods_currency_code` when there is no such currency.
+    Violates `fk_payment_methods_currency_code` when there is no such currency. Raises DatabaseUnavailable for values
+    that the schema of the version before can't store.
     """
-    values = asdict(method)
-    if keeps_logo:
-        del values["logo"]
+    values = {name: value for name, value in asdict(method).items() if name not in keeps}
+    new = {name: values.pop(name) for name in _SET_OF_NEW if name in values}
     put(tx, _methods, "code", values)
-    logo = tx.execute(select(_methods.c.logo).where(_methods.c.code == method.code)).scalar_one()
-    return replace(method, logo=logo)
+    if new and not _NEW.is_there(tx):
+        raise DatabaseUnavailable(f"{', '.join(new)}: migrate has not run yet")
+    for name, value in new.items():
+        tx.execute(_SET_OF_NEW[name], {"code": method.code, "value": value})
+    return METHOD.all(tx.execute(select(*METHOD.columns).where(_methods.c.code == method.code)))[0]
+
+
+# The newest migration adds these columns, so the model does not have them yet (docs/decisions/0025).
+_NEW = NewColumn("payment_methods", "account_kind", right="UPDATE")
+_SET_OF_NEW = {
+    name: text(f"UPDATE payment_methods SET {name} = :value WHERE code = :code")  # noqa: S608  made of constants
+    for name in ("takes_reference", "account_kind")
+}
 
 
 # -- logos

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from kit.db.rows import Rows
 from services.catalog import models
 from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
-from services.catalog.store.rows import put
+from services.catalog.store.rows import METHOD, put
 
 _currencies = models.Currency.__table__
 _methods = models.PaymentMethod.__table__
@@ -20,7 +20,6 @@ _rates = models.Rate.__table__
 _held = models.HeldRate.__table__
 _turns = models.PollTurn.__table__
 _CURRENCY = Rows(Currency, _currencies)
-_METHOD = Rows(Method, _methods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,12 @@ def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
 def active_method_with_rates(connection: Connection, method_code: str) -> RatedMethod | None:
     """Returns the method; None when there is none, it is inactive, or its currency is disabled."""
     query = (
-        _RATED_CURRENCIES.add_columns(*_methods.c)
+        _RATED_CURRENCIES.add_columns(*METHOD.columns)
         .join(_methods, _methods.c.currency_code == _currencies.c.code)
         .where(_methods.c.code == method_code, _methods.c.active, _currencies.c.enabled)
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else RatedMethod(_METHOD.of(row), _rated_currency(row))
+    return None if row is None else RatedMethod(METHOD.of(row), _rated_currency(row))
 
 
 def lock_currency(tx: Session, code: str) -> Currency | None:
