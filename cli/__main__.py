@@ -30,8 +30,10 @@ from cli.commands import (
     webhooks,
     withdrawals,
 )
-from cli.connection import NoAddress
+from cli.connection import why_silent
+from cli.ids import Ambiguous
 from cli.next_steps import NEXT_STEPS
+from cli.stack import NoAddress
 from kit.rpc.errors import Refused
 
 app = typer.Typer(
@@ -80,14 +82,25 @@ def main() -> None:
     try:
         app()
     except Refused as refused:
-        output.refusal(refused.reason, refused.message, refused.metadata)
-        if next_step := NEXT_STEPS.get(refused.reason):
-            output.note(f"[dim]{next_step}[/dim]")
+        if silent := why_silent(refused):
+            _report_silence(silent)
+        else:
+            output.refusal(refused.reason, refused.message, refused.metadata)
+            if next_step := NEXT_STEPS.get(refused.reason):
+                output.note(f"[dim]{next_step}[/dim]")
     except NoAddress as unknown:
-        output.refusal("NO_STACK", str(unknown), {})
+        _report_silence(unknown)
+    except Ambiguous as several:
+        output.refusal("ID_AMBIGUOUS", str(several), {"ids": ", ".join(several.ids)})
     except BrokenPipeError:
         sys.exit(0)  # the reader of `fiatgate … | head` has closed the pipe
     sys.exit(1)
+
+
+def _report_silence(silence: NoAddress) -> None:
+    output.refusal(silence.code, str(silence), {})
+    if silence.code == "SERVICE_DOWN":
+        output.note("[dim]The health of all services: fiatgate status[/dim]")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,15 @@ Where services require a certificate, the command shows that of kit.base.config.
 import functools
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import grpc
 
+from cli import stack
+from cli.stack import NoAddress
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
+from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import (
     CheckoutServiceStub,
     DealDeskServiceStub,
@@ -27,12 +29,9 @@ from kit.base.config.processes import CliSettings
 from kit.base.config.variables import load
 from kit.base.tls import Identity
 from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 
 SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
-
-
-class NoAddress(Exception):
-    """The address of a service is not known."""
 
 
 def merchants() -> MerchantsServiceStub:
@@ -75,23 +74,27 @@ def parked(service: str) -> ParkedServiceStub:
     return ParkedServiceStub(_channel(service))
 
 
+def find(service: str) -> FindServiceStub:
+    return FindServiceStub(_channel(service))
+
+
 def gateway_url() -> str:
     """Returns the gateway's base URL: `FIATGATE_PUBLIC_URL`, else the local stack's."""
     given = os.environ.get("FIATGATE_PUBLIC_URL")
     if given:
         return given.rstrip("/")
-    stack = _stack()
-    if stack is None:
-        raise NoAddress("Set FIATGATE_PUBLIC_URL, or start a stack here with `make run`")
-    return str(stack["url"])
+    described = stack.found()
+    if described is None:
+        raise stack.why_none("Elsewhere: set FIATGATE_PUBLIC_URL")
+    return str(described["url"])
 
 
 def demo_credentials() -> dict[str, Any]:
     """Returns demo.json, written by the local stack's first start: merchant_id, key_id, api_key, secret."""
     try:
-        found: dict[str, Any] = json.loads((_home() / "demo.json").read_text())
+        found: dict[str, Any] = json.loads((stack.home() / "demo.json").read_text())
     except FileNotFoundError:
-        raise NoAddress(f"No demo merchant in {_home()}; start the stack with `make run`") from None
+        raise NoAddress(f"No demo merchant in {stack.home()}. Start the stack: make run") from None
     return found
 
 
@@ -114,22 +117,14 @@ def _address(service: str) -> str:
     given = os.environ.get(variable)
     if given:
         return given
-    stack = _stack()
-    if stack is None:
-        raise NoAddress(
-            f"No stack runs in {_home()}. Start one with `make run`, point FIATGATE_HOME to the folder of another, "
-            f"or set {variable}"
-        )
-    return str(stack["services"][service]["address"])
+    described = stack.found()
+    if described is None:
+        raise stack.why_none(f"Elsewhere: set {variable}")
+    return str(described["services"][service]["address"])
 
 
-def _stack() -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads((_home() / "stack.json").read_text())
-    except FileNotFoundError:
-        return None
-    return found
-
-
-def _home() -> Path:
-    return Path(os.environ.get("FIATGATE_HOME") or ".fiatgate").absolute()
+def why_silent(refused: Refused) -> NoAddress | None:
+    """Returns the reason for people when no service answered at its address; None when one refused the call."""
+    return (
+        stack.why_silent(refused.silent_peer, _address(refused.silent_peer)) if refused.silent_peer else None
+    )

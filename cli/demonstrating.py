@@ -104,7 +104,7 @@ class Shop:
 
 
 def demo_shop() -> Shop:
-    """Returns the demo merchant. Raises connection.NoAddress when no local stack was ever started here."""
+    """Returns the demo merchant. Raises stack.NoAddress when no local stack was ever started here."""
     credentials = connection.demo_credentials()
     return Shop(
         url=connection.gateway_url(),

@@ -7,6 +7,7 @@ import pytest
 from cli.commands import merchants as merchants_cli
 from kit.rpc import values
 from kit.rpc.errors import Refused
+from kit.rpc.find import FOUND_MOST_ROWS
 from services.merchants.operations.fields import parse_method_codes
 from services.merchants.operations.merchants import MERCHANTS_PER_PAGE
 from tools.protolint import PROTOS, compile_protos
@@ -29,7 +30,11 @@ def comments_of_limits() -> dict[str, str]:
 
 
 def test_the_contracts_say_the_bounds_of_lists() -> None:
-    most = {"ListMerchantsRequest": MERCHANTS_PER_PAGE, "ListPeopleRequest": 200}
+    most = {
+        "FindRequest": FOUND_MOST_ROWS,
+        "ListMerchantsRequest": MERCHANTS_PER_PAGE,
+        "ListPeopleRequest": 200,
+    }
     comments = comments_of_limits()
     assert len(comments) > 8
     for message, comment in comments.items():

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli import connection, logos, output
+from cli import connection, logos, output, stack
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
@@ -186,7 +186,7 @@ def _note_unknown_codes(merchant: pb.Merchant) -> None:
     """Names the allowed codes that catalog does not have. They are stored: a code may be allowed before it is made."""
     try:
         known = connection.catalog().GetCatalog(catalog_pb2.GetCatalogRequest())
-    except (Refused, connection.NoAddress):
+    except (Refused, stack.NoAddress):
         return  # the merchant is stored, and only this remark is lost
     currencies = {each.code for each in known.currencies}
     methods = {each.method_code for each in known.methods}

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from cli import connection, output
+from cli import connection, output, stack
 from cli.output import Json
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
@@ -59,7 +59,7 @@ def _query_gateway() -> dict[str, Any]:
     row: dict[str, Any] = {"service": "gateway", "healthy": False}
     try:
         url = connection.gateway_url()
-    except connection.NoAddress:  # the services can still be queried where only their addresses are known
+    except stack.NoAddress:  # the services can still be queried where only their addresses are known
         return row | {"error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
     try:
         answer = requests.get(f"{url}/readyz", timeout=ANSWER_SECONDS)

@@ -19,6 +19,10 @@ UNIT_SECONDS: Final = 64
 
 _VERSION_8: Final = 8 << 76
 _VARIANT: Final = 0b10 << 62
+BEGINNING_DIGITS: Final = 4
+"""The fewest digits of the beginning of an id."""
+
+_BEGINNING = re.compile(r"[0-9a-f]{1,32}")
 _CANONICAL = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -47,3 +51,16 @@ def parse_id(text: str) -> uuid.UUID | None:
     a merchant's order number, not an invoice's id (docs/api.md#get-invoice).
     """
     return uuid.UUID(text) if _CANONICAL.fullmatch(text) else None
+
+
+def ids_beginning_with(text: str) -> tuple[uuid.UUID, uuid.UUID] | None:
+    """Returns the least and the greatest id that begin like `text`: 4 hexadecimal digits or more, hyphens left out or
+    where an id has them. None for other text.
+    """
+    digits = text.lower().replace("-", "")
+    if not len(digits) >= BEGINNING_DIGITS or not _BEGINNING.fullmatch(digits):
+        return None
+    least = uuid.UUID(digits.ljust(32, "0"))
+    if "-" in text and not str(least).startswith(text.lower().rstrip("-")):
+        return None
+    return least, uuid.UUID(digits.ljust(32, "f"))

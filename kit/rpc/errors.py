@@ -62,6 +62,8 @@ class Refused(Exception):
         self.message = message
         self.code = code
         self.metadata: Mapping[str, str] = dict(metadata or {})
+        self.silent_peer = ""
+        """The service that could not be reached; empty when the refusal is an answer."""
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason

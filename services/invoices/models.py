@@ -33,6 +33,9 @@ def _one_of(column: str, values: type[InvoiceStatus] | type[DealStatus] | type[P
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
+ACCOUNT_KEY = "upper(regexp_replace(account, '[^[:alnum:]]', '', 'g'))"
+"""An account as a search compares it: without spaces and hyphens, in capitals."""
+
 DEAL_IS_OPEN = f"status IN ({', '.join(repr(str(status)) for status in OPEN_DEAL_STATUSES)})"
 
 
@@ -77,6 +80,9 @@ class Invoice(Base):
             "expires_at",
             postgresql_where=text("status = 'pending' AND deal_id IS NULL"),
         ),
+        # For operators, over all merchants: the list, and the search by amount.
+        Index("ix_invoices_all", "created_at", "id"),
+        Index("ix_invoices_amount", "amount", "created_at", "id"),
         Index("ix_invoices_finished", "id", postgresql_where=text("status <> 'pending'")),
         CheckConstraint(_one_of("status", InvoiceStatus), name="status"),
         CheckConstraint("amount > 0", name="amount"),
@@ -111,6 +117,7 @@ class Requisite(Base):
         CheckConstraint("max_deals > 0", name="max_deals"),
         CheckConstraint("open_deals BETWEEN 0 AND max_deals", name="open_deals"),
         Index("ix_requisites_method", "method_code", "created_at"),
+        Index("ix_requisites_account", text(ACCOUNT_KEY)),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -142,6 +149,7 @@ class Deal(Base):
         Index("ix_deals_invoice", "invoice_id", "created_at"),
         Index("ix_deals_list", "created_at", "id"),
         Index("ix_deals_list_status", "status", "created_at", "id"),
+        Index("ix_deals_amount", "amount_fiat", "created_at", "id"),
         Index("ix_deals_unpaid", "expires_at", postgresql_where=text("sub_status = 'awaiting_payment'")),
         Index(
             "ix_deals_marked", "confirm_before", postgresql_where=text("sub_status = 'awaiting_confirmation'")

@@ -49,6 +49,7 @@ class Merchant(Base):
         CheckConstraint(f"char_length(callback_url) <= {URL_MAX_CHARACTERS}", name="callback_url"),
         CheckConstraint(f"char_length(success_url) <= {URL_MAX_CHARACTERS}", name="success_url"),
         CheckConstraint(f"char_length(fail_url) <= {URL_MAX_CHARACTERS}", name="fail_url"),
+        Index("ix_merchants_words", text("to_tsvector('simple'::regconfig, name)"), postgresql_using="gin"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
         CheckConstraint(f"char_length(logo_url) <= {URL_MAX_CHARACTERS}", name="logo_url"),
     )

@@ -6,12 +6,12 @@ import grpc
 
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
-from kit.base.proto import optional, timestamp_from
-from kit.rpc import status
+from kit.base.proto import optional, optional_datetime, timestamp_from
+from kit.rpc import find, status
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots
-from services.merchants import domain
+from services.merchants import domain, store
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import api_keys, categories, logos, merchants, owners
 from services.merchants.operations.api_keys import SigningSecret
@@ -48,6 +48,8 @@ SLOTS: Final = (
         name="desk",
         methods=frozenset(
             {
+                "FindService/CompleteId",
+                "FindService/Find",
                 "MerchantsService/ActivateMerchant",
                 "MerchantsService/BanMerchant",
                 "MerchantsService/BlockOwner",
@@ -58,6 +60,7 @@ SLOTS: Final = (
                 "MerchantsService/ListApiKeys",
                 "MerchantsService/ListCategories",
                 "MerchantsService/ListMerchants",
+                "MerchantsService/NameMerchants",
                 "MerchantsService/SetCategory",
                 "MerchantsService/UnbanMerchant",
                 "MerchantsService/UnblockOwner",
@@ -71,11 +74,13 @@ SLOTS: Final = (
 # A key and a secret open a merchant's money, so both sides step up for them.
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
+    **find.PERMISSIONS,
     "MerchantsService/Authenticate": machine(for_api=True),
     "MerchantsService/GetSigningSecrets": machine(),
     "MerchantsService/GetLogo": machine(),
     "MerchantsService/GetMerchant": machine() | staff(*READERS) | members("developer", "finance", "viewer"),
     "MerchantsService/ListMerchants": staff(*READERS),
+    "MerchantsService/NameMerchants": staff(*READERS),
     "MerchantsService/ListCategories": staff(*READERS),
     "MerchantsService/CreateMerchant": staff("admin", changes=True),
     "MerchantsService/ConfigureMerchant": staff("admin", changes=True),
@@ -94,6 +99,7 @@ PERMISSIONS: Final[Permissions] = {
 
 def add_to(server: grpc.Server, deps: Deps) -> None:
     merchants_pb2_grpc.add_MerchantsServiceServicer_to_server(MerchantsServicer(deps), server)
+    find.add_to(server, deps.db, store.IDS, store.SEARCHES)
 
 
 class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
@@ -129,9 +135,19 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
         self, request: pb.ListMerchantsRequest, context: grpc.ServicerContext
     ) -> pb.ListMerchantsResponse:
         found = merchants.list_merchants(
-            self._deps, older_than_merchant_id=request.older_than_merchant_id, limit=request.limit
+            self._deps,
+            older_than_merchant_id=request.older_than_merchant_id,
+            limit=request.limit,
+            created_from=optional_datetime(request, "created_from"),
+            created_before=optional_datetime(request, "created_before"),
         )
         return pb.ListMerchantsResponse(merchants=[merchant_to_message(each) for each in found])
+
+    def NameMerchants(
+        self, request: pb.NameMerchantsRequest, context: grpc.ServicerContext
+    ) -> pb.NameMerchantsResponse:
+        names = merchants.name_merchants(self._deps, merchant_ids=request.merchant_ids)
+        return pb.NameMerchantsResponse(names={str(id): name for id, name in names.items()})
 
     def ConfigureMerchant(
         self, request: pb.ConfigureMerchantRequest, context: grpc.ServicerContext

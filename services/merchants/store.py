@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, bindparam, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -14,6 +14,8 @@ from sqlalchemy.orm import Session
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import Database, table_of
+from kit.db.finding import Found, Ids, Search, begins_like, has_words_like
+from kit.db.lists import in_span
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.merchants import domain
@@ -113,11 +115,24 @@ def merchant(tx: Session, merchant_id: UUID) -> domain.Merchant | None:
     return _MERCHANTS.one_or_none(tx.execute(_MERCHANT.where(Merchant.id == merchant_id)))
 
 
-def merchants_newest_first(tx: Session, *, older_than: UUID | None, limit: int) -> list[domain.Merchant]:
+def merchants_newest_first(
+    tx: Session,
+    *,
+    older_than: UUID | None,
+    created_from: datetime | None,
+    created_before: datetime | None,
+    limit: int,
+) -> list[domain.Merchant]:
     page = _MERCHANT.order_by(Merchant.id.desc()).limit(limit)  # ids grow with time
+    page = page.where(*in_span(Merchant.created_at, created_from, created_before))
     if older_than is not None:
         page = page.where(Merchant.id < older_than)
     return _MERCHANTS.all(tx.execute(page))
+
+
+def names_of_merchants(connection: Connection, merchant_ids: Sequence[UUID]) -> dict[UUID, str]:
+    rows = connection.execute(select(Merchant.id, Merchant.name).where(Merchant.id.in_(merchant_ids)))
+    return {row.id: row.name for row in rows}
 
 
 def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
@@ -256,3 +271,73 @@ _CATEGORIES = Rows(domain.Category, table_of(Category))
 
 def categories(tx: Session, *, limit: int) -> list[domain.Category]:
     return _CATEGORIES.all(tx.execute(select(*_CATEGORIES.columns).order_by(Category.code).limit(limit)))
+
+
+# -- the operator's search: merchants by name, id and the owner's e-mail address, keys by id
+
+
+IDS: Final[Ids] = {"merchant": Merchant.id, "key": ApiKey.id}
+
+_TO_FIND = select(
+    Merchant.id, Merchant.name, Merchant.created_at, Merchant.activated_at, Merchant.banned_at, Owner.email
+).join(Owner, Owner.id == Merchant.owner_id)
+
+
+def _found_merchants(
+    connection: Connection, condition: ColumnElement[bool] | None, limit: int, place: str, column: str
+) -> Sequence[Found]:
+    if condition is None:
+        return ()
+    query = _TO_FIND.where(condition).order_by(Merchant.id.desc()).limit(limit)
+    return [
+        Found(
+            kind="merchant",
+            id=str(row.id),
+            field=place,
+            value=str(getattr(row, column)),
+            status=_status(row),
+            created_at=row.created_at,
+            facts={"merchant_id": str(row.id), "name": row.name, "owner_email": row.email},
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _status(row: Any) -> str:
+    if row.banned_at is not None:
+        return "banned"
+    return "inactive" if row.activated_at is None else "active"
+
+
+def _merchants_by_name(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    return _found_merchants(connection, has_words_like(Merchant.name, text), limit, "name", "name")
+
+
+def _merchants_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    return _found_merchants(connection, begins_like(Merchant.id, text), limit, "id", "id")
+
+
+def _merchants_by_owner(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = Owner.email == text.lower() if "@" in text else None
+    return _found_merchants(connection, condition, limit, "owner", "email")
+
+
+def _keys_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = begins_like(ApiKey.id, text)
+    if condition is None:
+        return ()
+    return [
+        Found(
+            kind="key",
+            id=str(row.id),
+            field="id",
+            value=str(row.id),
+            status="active" if row.deactivated_at is None else "deactivated",
+            created_at=row.created_at,
+            facts={"merchant_id": str(row.merchant_id), "name": row.name},
+        )
+        for row in connection.execute(select(ApiKey).where(condition).limit(limit))
+    ]
+
+
+SEARCHES: Final[Sequence[Search]] = (_merchants_by_name, _merchants_by_id, _merchants_by_owner, _keys_by_id)

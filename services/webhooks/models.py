@@ -34,6 +34,15 @@ class Event(Base):
             "id",
             postgresql_where=text("status = 'pending'"),
         ),
+        # For operators: newest first. Those that are not delivered are few.
+        Index("ix_events_list", "created_at", "id"),
+        Index(
+            "ix_events_list_unsent",
+            "status",
+            "created_at",
+            "id",
+            postgresql_where=text("status <> 'success'"),
+        ),
         CheckConstraint("status IN ('pending', 'success', 'dead')", name="status"),
         # A pending event without a next attempt would wait for ever; a finished one must not be sent automatically.
         CheckConstraint("(status = 'pending') = (next_retry_at IS NOT NULL)", name="next_retry_at"),

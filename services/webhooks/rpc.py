@@ -7,8 +7,8 @@ import grpc
 
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
-from kit.base.proto import timestamp_from
-from kit.rpc import books, parked, status
+from kit.base.proto import optional_datetime, timestamp_from
+from kit.rpc import books, find, parked, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -16,6 +16,7 @@ from services.webhooks import workers
 from services.webhooks.domain import AttemptStatus, EventStatus, Trigger
 from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.operations import desk, pruning, reading, resending, verification
+from services.webhooks.store import finding
 from services.webhooks.store.books import PARTS
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps
@@ -50,10 +51,13 @@ SLOTS: Final = (
         name="desk",
         methods=frozenset(
             {
+                "FindService/CompleteId",
+                "FindService/Find",
                 "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
                 "WebhooksService/GetEvent",
+                "WebhooksService/ListEvents",
                 "WebhooksService/ListStuckEvents",
                 "WebhooksService/RescheduleStuckEvents",
             }
@@ -69,6 +73,7 @@ SLOTS: Final = (
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **find.PERMISSIONS,
     **parked.permissions("desk"),
     "WebhooksService/ListInvoiceEvents": machine(for_api=True)
     | staff(*READERS)
@@ -78,6 +83,7 @@ PERMISSIONS: Final[Permissions] = {
     | members("developer"),
     "WebhooksService/GetEvent": staff(*READERS)
     | members("developer", "finance", "viewer", merchant_field=OF_OBJECT),
+    "WebhooksService/ListEvents": staff(*READERS),
     "WebhooksService/ListStuckEvents": staff(*READERS),
     "WebhooksService/RescheduleStuckEvents": staff("desk", changes=True),
     "WebhooksService/CheckInvoices": staff("auditor"),
@@ -90,6 +96,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     webhooks_pb2_grpc.add_WebhooksServiceServicer_to_server(WebhooksServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
+    find.add_to(server, deps.db, {}, finding.SEARCHES)
 
 
 class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
@@ -103,6 +110,19 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
             self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
         )
         return pb.ListInvoiceEventsResponse(events=[history_to_message(each) for each in histories])
+
+    def ListEvents(
+        self, request: pb.ListEventsRequest, context: grpc.ServicerContext
+    ) -> pb.ListEventsResponse:
+        found = desk.list_events(
+            self._deps,
+            status=event_status_from_message(request.status),
+            created_from=optional_datetime(request, "created_from"),
+            created_before=optional_datetime(request, "created_before"),
+            after_event_id=request.after_event_id,
+            limit=request.limit,
+        )
+        return pb.ListEventsResponse(events=[event_to_message(each) for each in found])
 
     def GetEvent(self, request: pb.GetEventRequest, context: grpc.ServicerContext) -> pb.GetEventResponse:
         history = reading.get_event(self._deps, event_id=request.event_id)
@@ -176,6 +196,16 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
 
 
 # -- converters
+
+
+def event_status_from_message(value: int) -> EventStatus | None:
+    """Returns the status; None for UNSPECIFIED, which means all. Raises VALIDATION_ERROR for an unknown one."""
+    if value == pb.EVENT_STATUS_UNSPECIFIED:
+        return None
+    for known, number in _EVENT_STATUSES.items():
+        if number == value:
+            return known
+    raise values.invalid("status", "Unknown status")
 
 
 def history_to_message(history: EventHistory) -> pb.WebhookEvent:

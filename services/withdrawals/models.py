@@ -117,6 +117,8 @@ class Withdrawal(Base):
         Index("ix_withdrawals_list_status", "merchant_id", "status", "created_at", "id"),
         # For operators: newest first, all merchants.
         Index("ix_withdrawals_status", "status", "id"),
+        Index("ix_withdrawals_all", "created_at", "id"),
+        Index("ix_withdrawals_all_status", "status", "created_at", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

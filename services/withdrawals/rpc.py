@@ -7,8 +7,8 @@ import grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
-from kit.base.proto import optional, timestamp_from
-from kit.rpc import books, parked, status, values
+from kit.base.proto import optional, optional_datetime, timestamp_from
+from kit.rpc import books, find, parked, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -16,6 +16,7 @@ from services.withdrawals import workers
 from services.withdrawals.domain import WithdrawalStatus
 from services.withdrawals.operations import creating, ledger, methods, reading, stepping
 from services.withdrawals.store.books import PARTS
+from services.withdrawals.store.finding import IDS, SEARCHES
 from services.withdrawals.store.views import MethodView, WithdrawalView
 from services.withdrawals.wiring import Deps
 
@@ -49,6 +50,8 @@ SLOTS: Final = (
         name="desk",
         methods=frozenset(
             {
+                "FindService/CompleteId",
+                "FindService/Find",
                 "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
@@ -73,6 +76,7 @@ SLOTS: Final = (
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **find.PERMISSIONS,
     **parked.permissions("treasury"),
     "WithdrawalsService/ListWithdrawals": machine(for_api=True)
     | staff(*READERS)
@@ -101,6 +105,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
+    find.add_to(server, deps.db, IDS, SEARCHES)
 
 
 class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
@@ -138,6 +143,9 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             merchant_id=request.merchant_id,
             status=status_from_message(request.status),
             limit=request.limit,
+            created_from=optional_datetime(request, "created_from"),
+            created_before=optional_datetime(request, "created_before"),
+            after_withdraw_uuid=request.after_withdraw_uuid,
         )
         return pb.ListAllWithdrawalsResponse(withdrawals=[withdrawal_to_message(each) for each in found])
 

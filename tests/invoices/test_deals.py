@@ -19,6 +19,7 @@ from deploy.local.waiting import wait_until
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from kit.work.set_aside import SetAside
 from services.invoices.domain.states import DealStatus
@@ -423,10 +424,28 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
     other = world.newest_deal(other.invoice_id)
 
     def ids(**wanted: Any) -> list[Any]:
-        return [row.id for row in desk.list_deals(world.deps, limit=0, **wanted)]
+        return [row.deal.id for row in desk.list_deals(world.deps, limit=0, **wanted)]
 
     assert ids(sub_status="confirmation_overdue") == [old.id]
     assert ids(created_before=young.created_at) == [old.id]
+    assert old.id not in ids(created_from=young.created_at)
+    newest_first = ids()
+    assert ids(after_deal_id=str(newest_first[0])) == newest_first[1:]
+    assert ids(after_deal_id=str(newest_first[-1]), oldest_first=True) == newest_first[-2::-1]
+    assert (
+        refusal(desk.list_deals, world.deps, limit=0, after_deal_id=str(new_id())).reason == "DEAL_NOT_FOUND"
+    )
+    (listed,) = desk.list_deals(world.deps, limit=1, after_deal_id=str(newest_first[-2]))
+    invoice = reading.get_invoice(
+        world.deps, merchant_id=str(listed.deal.merchant_id), invoice_ref=str(listed.deal.invoice_id)
+    )
+    assert (listed.customer_id, listed.external_id) == (invoice.customer_id, invoice.external_id)
+    (paid_to,) = [
+        each
+        for each in desk.list_requisites(world.deps, method_code="")
+        if each.id == listed.deal.requisite_id
+    ]
+    assert (listed.account, listed.holder) == (paid_to.account, paid_to.holder)
     assert ids(method_code="sepa_eur") == [other.id]
     assert other.id in ids(merchant_id=other_merchant.merchant_id)
     assert set(ids(merchant_id=world.merchant.merchant_id)) == {old.id, young.id}

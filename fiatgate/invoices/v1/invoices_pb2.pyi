@@ -1455,6 +1455,8 @@ class ListDealsRequest(_message.Message):
     OLDEST_FIRST_FIELD_NUMBER: _builtins.int
     REFERENCE_FIELD_NUMBER: _builtins.int
     SENDER_NAME_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    AFTER_DEAL_ID_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -1471,9 +1473,15 @@ class ListDealsRequest(_message.Message):
     """Only the deals with this payment reference, however it is typed. Empty: all. VALIDATION_ERROR for text that is none."""
     sender_name: _builtins.str
     """Only deals whose sender's name has words that begin like these, in any order. Empty: all."""
+    after_deal_id: _builtins.str
+    """Only deals that stand after this one in the list. Empty: from the start. DEAL_NOT_FOUND for an unknown one."""
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only deals opened earlier. Null: all."""
+
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only deals opened at this time or later. Null: all."""
 
     def __init__(
         self,
@@ -1487,14 +1495,21 @@ class ListDealsRequest(_message.Message):
         oldest_first: _builtins.bool = ...,
         reference: _builtins.str = ...,
         sender_name: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        after_deal_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "created_before", b"created_before", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_deal_id", b"after_deal_id", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
 
 Global___ListDealsRequest: _TypeAlias = ListDealsRequest  # noqa: Y015
 
@@ -1503,20 +1518,131 @@ class ListDealsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEALS_FIELD_NUMBER: _builtins.int
+    CONTEXTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deal]: ...
+    @_builtins.property
+    def contexts(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealContext]:
+        """One for each deal, in the same order: the things that an operator compares."""
+
     def __init__(
         self,
         *,
         deals: _abc.Iterable[Global___Deal] | None = ...,
+        contexts: _abc.Iterable[Global___DealContext] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deals", b"deals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contexts", b"contexts", "deals", b"deals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListDealsResponse: _TypeAlias = ListDealsResponse  # noqa: Y015
+
+@_typing.final
+class DealContext(_message.Message):
+    """The fields of a deal's invoice and requisite that stand beside it in a list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    HOLDER_FIELD_NUMBER: _builtins.int
+    CUSTOMER_ID_FIELD_NUMBER: _builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: _builtins.int
+    account: _builtins.str
+    holder: _builtins.str
+    customer_id: _builtins.str
+    external_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        account: _builtins.str = ...,
+        holder: _builtins.str = ...,
+        customer_id: _builtins.str = ...,
+        external_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "customer_id", b"customer_id", "external_id", b"external_id", "holder", b"holder"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DealContext: _TypeAlias = DealContext  # noqa: Y015
+
+@_typing.final
+class ListAllInvoicesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_INVOICE_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    """Empty: all."""
+    status: Global___InvoiceStatus.ValueType
+    """UNSPECIFIED: all."""
+    amount: _builtins.str
+    """Only invoices of this requested amount. Empty: all."""
+    after_invoice_id: _builtins.str
+    """Only invoices that stand after this one in the list. Empty: from the start. INVOICE_NOT_FOUND for an unknown one."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only invoices created at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only invoices created earlier. Null: all."""
+
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        status: Global___InvoiceStatus.ValueType = ...,
+        amount: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_invoice_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___ListAllInvoicesRequest: _TypeAlias = ListAllInvoicesRequest  # noqa: Y015
+
+@_typing.final
+class ListAllInvoicesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invoices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Invoice]: ...
+    def __init__(
+        self,
+        *,
+        invoices: _abc.Iterable[Global___Invoice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoices", b"invoices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAllInvoicesResponse: _TypeAlias = ListAllInvoicesResponse  # noqa: Y015
 
 @_typing.final
 class GetDealRequest(_message.Message):
@@ -1811,21 +1937,44 @@ class ListCasesRequest(_message.Message):
 
     OPEN_ONLY_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    OPENED_FROM_FIELD_NUMBER: _builtins.int
+    OPENED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_NUMBER_FIELD_NUMBER: _builtins.int
     open_only: _builtins.bool
     """Only those that wait for an answer."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    after_number: _builtins.int
+    """Only cases that stand after this one in the list. 0: from the start."""
+    @_builtins.property
+    def opened_from(self) -> _timestamp_pb2.Timestamp:
+        """Only cases opened at this time or later. Null: all."""
+
+    @_builtins.property
+    def opened_before(self) -> _timestamp_pb2.Timestamp:
+        """Only cases opened earlier. Null: all."""
+
     def __init__(
         self,
         *,
         open_only: _builtins.bool = ...,
         limit: _builtins.int = ...,
+        opened_from: _timestamp_pb2.Timestamp | None = ...,
+        opened_before: _timestamp_pb2.Timestamp | None = ...,
+        after_number: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "open_only", b"open_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "after_number", b"after_number", "limit", b"limit", "open_only", b"open_only", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__opened_before: _TypeAlias = _typing.Literal["opened_before"]  # noqa: Y015
+    _WhichOneofArgType__opened_before: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before"]  # noqa: Y015
+    _WhichOneofReturnType__opened_from: _TypeAlias = _typing.Literal["opened_from"]  # noqa: Y015
+    _WhichOneofArgType__opened_from: _TypeAlias = _typing.Literal["_opened_from", b"_opened_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__opened_before) -> _WhichOneofReturnType__opened_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__opened_from) -> _WhichOneofReturnType__opened_from | None: ...
 
 Global___ListCasesRequest: _TypeAlias = ListCasesRequest  # noqa: Y015
 

@@ -693,6 +693,11 @@ class DealDeskServiceStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.ListAllInvoices = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListAllInvoices',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.FromString,
+                _registered_method=True)
         self.ListDeals = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/ListDeals',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.SerializeToString,
@@ -778,6 +783,13 @@ class DealDeskServiceStub:
 class DealDeskServiceServicer:
     """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
     """
+
+    def ListAllInvoices(self, request, context):
+        """The invoices of all merchants, newest first, each with its newest deal.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def ListDeals(self, request, context):
         """Newest first.
@@ -894,6 +906,11 @@ class DealDeskServiceServicer:
 
 def add_DealDeskServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'ListAllInvoices': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAllInvoices,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.SerializeToString,
+            ),
             'ListDeals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDeals,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.FromString,
@@ -985,6 +1002,33 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
 class DealDeskService:
     """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED.
     """
+
+    @staticmethod
+    def ListAllInvoices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListAllInvoices',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def ListDeals(request,

@@ -311,6 +311,8 @@ class DealDeskServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DealDeskServiceAsyncStub: ...
+    ListAllInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]
+    """The invoices of all merchants, newest first, each with its newest deal."""
     ListDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]
     """Newest first."""
     GetDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]
@@ -349,6 +351,8 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
+    ListAllInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]  # type: ignore[assignment]
+    """The invoices of all merchants, newest first, each with its newest deal."""
     ListDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]  # type: ignore[assignment]
     """Newest first."""
     GetDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]  # type: ignore[assignment]
@@ -384,6 +388,14 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
 
 class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
     """The operator's desk: deals, requisites and the switch behind DEALS_SYSTEM_DISABLED."""
+
+    @_abc_1.abstractmethod
+    def ListAllInvoices(
+        self,
+        request: _invoices_pb2.ListAllInvoicesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListAllInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListAllInvoicesResponse]]:
+        """The invoices of all merchants, newest first, each with its newest deal."""
 
     @_abc_1.abstractmethod
     def ListDeals(

@@ -496,23 +496,106 @@ class ListMerchantsRequest(_message.Message):
 
     OLDER_THAN_MERCHANT_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     older_than_merchant_id: _builtins.str
     """Empty: from the newest; else the last merchant_id of the page before."""
     limit: _builtins.int
     """1 to 200; 0 means 200."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only merchants made at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only merchants made earlier. Null: all."""
+
     def __init__(
         self,
         *,
         older_than_merchant_id: _builtins.str = ...,
         limit: _builtins.int = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "older_than_merchant_id", b"older_than_merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___ListMerchantsRequest: _TypeAlias = ListMerchantsRequest  # noqa: Y015
+
+@_typing.final
+class NameMerchantsRequest(_message.Message):
+    """The names of at most 1000 merchants, for lists of things that belong to them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def merchant_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        merchant_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "older_than_merchant_id", b"older_than_merchant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_ids", b"merchant_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListMerchantsRequest: _TypeAlias = ListMerchantsRequest  # noqa: Y015
+Global___NameMerchantsRequest: _TypeAlias = NameMerchantsRequest  # noqa: Y015
+
+@_typing.final
+class NameMerchantsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class NamesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """By merchant_id. Unknown ones are left out."""
+
+    def __init__(
+        self,
+        *,
+        names: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NameMerchantsResponse: _TypeAlias = NameMerchantsResponse  # noqa: Y015
 
 @_typing.final
 class ListMerchantsResponse(_message.Message):

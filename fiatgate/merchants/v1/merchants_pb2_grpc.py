@@ -57,6 +57,11 @@ class MerchantsServiceStub:
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsResponse.FromString,
                 _registered_method=True)
+        self.NameMerchants = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/NameMerchants',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsResponse.FromString,
+                _registered_method=True)
         self.ConfigureMerchant = channel.unary_unary(
                 '/fiatgate.merchants.v1.MerchantsService/ConfigureMerchant',
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ConfigureMerchantRequest.SerializeToString,
@@ -154,6 +159,13 @@ class MerchantsServiceServicer:
 
     def ListMerchants(self, request, context):
         """Newest first, page by page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NameMerchants(self, request, context):
+        """The names of these merchants.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -275,6 +287,11 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
                     servicer.ListMerchants,
                     request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsRequest.FromString,
                     response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsResponse.SerializeToString,
+            ),
+            'NameMerchants': grpc.unary_unary_rpc_method_handler(
+                    servicer.NameMerchants,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsResponse.SerializeToString,
             ),
             'ConfigureMerchant': grpc.unary_unary_rpc_method_handler(
                     servicer.ConfigureMerchant,
@@ -453,6 +470,33 @@ class MerchantsService:
             '/fiatgate.merchants.v1.MerchantsService/ListMerchants',
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsRequest.SerializeToString,
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.ListMerchantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NameMerchants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/NameMerchants',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.NameMerchantsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -46,6 +46,8 @@ class MerchantsServiceStub:
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]
     """Newest first, page by page."""
+    NameMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]
+    """The names of these merchants."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
     MERCHANT_CATEGORY_NOT_FOUND.
@@ -97,6 +99,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """Reason: MERCHANT_NOT_FOUND."""
     ListMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]  # type: ignore[assignment]
     """Newest first, page by page."""
+    NameMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]  # type: ignore[assignment]
+    """The names of these merchants."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
     MERCHANT_CATEGORY_NOT_FOUND.
@@ -169,6 +173,14 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ListMerchantsResponse, _abc.Awaitable[_merchants_pb2.ListMerchantsResponse]]:
         """Newest first, page by page."""
+
+    @_abc_1.abstractmethod
+    def NameMerchants(
+        self,
+        request: _merchants_pb2.NameMerchantsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.NameMerchantsResponse, _abc.Awaitable[_merchants_pb2.NameMerchantsResponse]]:
+        """The names of these merchants."""
 
     @_abc_1.abstractmethod
     def ConfigureMerchant(

@@ -543,6 +543,73 @@ class ListEventInvoicesResponse(_message.Message):
 Global___ListEventInvoicesResponse: _TypeAlias = ListEventInvoicesResponse  # noqa: Y015
 
 @_typing.final
+class ListEventsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_EVENT_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    status: Global___EventStatus.ValueType
+    """UNSPECIFIED: all."""
+    after_event_id: _builtins.int
+    """Only events that stand after this one in the list. 0: from the start. WEBHOOK_EVENT_NOT_FOUND for an unknown one."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only events made at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only events made earlier. Null: all."""
+
+    def __init__(
+        self,
+        *,
+        status: Global___EventStatus.ValueType = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_event_id: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_event_id", b"after_event_id", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___ListEventsRequest: _TypeAlias = ListEventsRequest  # noqa: Y015
+
+@_typing.final
+class ListEventsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookEvent]: ...
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___WebhookEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListEventsResponse: _TypeAlias = ListEventsResponse  # noqa: Y015
+
+@_typing.final
 class ListStuckEventsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -43,6 +43,11 @@ class WebhooksServiceStub:
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsResponse.FromString,
                 _registered_method=True)
+        self.ListEvents = channel.unary_unary(
+                '/fiatgate.webhooks.v1.WebhooksService/ListEvents',
+                request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
+                _registered_method=True)
         self.GetEvent = channel.unary_unary(
                 '/fiatgate.webhooks.v1.WebhooksService/GetEvent',
                 request_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.GetEventRequest.SerializeToString,
@@ -89,6 +94,13 @@ class WebhooksServiceServicer:
 
     def ListInvoiceEvents(self, request, context):
         """Newest first; empty when the invoice has none. Reason: RATE_LIMITED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListEvents(self, request, context):
+        """The events of all invoices, newest first, without request_payload and attempts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +166,11 @@ def add_WebhooksServiceServicer_to_server(servicer, server):
                     servicer.ListInvoiceEvents,
                     request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsRequest.FromString,
                     response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsResponse.SerializeToString,
+            ),
+            'ListEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEvents,
+                    request_deserializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.FromString,
+                    response_serializer=fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.SerializeToString,
             ),
             'GetEvent': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEvent,
@@ -222,6 +239,33 @@ class WebhooksService:
             '/fiatgate.webhooks.v1.WebhooksService/ListInvoiceEvents',
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsRequest.SerializeToString,
             fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListInvoiceEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.webhooks.v1.WebhooksService/ListEvents',
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
+            fiatgate_dot_webhooks_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class WebhooksServiceStub:
     def __new__(cls, channel: _aio.Channel) -> WebhooksServiceAsyncStub: ...
     ListInvoiceEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListInvoiceEventsRequest, _webhooks_pb2.ListInvoiceEventsResponse]
     """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
+    ListEvents: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]
+    """The events of all invoices, newest first, without request_payload and attempts."""
     GetEvent: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]
@@ -72,6 +74,8 @@ class WebhooksServiceAsyncStub(WebhooksServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListInvoiceEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListInvoiceEventsRequest, _webhooks_pb2.ListInvoiceEventsResponse]  # type: ignore[assignment]
     """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
+    ListEvents: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListEventsRequest, _webhooks_pb2.ListEventsResponse]  # type: ignore[assignment]
+    """The events of all invoices, newest first, without request_payload and attempts."""
     GetEvent: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]  # type: ignore[assignment]
     """Reason: WEBHOOK_EVENT_NOT_FOUND."""
     ResendLatest: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ResendLatestRequest, _webhooks_pb2.ResendLatestResponse]  # type: ignore[assignment]
@@ -108,6 +112,14 @@ class WebhooksServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListInvoiceEventsResponse, _abc.Awaitable[_webhooks_pb2.ListInvoiceEventsResponse]]:
         """Newest first; empty when the invoice has none. Reason: RATE_LIMITED."""
+
+    @_abc_1.abstractmethod
+    def ListEvents(
+        self,
+        request: _webhooks_pb2.ListEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.ListEventsResponse, _abc.Awaitable[_webhooks_pb2.ListEventsResponse]]:
+        """The events of all invoices, newest first, without request_payload and attempts."""
 
     @_abc_1.abstractmethod
     def GetEvent(

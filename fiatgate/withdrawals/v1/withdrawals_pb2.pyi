@@ -299,24 +299,49 @@ class ListAllWithdrawalsRequest(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
     status: Global___WithdrawalStatus.ValueType
     """UNSPECIFIED: all."""
     merchant_id: _builtins.str
     """Empty: all."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    after_withdraw_uuid: _builtins.str
+    """Only withdrawals that stand after this one in the list. Empty: from the start. WITHDRAWAL_NOT_FOUND for an unknown
+    one.
+    """
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only withdrawals requested at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only withdrawals requested earlier. Null: all."""
+
     def __init__(
         self,
         *,
         status: Global___WithdrawalStatus.ValueType = ...,
         merchant_id: _builtins.str = ...,
         limit: _builtins.int = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_withdraw_uuid: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_withdraw_uuid", b"after_withdraw_uuid", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
 
 Global___ListAllWithdrawalsRequest: _TypeAlias = ListAllWithdrawalsRequest  # noqa: Y015
 

@@ -10,7 +10,12 @@ INDEX_WAIT_SECONDS = 300
 
 
 def index_beside_traffic(
-    name: str, table: str, columns: Sequence[str | TextClause], *, where: TextClause | None = None
+    name: str,
+    table: str,
+    columns: Sequence[str | TextClause],
+    *,
+    where: TextClause | None = None,
+    using: str = "btree",
 ) -> None:
     """Makes an index while the table is written to, however large the table is.
 
@@ -20,5 +25,12 @@ def index_beside_traffic(
     with op.get_context().autocommit_block():
         op.execute(f"SET lock_timeout = '{INDEX_WAIT_SECONDS}s'")
         op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
-        op.create_index(name, table, columns, postgresql_where=where, postgresql_concurrently=True)
+        op.create_index(
+            name,
+            table,
+            columns,
+            postgresql_where=where,
+            postgresql_using=using,
+            postgresql_concurrently=True,
+        )
         op.execute("RESET lock_timeout")

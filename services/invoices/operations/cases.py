@@ -109,9 +109,25 @@ def keep_picture(tx: Session, deal: Deal, kind: PictureKind, picture: Picture, n
 # -- the operator
 
 
-def list_cases(deps: Deps, *, open_only: bool, limit: int) -> Sequence[CaseView]:
+def list_cases(
+    deps: Deps,
+    *,
+    open_only: bool,
+    limit: int,
+    opened_from: datetime | None = None,
+    opened_before: datetime | None = None,
+    after_number: int = 0,
+) -> Sequence[CaseView]:
+    """Returns cases, newest first: from the start, or after the number `after_number`."""
     with deps.db.autocommit() as connection:
-        return cases.newest_cases(connection, values.rows(limit), open_only=open_only)
+        return cases.newest_cases(
+            connection,
+            values.rows(limit),
+            open_only=open_only,
+            opened_from=opened_from,
+            opened_before=opened_before,
+            after=values.whole_number("after_number", after_number, least=0),
+        )
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:

@@ -1,7 +1,7 @@
 """The operator's desk: deals, requisites, cancellation, and the switch behind DEALS_SYSTEM_DISABLED."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -19,6 +19,7 @@ from services.invoices.domain.states import DealStatus, Trigger
 from services.invoices.models import Requisite
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deals
+from services.invoices.store.deals import ListedDeal
 from services.invoices.store.views import DealView, InvoiceView, PictureView, RequisiteView, TransitionView
 from services.invoices.wiring import Deps
 
@@ -44,21 +45,31 @@ def list_deals(
     sub_status: str = "",
     merchant_id: str = "",
     method_code: str = "",
+    created_from: datetime | None = None,
     created_before: datetime | None = None,
+    after_deal_id: str = "",
     oldest_first: bool = False,
-) -> Sequence[DealView]:
+) -> Sequence[ListedDeal]:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
 
-    Raises VALIDATION_ERROR, also for a `sub_status` that no deal can have.
+    Raises VALIDATION_ERROR, also for a `sub_status` that no deal can have, and DEAL_NOT_FOUND for an unknown
+    `after_deal_id`.
     """
     wanted = deals.DealFilter(
         status=status,
         sub_status=fields.sub_status(sub_status),
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         method_code=values.text("payment_method_code", method_code, least=0, most=64),
+        created_from=created_from,
         created_before=created_before,
     )
+    after = fields.deal_id(after_deal_id) if after_deal_id else None
     with deps.db.autocommit() as connection:
+        if after is not None:
+            place = deals.place_of_deal(connection, after)
+            if place is None:
+                raise errors.deal_not_found()
+            wanted = replace(wanted, after=place)
         return deals.deals(connection, wanted, values.rows(limit), oldest_first=oldest_first)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc import books, status
+from kit.rpc import books, find, status
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -19,6 +19,7 @@ from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
 from services.invoices.store.books import PARTS
+from services.invoices.store.finding import IDS, SEARCHES
 from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -75,6 +76,7 @@ SLOTS: Final = (
                 "DealDeskService/GetDeal",
                 "DealDeskService/GetDealsSystem",
                 "DealDeskService/GetProof",
+                "DealDeskService/ListAllInvoices",
                 "DealDeskService/ListCases",
                 "DealDeskService/ListDeals",
                 "DealDeskService/ListRequisites",
@@ -83,6 +85,8 @@ SLOTS: Final = (
                 "DealDeskService/ResolveAppeal",
                 "DealDeskService/ResolveCase",
                 "DealDeskService/SetDealsSystem",
+                "FindService/CompleteId",
+                "FindService/Find",
                 "InvoicesService/CancelInvoice",
             }
         ),
@@ -99,6 +103,7 @@ _READ: Final = staff(*READERS)
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **find.PERMISSIONS,
     "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
     "InvoicesService/GetInvoice": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
     "InvoicesService/ListInvoices": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
@@ -112,6 +117,7 @@ PERMISSIONS: Final[Permissions] = {
     "CheckoutService/CancelCheckout": _CUSTOMER,
     "CheckoutService/OpenCustomerAppeal": _CUSTOMER,
     "CheckoutService/OpenCase": _CUSTOMER,
+    "DealDeskService/ListAllInvoices": _READ,
     "DealDeskService/ListDeals": _READ,
     "DealDeskService/GetDeal": _READ,
     "DealDeskService/GetProof": _READ,
@@ -138,3 +144,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
     pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)
     books.add_to(server, deps.db, PARTS)
+    find.add_to(server, deps.db, IDS, SEARCHES)

@@ -9,6 +9,7 @@ from services.invoices.domain.late import PictureKind
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
 from services.invoices.operations.verification import Finished
+from services.invoices.store.deals import ListedDeal
 from services.invoices.store.views import (
     CaseView,
     DealView,
@@ -62,6 +63,15 @@ def deal_to_message(deal: DealView) -> pb.Deal:
         requisite_id=str(deal.requisite_id),
         adjusted_amount=None if deal.adjusted_amount is None else fiat_text(deal.adjusted_amount),
         invoice_amount=fiat_text(deal.invoice_amount),
+    )
+
+
+def deal_context_to_message(listed: ListedDeal) -> pb.DealContext:
+    return pb.DealContext(
+        account=listed.account,
+        holder=listed.holder,
+        customer_id=listed.customer_id,
+        external_id=listed.external_id,
     )
 
 

@@ -6,11 +6,13 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional, optional_datetime
 from kit.rpc import values
-from services.invoices.operations import cases, desk
+from services.invoices.operations import cases, desk, reading
 from services.invoices.rpc.converters import (
     case_to_message,
+    deal_context_to_message,
     deal_status_from_message,
     deal_to_message,
+    invoice_status_from_message,
     invoice_to_message,
     picture_kind_from_message,
     picture_to_message,
@@ -28,6 +30,21 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
 
+    def ListAllInvoices(
+        self, request: pb.ListAllInvoicesRequest, context: Context
+    ) -> pb.ListAllInvoicesResponse:
+        rows = reading.list_all_invoices(
+            self._deps,
+            limit=request.limit,
+            merchant_id=request.merchant_id,
+            status=invoice_status_from_message(request.status),
+            amount=request.amount,
+            created_from=optional_datetime(request, "created_from"),
+            created_before=optional_datetime(request, "created_before"),
+            after_invoice_id=request.after_invoice_id,
+        )
+        return pb.ListAllInvoicesResponse(invoices=[invoice_to_message(row) for row in rows])
+
     def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
         rows = desk.list_deals(
             self._deps,
@@ -36,10 +53,15 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             sub_status=request.sub_status,
             merchant_id=request.merchant_id,
             method_code=request.payment_method_code,
+            created_from=optional_datetime(request, "created_from"),
             created_before=optional_datetime(request, "created_before"),
+            after_deal_id=request.after_deal_id,
             oldest_first=request.oldest_first,
         )
-        return pb.ListDealsResponse(deals=[deal_to_message(row) for row in rows])
+        return pb.ListDealsResponse(
+            deals=[deal_to_message(row.deal) for row in rows],
+            contexts=[deal_context_to_message(row) for row in rows],
+        )
 
     def GetDeal(self, request: pb.GetDealRequest, context: Context) -> pb.GetDealResponse:
         story = desk.get_deal(self._deps, deal_id=request.deal_id)
@@ -90,7 +112,14 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
         return pb.GetProofResponse(proof=picture_to_message(row), content=row.content)
 
     def ListCases(self, request: pb.ListCasesRequest, context: Context) -> pb.ListCasesResponse:
-        rows = cases.list_cases(self._deps, open_only=request.open_only, limit=request.limit)
+        rows = cases.list_cases(
+            self._deps,
+            open_only=request.open_only,
+            limit=request.limit,
+            opened_from=optional_datetime(request, "opened_from"),
+            opened_before=optional_datetime(request, "opened_before"),
+            after_number=request.after_number,
+        )
         return pb.ListCasesResponse(cases=[case_to_message(row) for row in rows])
 
     def GetCase(self, request: pb.GetCaseRequest, context: Context) -> pb.GetCaseResponse:

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
+from kit.db.lists import in_span
 from kit.db.rows import Rows
 from services.invoices.domain.late import PictureKind
 from services.invoices.models import Case, CustomerPicture
@@ -39,8 +40,20 @@ def case(connection: Connection | Session, number: int) -> CaseView | None:
     return _CASES.one_or_none(connection.execute(query))
 
 
-def newest_cases(connection: Connection, limit: int, *, open_only: bool) -> Sequence[CaseView]:
+def newest_cases(
+    connection: Connection,
+    limit: int,
+    *,
+    open_only: bool,
+    opened_from: datetime | None,
+    opened_before: datetime | None,
+    after: int,
+) -> Sequence[CaseView]:
+    """Returns cases, those with the greatest numbers first: from the start, or after the number `after`."""
     query = select(*_CASES.columns).order_by(Case.number.desc()).limit(limit)
+    query = query.where(*in_span(Case.opened_at, opened_from, opened_before))
+    if after:
+        query = query.where(Case.number < after)
     if open_only:
         query = query.where(Case.resolved_at.is_(None))
     return _CASES.all(connection.execute(query))

@@ -11,11 +11,12 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_update
 from sqlalchemy.orm import Session
 
 from kit.db.database import Database, table_of
+from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.invoices.domain.places import NewDeal, may_hold_one_more
 from services.invoices.domain.states import DealStatus
-from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
+from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Invoice, Requisite, Switch
 from services.invoices.store.shares import accounts_of, may_have_place
 from services.invoices.store.views import DealView, RequisiteView, TransitionView
 
@@ -44,14 +45,35 @@ class DealFilter:
     sub_status: str = ""
     merchant_id: UUID | None = None
     method_code: str = ""
+    created_from: datetime | None = None
     created_before: datetime | None = None
+    after: tuple[datetime, UUID] | None = None
+
+
+@dataclass(frozen=True)
+class ListedDeal:
+    """A deal with the fields of its invoice and requisite that an operator compares."""
+
+    deal: DealView
+    account: str
+    holder: str
+    customer_id: str
+    external_id: str
+
+
+_LISTED = (
+    select(*DEALS.columns, Requisite.account, Requisite.holder, Invoice.customer_id, Invoice.external_id)
+    .join_from(Deal, Requisite, Requisite.id == Deal.requisite_id)
+    .join(Invoice, Invoice.id == Deal.invoice_id)
+)
+_CONTEXT_BEGINS = len(DEALS.columns)
 
 
 def deals(
     connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
-) -> Sequence[DealView]:
+) -> Sequence[ListedDeal]:
     """Returns deals, newest first unless `oldest_first`."""
-    query = select(*DEALS.columns)
+    query = _LISTED
     for column, value in (
         (Deal.status, wanted.status),
         (Deal.sub_status, wanted.sub_status),
@@ -60,10 +82,18 @@ def deals(
     ):
         if value:
             query = query.where(column == value)
-    if wanted.created_before is not None:
-        query = query.where(Deal.created_at < wanted.created_before)
+    query = query.where(*in_span(Deal.created_at, wanted.created_from, wanted.created_before))
+    if wanted.after is not None:
+        query = query.where(stands_after(Deal.created_at, Deal.id, wanted.after, oldest_first=oldest_first))
     order = (Deal.created_at, Deal.id) if oldest_first else (Deal.created_at.desc(), Deal.id.desc())
-    return DEALS.all(connection.execute(query.order_by(*order).limit(limit)))
+    rows = connection.execute(query.order_by(*order).limit(limit))
+    return [ListedDeal(DEALS.make(*row[:_CONTEXT_BEGINS]), *row[_CONTEXT_BEGINS:]) for row in rows]
+
+
+def place_of_deal(connection: Connection, deal_id: UUID) -> tuple[datetime, UUID] | None:
+    """Returns the place of the deal in a list, for `DealFilter.after`."""
+    row = connection.execute(select(Deal.created_at, Deal.id).where(Deal.id == deal_id)).one_or_none()
+    return None if row is None else (row.created_at, row.id)
 
 
 _ADD_TRANSITION = insert(table_of(DealTransition))

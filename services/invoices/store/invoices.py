@@ -1,7 +1,9 @@
 """Invoices with their newest deal, and the outbox."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +12,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from kit.db.database import Database, table_of
+from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.invoices.domain.creating import CreationFacts, NewInvoice
@@ -220,6 +223,42 @@ def _filtered(
     if status is not None:
         query = query.where(Invoice.status == status)
     return query if currency_code is None else query.where(Invoice.currency_code == currency_code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvoiceFilter:
+    """Conditions on the invoices of all merchants; a null one matches all."""
+
+    merchant_id: UUID | None = None
+    status: InvoiceStatus | None = None
+    amount: Decimal | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+    after: tuple[datetime, UUID] | None = None
+
+
+def newest_invoices(connection: Connection, wanted: InvoiceFilter, limit: int) -> Sequence[InvoiceView]:
+    """Returns invoices of all merchants, newest first."""
+    query = select(Invoice.id).where(*in_span(Invoice.created_at, wanted.created_from, wanted.created_before))
+    for column, value in (
+        (Invoice.merchant_id, wanted.merchant_id),
+        (Invoice.status, wanted.status),
+        (Invoice.amount, wanted.amount),
+    ):
+        if value is not None:
+            query = query.where(column == value)
+    if wanted.after is not None:
+        query = query.where(stands_after(Invoice.created_at, Invoice.id, wanted.after))
+    newest_first = (Invoice.created_at.desc(), Invoice.id.desc())
+    page = _VIEW.where(Invoice.id.in_(query.order_by(*newest_first).limit(limit))).order_by(*newest_first)
+    return [_view(*row) for row in connection.execute(page)]
+
+
+def place_of_invoice(connection: Connection, invoice_id: UUID) -> tuple[datetime, UUID] | None:
+    """Returns the place of the invoice in a list, for `InvoiceFilter.after`."""
+    query = select(Invoice.created_at, Invoice.id).where(Invoice.id == invoice_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.created_at, row.id)
 
 
 _FINISHED = (

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -70,12 +72,33 @@ def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     return merchant
 
 
-def list_merchants(deps: Deps, *, older_than_merchant_id: str = "", limit: int = 0) -> list[Merchant]:
+def list_merchants(
+    deps: Deps,
+    *,
+    older_than_merchant_id: str = "",
+    limit: int = 0,
+    created_from: datetime | None = None,
+    created_before: datetime | None = None,
+) -> list[Merchant]:
     """Returns merchants, newest first: the page after the given merchant, or the first page when it is empty."""
     limit = values.rows(limit, default=MERCHANTS_PER_PAGE, most=MERCHANTS_PER_PAGE)
     older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
     with deps.db.transaction() as tx:
-        return store.merchants_newest_first(tx, older_than=older_than, limit=limit)
+        return store.merchants_newest_first(
+            tx,
+            older_than=older_than,
+            created_from=created_from,
+            created_before=created_before,
+            limit=limit,
+        )
+
+
+def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str]:
+    """Returns the names of the merchants among these."""
+    values.at_most("merchant_ids", merchant_ids, values.LIST_MOST_ROWS)
+    ids = [values.uuid("merchant_ids", each) for each in merchant_ids]
+    with deps.db.autocommit() as connection:
+        return store.names_of_merchants(connection, ids)
 
 
 def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:

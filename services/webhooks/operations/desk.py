@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 
 from kit.db.database import after_commit, retry_conflicts
 from kit.rpc import values
+from services.webhooks import errors
+from services.webhooks.domain import EventStatus
 from services.webhooks.store import events
 from services.webhooks.store.events import Backlog
 from services.webhooks.store.views import EventView
@@ -21,6 +23,34 @@ def list_stuck_events(deps: Deps, *, overdue_seconds: int, limit: int) -> Sequen
     limit = values.rows(limit)
     with deps.db.transaction() as tx:
         return events.stuck_events(tx, overdue_since=_before_now(deps, overdue_seconds), limit=limit)
+
+
+def list_events(
+    deps: Deps,
+    *,
+    status: EventStatus | None,
+    created_from: datetime | None,
+    created_before: datetime | None,
+    after_event_id: int,
+    limit: int,
+) -> Sequence[EventView]:
+    """Returns the events of all invoices, newest first, without payload and attempts.
+
+    Raises WEBHOOK_EVENT_NOT_FOUND for an unknown `after_event_id`; 0 means from the start.
+    """
+    limit = values.rows(limit)
+    with deps.db.autocommit() as connection:
+        after = events.place_of_event(connection, after_event_id) if after_event_id else None
+        if after is None and after_event_id:
+            raise errors.event_not_found()
+        return events.newest_events(
+            connection,
+            status=status,
+            created_from=created_from,
+            created_before=created_before,
+            after=after,
+            limit=limit,
+        )
 
 
 @retry_conflicts

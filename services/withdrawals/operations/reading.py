@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from kit.rpc import values
 from services.withdrawals import errors
@@ -61,10 +62,34 @@ def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withd
 
 
 def list_all_withdrawals(
-    deps: Deps, *, merchant_id: str, status: WithdrawalStatus | None, limit: int
+    deps: Deps,
+    *,
+    merchant_id: str,
+    status: WithdrawalStatus | None,
+    limit: int,
+    created_from: datetime | None = None,
+    created_before: datetime | None = None,
+    after_withdraw_uuid: str = "",
 ) -> Sequence[WithdrawalView]:
-    """Returns the operator's list, newest first; an empty `merchant_id` means all merchants."""
+    """Returns the operator's list, newest first; an empty `merchant_id` means all merchants.
+
+    Raises WITHDRAWAL_NOT_FOUND for an unknown `after_withdraw_uuid`.
+    """
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
     limit = values.rows(limit)
+    after_id = (
+        values.uuid_or(errors.withdrawal_not_found, after_withdraw_uuid) if after_withdraw_uuid else None
+    )
     with deps.db.transaction() as tx:
-        return withdrawals.newest(tx, merchant_id=merchant, status=status, limit=limit)
+        after = None if after_id is None else withdrawals.withdrawal(tx, after_id)
+        if after is None and after_id is not None:
+            raise errors.withdrawal_not_found()
+        return withdrawals.newest(
+            tx,
+            merchant_id=merchant,
+            status=status,
+            created_from=created_from,
+            created_before=created_before,
+            after=after,
+            limit=limit,
+        )

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.db.database import table_of
+from kit.db.lists import in_span, stands_after
 from kit.db.rows import Rows
 from services.withdrawals.domain import PENDING, State, WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
@@ -140,11 +141,26 @@ def page(
 
 
 def newest(
-    tx: Session, *, merchant_id: UUID | None, status: WithdrawalStatus | None, limit: int
+    tx: Session,
+    *,
+    merchant_id: UUID | None,
+    status: WithdrawalStatus | None,
+    created_from: datetime | None,
+    created_before: datetime | None,
+    after: WithdrawalView | None,
+    limit: int,
 ) -> list[WithdrawalView]:
-    """Returns the newest withdrawals of one merchant, or of all. Ids are in the order of creation."""
-    query = _ALL.where(*_matching(merchant_id, status)).order_by(Withdrawal.id.desc())
-    return _WITHDRAWALS.all(tx.execute(query.limit(limit)))
+    """Returns the newest withdrawals of one merchant, or of all: from the start, or those that stand after `after`."""
+    query = _ALL.where(*_matching(merchant_id, status))
+    query = query.where(*in_span(Withdrawal.created_at, created_from, created_before))
+    if after is not None:
+        query = query.where(stands_after(Withdrawal.created_at, Withdrawal.id, (after.created_at, after.id)))
+    newest_first = query.order_by(Withdrawal.created_at.desc(), Withdrawal.id.desc())
+    return _WITHDRAWALS.all(tx.execute(newest_first.limit(limit)))
+
+
+def withdrawal(tx: Session, withdrawal_id: UUID) -> WithdrawalView | None:
+    return _one(tx, _ALL.where(Withdrawal.id == withdrawal_id))
 
 
 def _matching(merchant_id: UUID | None, status: WithdrawalStatus | None) -> list[ColumnElement[bool]]:

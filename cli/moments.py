@@ -1,0 +1,48 @@
+"""Times that an operator types: `24h` for a day ago, `2026-11-22`, `2026-11-22T14:30`."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+import typer
+
+from kit.base.clock import SystemClock
+
+_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def age(text: str) -> timedelta:
+    """Returns a text such as "24h" as a time. Raises ValueError."""
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no time such as 90s, 30m, 24h or 7d")
+    return timedelta(seconds=int(found[1]) * _UNIT_SECONDS[found[2]])
+
+
+def moment(text: str | datetime) -> datetime:
+    """Returns the time of the text: an age before now, or a date with or without a time, in UTC unless it has a zone.
+    Raises typer.BadParameter.
+    """
+    if isinstance(text, datetime):
+        return text
+    try:
+        return SystemClock().now() - age(text)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time such as 24h, 2026-11-22 or 2026-11-22T14:30") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since", metavar="TIME", parser=moment, help="From then on: 24h, 2026-11-22, 2026-11-22T14:30."
+    ),
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option("--until", metavar="TIME", parser=moment, help="Before then; written as --since."),
+]

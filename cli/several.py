@@ -1,0 +1,77 @@
+"""One call for each of several things. Each result is a line, and the exit code says whether one of them failed.
+
+Nothing is half done in silence: after a service has failed, the others are not tried, and the lines say so.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import typer
+from google.protobuf.message import Message
+from rich.markup import escape
+
+from cli import output
+from kit.rpc.errors import Refused
+
+M = TypeVar("M", bound=Message)
+
+_SERVICE_FAILS: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR", "ACTOR_INVALID", "NOT_PERMITTED"})
+"""The reasons that concern every call, not the thing of one."""
+
+
+def each(
+    ids: Sequence[str],
+    call: Callable[[str], M],
+    sentence: Callable[[M], str],
+    *next_commands: str,
+    everything: bool = False,
+    as_json: bool,
+) -> None:
+    """Calls for each id and prints the results. For one id alone, as any other command: its sentence or the refusal.
+
+    Raises Refused for one id, typer.Exit(1) when one of several failed.
+    """
+    ids = list(dict.fromkeys(ids))
+    if len(ids) == 1:
+        made = call(ids[0])
+        output.outcome(made, sentence(made), *next_commands, everything=everything, as_json=as_json)
+        return
+    shown = output.shortened(ids)
+    rows = []
+    for row in _tried(ids, call, sentence):
+        rows.append(row)
+        if not as_json:
+            _print_line(row, shown[row["id"]])
+    done = sum(row["outcome"] == "done" for row in rows)
+    if as_json:
+        output.print_json(rows)
+    else:
+        output.lead(f"{done} of {len(rows)} done.", *next_commands)
+    if done < len(rows):
+        raise typer.Exit(1)
+
+
+def _tried(
+    ids: Sequence[str], call: Callable[[str], M], sentence: Callable[[M], str]
+) -> Iterator[dict[str, Any]]:
+    """Yields a row for each id. `outcome` is "done", the reason of a refusal, or "not tried" after a service failed."""
+    failed = False
+    for id in ids:
+        if failed:
+            yield {"id": id, "outcome": "not tried", "message": "A service failed before", "result": None}
+            continue
+        try:
+            made = call(id)
+            yield {"id": id, "outcome": "done", "message": sentence(made), "result": output.plain(made)}
+        except Refused as refused:
+            failed = refused.reason in _SERVICE_FAILS
+            yield {"id": id, "outcome": refused.reason, "message": refused.message, "result": None}
+
+
+def _print_line(row: dict[str, Any], id: str) -> None:
+    message = escape(output.printable(row["message"]))
+    if row["outcome"] == "done":
+        line = f"[green]done[/green]  {id}  {message}"
+    else:
+        line = f"[bold red]{escape(row['outcome'])}[/bold red]  {id}  {message}"
+    output.console.print(line, soft_wrap=True)

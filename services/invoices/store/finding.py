@@ -1,0 +1,230 @@
+"""The operator's search: invoices, deals, requisites and cases by the texts that people have in front of them."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Select, literal_column, select, text
+
+from kit.base.money import fiat_text, has_decimals, parse_decimal
+from kit.db.finding import Found, Ids, Search, begins_like
+from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
+
+IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
+
+_AMOUNT_MOST: Final = 10**18
+_CASE_DIGITS_MOST: Final = 18
+
+
+# -- invoices
+
+
+def _invoices(connection: Connection, query: Select[Any], place: str, column: str) -> list[Found]:
+    newest = query.order_by(Invoice.created_at.desc(), Invoice.id.desc())
+    return [
+        Found(
+            kind="invoice",
+            id=str(row.id),
+            field=place,
+            value=str(getattr(row, column)),
+            status=row.status,
+            created_at=row.created_at,
+            facts={
+                "merchant_id": str(row.merchant_id),
+                "external_id": row.external_id,
+                "customer_id": row.customer_id,
+                "amount": fiat_text(row.amount),
+                "currency_code": row.currency_code,
+            },
+        )
+        for row in connection.execute(newest)
+    ]
+
+
+def _invoices_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = begins_like(Invoice.id, text)
+    if condition is None:
+        return ()
+    return _invoices(connection, select(Invoice).where(condition).limit(limit), "id", "id")
+
+
+# The indexes of orders and customers begin with the merchant. They are read once for each merchant, whose ids come from
+# an index too, one by one: indexes of texts alone would cost each new invoice, and a search is rare.
+_OF_EACH_MERCHANT: Final = """
+WITH RECURSIVE merchants (id) AS (
+    (SELECT merchant_id FROM invoices ORDER BY merchant_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT merchant_id FROM invoices WHERE merchant_id > merchants.id ORDER BY merchant_id LIMIT 1)
+    FROM merchants WHERE merchants.id IS NOT NULL
+)
+SELECT found.id FROM merchants CROSS JOIN LATERAL (
+    SELECT id FROM invoices WHERE merchant_id = merchants.id AND {condition}
+    ORDER BY created_at DESC LIMIT :limit
+) AS found
+WHERE merchants.id IS NOT NULL LIMIT :limit
+"""
+_OF_ORDER = text(_OF_EACH_MERCHANT.format(condition="external_id = :text"))
+_OF_CUSTOMER = text(_OF_EACH_MERCHANT.format(condition="customer_id = :text"))
+
+
+def _invoices_by_order(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    ids = connection.execute(_OF_ORDER, {"text": text, "limit": limit}).scalars().all()
+    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "order", "external_id")
+
+
+def _invoices_by_customer(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    ids = connection.execute(_OF_CUSTOMER, {"text": text, "limit": limit}).scalars().all()
+    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "customer", "customer_id")
+
+
+def _invoices_by_amount(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    amount = _amount(text)
+    if amount is None:
+        return ()
+    return _invoices(
+        connection, select(Invoice).where(Invoice.amount == amount).limit(limit), "amount", "amount"
+    )
+
+
+def _amount(text: str) -> Any:
+    """Returns the amount that the text writes, as 50.9 or 50.90; None for other text."""
+    try:
+        amount = parse_decimal(text)
+    except ValueError:
+        return None
+    return amount if has_decimals(amount, at_most=2) and 0 < amount < _AMOUNT_MOST else None
+
+
+# -- deals
+
+
+_DEALS = (
+    select(
+        Deal.id,
+        Deal.created_at,
+        Deal.status,
+        Deal.merchant_id,
+        Deal.invoice_id,
+        Deal.amount_fiat,
+        Deal.currency_code,
+        Invoice.external_id,
+        Invoice.customer_id,
+        Requisite.account,
+    )
+    .join(Invoice, Invoice.id == Deal.invoice_id)
+    .join(Requisite, Requisite.id == Deal.requisite_id)
+)
+
+
+def _deals(
+    connection: Connection, condition: ColumnElement[bool] | None, limit: int, place: str, column: str
+) -> Sequence[Found]:
+    """Returns the newest deals under the condition; none without one."""
+    if condition is None:
+        return ()
+    query = _DEALS.where(condition).order_by(Deal.created_at.desc(), Deal.id.desc()).limit(limit)
+    return [
+        Found(
+            kind="deal",
+            id=str(row.id),
+            field=place,
+            value=str(getattr(row, column)),
+            status=row.status,
+            created_at=row.created_at,
+            facts={
+                "merchant_id": str(row.merchant_id),
+                "invoice_id": str(row.invoice_id),
+                "external_id": row.external_id,
+                "customer_id": row.customer_id,
+                "account": row.account,
+                "amount": fiat_text(row.amount_fiat),
+                "currency_code": row.currency_code,
+            },
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _deals_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    return _deals(connection, begins_like(Deal.id, text), limit, "id", "id")
+
+
+def _deals_by_amount(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    amount = _amount(text)
+    condition = None if amount is None else Deal.amount_fiat == amount
+    return _deals(connection, condition, limit, "amount", "amount_fiat")
+
+
+def _open_deals_by_account(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = _has_account(text)
+    if condition is None:
+        return ()
+    requisites = connection.execute(select(Requisite.id).where(condition).limit(limit)).scalars().all()
+    is_open: ColumnElement[bool] = literal_column(f"deals.{DEAL_IS_OPEN}")
+    return _deals(connection, Deal.requisite_id.in_(requisites) & is_open, limit, "account", "account")
+
+
+# -- requisites and cases
+
+
+def _has_account(text: str) -> ColumnElement[bool] | None:
+    """Returns the condition that a requisite has this account, however both are spaced; None for text without any."""
+    key = "".join(each for each in text if each.isalnum()).upper()
+    return literal_column(ACCOUNT_KEY) == key if key else None
+
+
+def _requisites(
+    connection: Connection, condition: ColumnElement[bool], place: str, column: str
+) -> list[Found]:
+    return [
+        Found(
+            kind="requisite",
+            id=str(row.id),
+            field=place,
+            value=str(getattr(row, column)),
+            status="enabled" if row.enabled else "disabled",
+            created_at=row.created_at,
+            facts={"method_code": row.method_code, "holder": row.holder, "account": row.account},
+        )
+        for row in connection.execute(select(Requisite).where(condition))
+    ]
+
+
+def _requisites_by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = begins_like(Requisite.id, text)
+    return () if condition is None else _requisites(connection, condition, "id", "id")[:limit]
+
+
+def _requisites_by_account(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    condition = _has_account(text)
+    return () if condition is None else _requisites(connection, condition, "account", "account")[:limit]
+
+
+def _case_by_number(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    if not (text.isascii() and text.isdigit() and len(text) <= _CASE_DIGITS_MOST):
+        return ()
+    return [
+        Found(
+            kind="case",
+            id=str(row.number),
+            field="number",
+            value=str(row.number),
+            status="open" if row.resolved_at is None else "resolved",
+            created_at=row.opened_at,
+            facts={"merchant_id": str(row.merchant_id), "invoice_id": str(row.invoice_id)},
+        )
+        for row in connection.execute(select(Case).where(Case.number == int(text)).limit(limit))
+    ]
+
+
+SEARCHES: Final[Sequence[Search]] = (
+    _deals_by_id,
+    _invoices_by_id,
+    _invoices_by_order,
+    _deals_by_amount,
+    _invoices_by_amount,
+    _open_deals_by_account,
+    _requisites_by_account,
+    _invoices_by_customer,
+    _requisites_by_id,
+    _case_by_number,
+)
