@@ -12,6 +12,7 @@ import grpc
 
 from cli import stack
 from cli.stack import NoAddress
+from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, PeopleServiceStub
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
@@ -32,6 +33,14 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 
 SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+
+
+def people() -> PeopleServiceStub:
+    return PeopleServiceStub(_channel("accounts"))
+
+
+def actor_keys() -> ActorKeysServiceStub:
+    return ActorKeysServiceStub(_channel("accounts"))
 
 
 def merchants() -> MerchantsServiceStub:

@@ -31,7 +31,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "fiatgate": ("generated from protos/", frozenset({"fiatgate"})),
     "kit": ("tools of two or more processes", frozenset({"kit", "fiatgate"})),
-    "services": ("the five services", frozenset({"services", "kit", "fiatgate"})),
+    "services": ("the six services", frozenset({"services", "kit", "fiatgate"})),
     "gateway": ("the only HTTP", frozenset({"gateway", "kit", "fiatgate"})),
     "console": ("pages for people who sign in", frozenset({"console", "kit", "fiatgate"})),
     "cli": ("the fiatgate command", frozenset({"cli", "kit", "fiatgate"})),
@@ -66,18 +66,19 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
 }
 NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behind
 
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
 
 # "Requests go down": whose RPCs each calls. Facts go up as events. A cycle would be a deadlock of bounded
 # thread pools waiting for each other.
 CALLS: Final[Mapping[str, frozenset[str]]] = {
-    "gateway": frozenset(SERVICES),
+    "gateway": frozenset(SERVICES) - {"accounts"},
     "cli": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "merchants"}),
     "catalog": frozenset(),
     "webhooks": frozenset({"merchants"}),
     "withdrawals": frozenset(),
     "merchants": frozenset(),
+    "accounts": frozenset(),
 }
 
 REQUIRED_ROOMS: Final = frozenset(
@@ -100,6 +101,7 @@ OWN_ROOMS: Final[Mapping[str, str]] = {
     "merchants/credentials": "how keys are made and sealed: cryptography, which domain must not know",
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
     "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
+    "accounts/credentials": "how passwords, codes, passkeys and keys are made and checked: cryptography too",
     "webhooks/delivery": "the engine: the only worker too large for workers.py",
 }
 
@@ -494,7 +496,8 @@ def rpcs_called(folder: str, service: str) -> frozenset[str]:
     return frozenset(offered[name] for name in called & offered.keys())
 
 
-@pytest.mark.parametrize("service", SERVICES)
+# Those of accounts call it from kit, in the background, and from the console.
+@pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
 def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str) -> None:
     """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
     callers = {caller: caller if caller not in SERVICES else f"services/{caller}" for caller in CALLS}
@@ -504,6 +507,15 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
         if service in calls_of(folder)
     }
     assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
+
+
+def test_the_services_reach_nothing_of_accounts_but_its_keys() -> None:
+    callers = importlib.import_module("services.accounts.rpc").CALLERS
+    of_people = {each for each in rpcs_of("accounts").values() if not each.startswith("ActorKeysService/")}
+    keys = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
+    others = dict.fromkeys(CALLS["cli"] - {"accounts"}, keys)
+    consoles = dict.fromkeys(("console-desk", "console-dashboard"), of_people)
+    assert callers == {"cli": {ALL}, **others, **consoles}
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -528,7 +540,7 @@ def test_all_kinds_of_calls_together_stay_below_the_bound_of_the_process(service
     assert sum((kind.threads or threads) + kind.waiting for kind in rpc.SLOTS) < most
 
 
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("service", sorted(CALLS["gateway"]))
 def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(service: str) -> None:
     """A call waits in the gateway for a place. One that the service refuses at once has waited for nothing."""
     kinds = importlib.import_module(f"services.{service}.rpc").SLOTS
@@ -547,6 +559,7 @@ def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(ser
 # Operations that are not named after their RPC.
 OTHER_OPERATIONS: Final[Mapping[str, str]] = {
     "GetProof": "get_picture",  # names on the wire stay; in code, a proof is one of the books
+    "ExchangeHeads": "list_actor_keys",  # the heads come with the acts
     "ResolveAppeal": "resolve_adjusted",  # one of three operations, one per outcome
 }
 
@@ -604,7 +617,7 @@ def rooms_of(service: str) -> set[str]:
     } | {path.name for path in folder.iterdir() if path.name == "migrations"}
 
 
-def test_the_services_are_the_five() -> None:
+def test_the_services_are_the_six() -> None:
     assert {path.parent.name for path in ROOT.glob("services/*/__init__.py")} == set(SERVICES)
 
 
@@ -612,7 +625,7 @@ def test_the_services_are_the_five() -> None:
 def test_every_service_has_the_same_rooms(service: str) -> None:
     rooms = rooms_of(service)
     missing = REQUIRED_ROOMS - rooms
-    assert not missing, f"services/{service} lacks {sorted(missing)}: knowing one service is knowing all five"
+    assert not missing, f"services/{service} lacks {sorted(missing)}: knowing one service is knowing all six"
     own = {room for room in rooms if f"{service}/{room}" in OWN_ROOMS}
     unknown = rooms - REQUIRED_ROOMS - ABSENT_WHEN_NOT_NEEDED - own
     assert not unknown, (

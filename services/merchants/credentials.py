@@ -5,9 +5,8 @@ API key          "fg_" and 196 random bits   HMAC-SHA256 under the lookup key
 signing secret   256 random bits             encrypted
 lookup key       256 random bits             encrypted
 
-"Encrypted" means encrypted and authenticated with a master key (Fernet); names in the code have `sealed` for it. The
-first master key encrypts, all of them decrypt. To rotate: put a new key first, restart, run
-`python -m services.merchants rotate-secrets`, remove the old key, restart.
+"Encrypted" means encrypted and authenticated with a master key (kit.base.vault); the code calls it `sealed`.
+To rotate: put a new key first, restart, run `python -m services.merchants rotate-secrets`, remove the old key, restart.
 
 API keys are hashed under the lookup key and not under a master key, because a hash, unlike an encrypted value, can't be
 moved to another key without the plaintext: the removal of an old master key would shut out every merchant. The lookup
@@ -18,10 +17,10 @@ import hmac
 import re
 import secrets
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from kit.base.vault import MasterKeyMissing, Vault
 
 _ALPHABET: Final = string.digits + string.ascii_letters
 _KEY_CHARACTERS: Final = 33  # log2(62) * 33 = 196 bits
@@ -30,12 +29,6 @@ _HINT_CHARACTERS: Final = 7
 _LOOKUP_KEY_BYTES: Final = 32
 
 _is_api_key = re.compile(f"fg_[0-9A-Za-z]{{{_KEY_CHARACTERS}}}").fullmatch
-
-
-class MasterKeyMissing(Exception):
-    """A stored value can't be opened as what it should be, mostly because its master key is no longer configured: a
-    fault of the installation.
-    """
 
 
 def new_api_key() -> str:
@@ -59,7 +52,7 @@ def hash_of(api_key: str, lookup_key: bytes) -> bytes:
     return hmac.digest(lookup_key, api_key.encode(), "sha256")
 
 
-def opened_lookup_key(vault: "Vault", sealed: bytes) -> bytes:
+def opened_lookup_key(vault: Vault, sealed: bytes) -> bytes:
     """Returns the lookup key. Raises MasterKeyMissing for any other value.
 
     SQL under the service's role can put an encrypted signing secret in the place of the lookup key. Its merchant knows
@@ -80,7 +73,7 @@ class ApiKeyHasher:
     can't choose a key whose hash shares a prefix with a stored one, so the time reveals nothing of use.
     """
 
-    def __init__(self, vault: "Vault", sealed_lookup_key: Callable[[], bytes | None]) -> None:
+    def __init__(self, vault: Vault, sealed_lookup_key: Callable[[], bytes | None]) -> None:
         self._vault = vault
         self._sealed_lookup_key = sealed_lookup_key
         self._lookup_key: bytes | None = None
@@ -95,30 +88,6 @@ class ApiKeyHasher:
                 return None
             self._lookup_key = opened_lookup_key(self._vault, sealed)
         return hash_of(presented, self._lookup_key)
-
-
-class Vault:
-    """Encrypts and decrypts; the first of the master keys encrypts, all decrypt."""
-
-    def __init__(self, master_keys: Sequence[str]) -> None:
-        self._fernet = MultiFernet([Fernet(key) for key in master_keys])
-
-    def seal(self, plain: bytes) -> bytes:
-        return self._fernet.encrypt(plain)
-
-    def open(self, sealed: bytes) -> bytes:
-        """Returns the plain bytes. Raises MasterKeyMissing when none of the master keys fits."""
-        try:
-            return self._fernet.decrypt(sealed)
-        except InvalidToken:
-            raise MasterKeyMissing("no key in FIATGATE_MASTER_KEYS opens a stored secret") from None
-
-    def reseal(self, sealed: bytes) -> bytes:
-        """Returns the same content encrypted with the first master key. Raises MasterKeyMissing."""
-        try:
-            return self._fernet.rotate(sealed)
-        except InvalidToken:
-            raise MasterKeyMissing("no key in FIATGATE_MASTER_KEYS opens a stored secret") from None
 
 
 def _random_text(characters: int) -> str:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from kit.base.clock import Clock, SystemClock
+from kit.base.vault import Vault
 from kit.db.database import Database
 from services.merchants import store
 from services.merchants.config import MerchantsSettings
-from services.merchants.credentials import ApiKeyHasher, Vault
+from services.merchants.credentials import ApiKeyHasher
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,9 @@
 import pytest
 from cryptography.fernet import Fernet
 
+from kit.base.vault import MasterKeyMissing, Vault
 from services.merchants import credentials
-from services.merchants.credentials import ApiKeyHasher, MasterKeyMissing, Vault
+from services.merchants.credentials import ApiKeyHasher
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from cryptography.fernet import Fernet
 
+from kit.base.vault import MasterKeyMissing
 from services.merchants.config import MerchantsSettings
-from services.merchants.credentials import MasterKeyMissing
 from services.merchants.operations import api_keys, merchants
 from services.merchants.operations.api_keys import NewApiKey
 from services.merchants.operations.merchants import MerchantOptions
@@ -88,7 +88,7 @@ def test_the_command_rotates_and_tells_what_it_did(
 
     failed = rotate(NEWEST, OLD)
     assert failed.returncode == 1
-    assert "no key in FIATGATE_MASTER_KEYS opens" in failed.stderr
+    assert "no key in MASTER_KEYS opens" in failed.stderr
     assert works(with_keys(NEW), key)  # nothing was half done
 
     done = rotate(NEWEST, NEW)

@@ -308,7 +308,9 @@ class AcceptInvitationResponse(_message.Message):
 
     SESSION_TOKEN_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """256 random bits in base64url: the cookie. Only its hash is stored."""
+    """256 random bits in base64url: the cookie. Only its hash is stored. Empty: a member of a merchant invited a person who
+    has roles elsewhere; the roles are added, and the person signs in with the factors it has.
+    """
     def __init__(
         self,
         *,

@@ -101,7 +101,7 @@ class SignInServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AcceptInvitation(self, request, context):
-        """Uses up the invitation and starts a session, stepped up. Reason: INVITATION_INVALID.
+        """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -577,7 +577,7 @@ class OwnAccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetPassword(self, request, context):
-        """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, the e-mail address).
+        """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, too close to the name).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -42,7 +42,7 @@ class SignInServiceStub:
     other surface: one answer for all).
     """
     AcceptInvitation: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.AcceptInvitationRequest, _accounts_pb2.AcceptInvitationResponse]
-    """Uses up the invitation and starts a session, stepped up. Reason: INVITATION_INVALID."""
+    """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
     SignInByPassword: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]
     """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
     codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
@@ -78,7 +78,7 @@ class SignInServiceAsyncStub(SignInServiceStub):
     other surface: one answer for all).
     """
     AcceptInvitation: _aio.UnaryUnaryMultiCallable[_accounts_pb2.AcceptInvitationRequest, _accounts_pb2.AcceptInvitationResponse]  # type: ignore[assignment]
-    """Uses up the invitation and starts a session, stepped up. Reason: INVITATION_INVALID."""
+    """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
     SignInByPassword: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]  # type: ignore[assignment]
     """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
     codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
@@ -123,7 +123,7 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.AcceptInvitationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.AcceptInvitationResponse, _abc.Awaitable[_accounts_pb2.AcceptInvitationResponse]]:
-        """Uses up the invitation and starts a session, stepped up. Reason: INVITATION_INVALID."""
+        """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
 
     @_abc_1.abstractmethod
     def SignInByPassword(
@@ -209,7 +209,7 @@ class OwnAccountServiceStub:
     RemovePasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RemovePasskeyRequest, _accounts_pb2.RemovePasskeyResponse]
     """Reasons: FACTOR_NOT_FOUND, LAST_FACTOR (no complete way to sign in would be left)."""
     SetPassword: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SetPasswordRequest, _accounts_pb2.SetPasswordResponse]
-    """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, the e-mail address)."""
+    """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, too close to the name)."""
     StartTotp: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.StartTotpRequest, _accounts_pb2.StartTotpResponse]
     """Makes a TOTP secret, which counts once ConfirmTotp got a code of it."""
     ConfirmTotp: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ConfirmTotpRequest, _accounts_pb2.ConfirmTotpResponse]
@@ -243,7 +243,7 @@ class OwnAccountServiceAsyncStub(OwnAccountServiceStub):
     RemovePasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RemovePasskeyRequest, _accounts_pb2.RemovePasskeyResponse]  # type: ignore[assignment]
     """Reasons: FACTOR_NOT_FOUND, LAST_FACTOR (no complete way to sign in would be left)."""
     SetPassword: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SetPasswordRequest, _accounts_pb2.SetPasswordResponse]  # type: ignore[assignment]
-    """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, the e-mail address)."""
+    """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, too close to the name)."""
     StartTotp: _aio.UnaryUnaryMultiCallable[_accounts_pb2.StartTotpRequest, _accounts_pb2.StartTotpResponse]  # type: ignore[assignment]
     """Makes a TOTP secret, which counts once ConfirmTotp got a code of it."""
     ConfirmTotp: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ConfirmTotpRequest, _accounts_pb2.ConfirmTotpResponse]  # type: ignore[assignment]
@@ -304,7 +304,7 @@ class OwnAccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.SetPasswordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.SetPasswordResponse, _abc.Awaitable[_accounts_pb2.SetPasswordResponse]]:
-        """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, the e-mail address)."""
+        """Sets the password; other sessions end. Reason: PASSWORD_REFUSED (too short, too common, too close to the name)."""
 
     @_abc_1.abstractmethod
     def StartTotp(

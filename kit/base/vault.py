@@ -1,0 +1,35 @@
+"""Secrets at rest: encrypted and authenticated with a master key (Fernet). Names in the code have `sealed` for it."""
+
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+
+class MasterKeyMissing(Exception):
+    """A stored value can't be opened as what it should be, mostly because its master key is no longer configured: a
+    fault of the installation.
+    """
+
+
+class Vault:
+    """Encrypts and decrypts; the first of the master keys encrypts, all decrypt."""
+
+    def __init__(self, master_keys: Sequence[str]) -> None:
+        self._fernet = MultiFernet([Fernet(key) for key in master_keys])
+
+    def seal(self, plain: bytes) -> bytes:
+        return self._fernet.encrypt(plain)
+
+    def open(self, sealed: bytes) -> bytes:
+        """Returns the plain bytes. Raises MasterKeyMissing when none of the master keys fits."""
+        try:
+            return self._fernet.decrypt(sealed)
+        except InvalidToken:
+            raise MasterKeyMissing("no key in MASTER_KEYS opens a stored secret") from None
+
+    def reseal(self, sealed: bytes) -> bytes:
+        """Returns the same content encrypted with the first master key. Raises MasterKeyMissing."""
+        try:
+            return self._fernet.rotate(sealed)
+        except InvalidToken:
+            raise MasterKeyMissing("no key in MASTER_KEYS opens a stored secret") from None

@@ -1,0 +1,38 @@
+"""`python -m services.accounts run | serve | work | migrate | settings | rotate-secrets`.
+
+All but the last are common to all services (kit.process.main). `rotate-secrets` encrypts everything again with the
+first of FIATGATE_ACCOUNTS_MASTER_KEYS, then ends; docs/operations.md has the whole procedure.
+"""
+
+import sys
+
+from kit.base.config.variables import load
+from kit.observe import log
+from kit.process.main import main
+from kit.process.service import Service
+from services.accounts import rpc
+from services.accounts.config import AccountsSettings
+from services.accounts.operations import keys
+from services.accounts.wiring import wire
+
+SERVICE = Service(
+    name="accounts",
+    settings=AccountsSettings,
+    wire=wire,
+    add_to=rpc.add_to,
+    callers=rpc.CALLERS,
+    slots=rpc.SLOTS,
+)
+
+
+def rotate_secrets() -> None:
+    settings = load(AccountsSettings)
+    log.configure(SERVICE.name, settings)
+    log.get_logger().info("secrets_rotated", resealed=keys.rotate_secrets(wire(settings)))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["rotate-secrets"]:
+        rotate_secrets()
+    else:
+        main(SERVICE)

@@ -1,0 +1,87 @@
+"""Settings of the accounts service (docs/settings.md)."""
+
+from datetime import timedelta
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from kit.base.config.processes import ServiceSettings
+from kit.base.config.values import BaseUrl, CommaSeparated, Key
+from services.accounts.domain import Limits, Surface
+
+
+def _smtp_url(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("smtp", "smtps") or not parts.hostname or parts.path not in ("", "/")):
+        raise ValueError("expected smtp(s)://user:password@host:port")
+    return text
+
+
+SmtpUrlOrNone = Annotated[str, AfterValidator(_smtp_url)]
+
+
+class AccountsSettings(ServiceSettings):
+    service: ClassVar[str] = "accounts"
+    own_only: ClassVar[frozenset[str]] = frozenset({"master_keys"})
+    slot_connections: ClassVar[int] = 8
+
+    master_keys: Annotated[tuple[Key, ...], CommaSeparated] = Field(
+        min_length=1,
+        repr=False,
+        description="comma-separated, 32 random bytes in base64 each; the first encrypts, all decrypt; "
+        "others than those of merchants",
+    )
+    desk_url: BaseUrl = Field(description="address of the desk in browsers: in links, and for passkeys")
+    dashboard_url: BaseUrl = Field(
+        description="address of the dashboard in browsers: in links, and for passkeys"
+    )
+    smtp_url: SmtpUrlOrNone = Field(
+        default="",
+        repr=False,
+        description="mail server, smtp(s)://user:password@host:port; empty: the inviter is shown the link",
+    )
+    smtp_from: str = Field(
+        default="", validate_default=True, description="sender of e-mails, as fiatgate@example.com"
+    )
+    desk_idle_minutes: int = Field(
+        default=30, ge=1, le=1440, description="time after which an unused session of the desk ends, minutes"
+    )
+    desk_session_hours: int = Field(
+        default=12,
+        ge=1,
+        le=168,
+        description="time after which a session of the desk ends, used or not, hours",
+    )
+    dashboard_idle_minutes: int = Field(
+        default=60,
+        ge=1,
+        le=1440,
+        description="time after which an unused session of the dashboard ends, minutes",
+    )
+    dashboard_session_hours: int = Field(
+        default=24,
+        ge=1,
+        le=168,
+        description="time after which a session of the dashboard ends, used or not, hours",
+    )
+    actor_key_days: int = Field(
+        default=30, ge=1, le=365, description="age at which the signing key of actor tokens is replaced, days"
+    )
+
+    @field_validator("smtp_from")
+    @classmethod
+    def _mail_has_a_sender(cls, smtp_from: str, info: ValidationInfo) -> str:
+        if info.data.get("smtp_url") and "@" not in smtp_from:
+            raise ValueError("expected an e-mail address, because SMTP_URL is set")
+        return smtp_from
+
+    def url_of(self, surface: Surface) -> str:
+        return self.desk_url if surface is Surface.DESK else self.dashboard_url
+
+    def limits_of(self, surface: Surface) -> Limits:
+        if surface is Surface.DESK:
+            return Limits(timedelta(minutes=self.desk_idle_minutes), timedelta(hours=self.desk_session_hours))
+        return Limits(
+            timedelta(minutes=self.dashboard_idle_minutes), timedelta(hours=self.dashboard_session_hours)
+        )

@@ -1,0 +1,215 @@
+"""The rules, without a database: roles, limits of sessions, delays of guesses, the networks that are counted."""
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+EMAIL_CHARACTERS: Final = 254
+NAME_CHARACTERS: Final = 128
+PASSKEY_NAME_CHARACTERS: Final = 64
+USER_AGENT_CHARACTERS: Final = 256
+ADDRESS_CHARACTERS: Final = 64
+
+ADMIN: Final = "admin"
+OWNER: Final = "owner"
+STAFF_ROLES: Final = ("viewer", "desk", "treasury", "prices", "admin", "auditor")
+MEMBER_ROLES: Final = ("owner", "developer", "finance", "viewer")
+
+INVITATION_LASTS: Final = timedelta(hours=72)
+STEP_UP_LASTS: Final = timedelta(minutes=5)
+CHALLENGE_LASTS: Final = timedelta(minutes=5)
+TOTP_STARTED_LASTS: Final = timedelta(minutes=15)
+TOKEN_LASTS: Final = timedelta(seconds=60)
+KEY_OVERLAP: Final = timedelta(minutes=2)
+"""How long a replaced signing key stays known: its last token lives for a minute, and a process may sign with it for
+`KEY_KEPT` after another one replaced it."""
+KEY_KEPT: Final = timedelta(seconds=10)
+SEEN_EVERY: Final = timedelta(seconds=30)
+"""A session's last use is written at most this often."""
+
+
+class Surface(Enum):
+    DESK = "desk"
+    DASHBOARD = "dashboard"
+
+
+class Way(Enum):
+    PASSKEY = "passkey"
+    PASSWORD = "password"  # noqa: S105  the name of a way to sign in
+    INVITATION = "invitation"
+
+
+# -- people
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    merchant_id: UUID
+    roles: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person with all roles; disabled while `disabled_at` is set."""
+
+    id: UUID
+    email: str
+    name: str
+    roles: Sequence[str]
+    disabled_at: datetime | None
+    created_at: datetime
+    last_seen_at: datetime | None
+    has_complete_factors: bool
+    memberships: Sequence[Membership] = ()
+
+    def may_use(self, surface: Surface) -> bool:
+        if self.disabled_at is not None:
+            return False
+        return bool(self.roles if surface is Surface.DESK else self.memberships)
+
+    def merchant_of(self, chosen: UUID | None) -> Membership | None:
+        """Returns the membership that a session acts for: the chosen one, else the only one."""
+        for each in self.memberships:
+            if each.merchant_id == chosen:
+                return each
+        return self.memberships[0] if len(self.memberships) == 1 else None
+
+    def is_only_of(self, merchant_id: UUID) -> bool:
+        """Whether the person has no role outside of this merchant, so that its owners decide over the account."""
+        return not self.roles and all(each.merchant_id == merchant_id for each in self.memberships)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    id: UUID
+    email: str
+    name: str
+    roles: Sequence[str]
+    merchant_id: UUID | None
+    member_roles: Sequence[str]
+    expires_at: datetime
+    invited_by: str
+
+    @property
+    def surface(self) -> Surface:
+        return Surface.DESK if self.merchant_id is None else Surface.DASHBOARD
+
+
+# -- sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A session ends when it was not used for `idle`, and `absolute` after its start."""
+
+    idle: timedelta
+    absolute: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    address: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: UUID
+    person_id: UUID
+    surface: Surface
+    way: Way
+    address: str
+    user_agent: str
+    started_at: datetime
+    last_seen_at: datetime
+    stepped_up_at: datetime | None
+    merchant_id: UUID | None
+
+    def is_live(self, now: datetime, limits: Limits) -> bool:
+        return now < self.last_seen_at + limits.idle and now < self.started_at + limits.absolute
+
+    def stepped_up_until(self, now: datetime) -> datetime | None:
+        """Returns the end of the step-up; None when it is over or never was."""
+        if self.stepped_up_at is None or now >= self.stepped_up_at + STEP_UP_LASTS:
+            return None
+        return self.stepped_up_at + STEP_UP_LASTS
+
+
+# -- factors
+
+
+@dataclass(frozen=True, slots=True)
+class Passkey:
+    id: UUID
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The proofs that a person can give. `passkeys` are those of one host name (RP id)."""
+
+    passkeys: int
+    has_password: bool
+    has_totp: bool
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether they are a whole way to sign in: a passkey, or a password with TOTP."""
+        return self.passkeys > 0 or (self.has_password and self.has_totp)
+
+
+# -- guesses
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The failures that are free, after which each further one doubles the delay."""
+
+    free: int
+    longest: timedelta
+
+
+GUESSES_FORGOTTEN_AFTER: Final = timedelta(hours=24)
+PATIENCE: Final[Mapping[str, Patience]] = {
+    "network": Patience(free=20, longest=timedelta(minutes=15)),
+    "person": Patience(free=5, longest=timedelta(minutes=15)),
+    "step_up": Patience(free=5, longest=timedelta(minutes=15)),
+}
+"""By kind of counter. Many people share a network, so it has more free failures."""
+
+
+def delay_after(failures: int, patience: Patience) -> timedelta:
+    """Returns the time until the next guess is looked at, after this many failures in a row."""
+    over = failures - patience.free
+    if over < 0:
+        return timedelta(0)
+    return min(timedelta(seconds=2 ** min(over + 1, 20)), patience.longest)
+
+
+def network_of(address: str) -> str:
+    """Returns the network that one household or company has: /24 of IPv4, /56 of IPv6; "" for text that is no
+    address.
+    """
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return str(ipaddress.ip_network((ip, 24 if ip.version == 4 else 56), strict=False))
+
+
+# -- e-mail
+
+MAIL_ATTEMPTS: Final = 12
+
+
+def mail_due_after(attempts: int) -> timedelta:
+    """Returns the pause before the next attempt: from 30 seconds to an hour."""
+    return min(timedelta(seconds=30 * 2**attempts), timedelta(hours=1))

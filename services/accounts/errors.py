@@ -1,0 +1,71 @@
+"""Every reason that this service can raise, one constructor each; error_reason.proto has their meanings."""
+
+from kit.rpc.errors import Refused, denied, exhausted, invalid, not_found, precondition, unauthenticated
+
+
+def invitation_invalid() -> Refused:
+    return not_found("INVITATION_INVALID", "The link is not valid any more; ask for a new one")
+
+
+def invitation_not_found() -> Refused:
+    return not_found("INVITATION_NOT_FOUND", "There is no open invitation with this id")
+
+
+def sign_in_refused() -> Refused:
+    return unauthenticated("SIGN_IN_REFUSED", "E-mail address, password, code or passkey is wrong")
+
+
+def sign_in_delayed(retry_after_seconds: int) -> Refused:
+    return exhausted(
+        "SIGN_IN_DELAYED", "Too many wrong tries; wait a moment", retry_after_seconds=str(retry_after_seconds)
+    )
+
+
+def session_invalid() -> Refused:
+    return unauthenticated("SESSION_INVALID", "The session has ended; sign in again")
+
+
+def session_not_found() -> Refused:
+    return not_found("SESSION_NOT_FOUND", "There is no live session with this id")
+
+
+def merchant_not_found() -> Refused:
+    return not_found("MERCHANT_NOT_FOUND", "There is no merchant with this id")
+
+
+def person_not_found() -> Refused:
+    return not_found("PERSON_NOT_FOUND", "There is no such person")
+
+
+def factor_not_found() -> Refused:
+    return not_found("FACTOR_NOT_FOUND", "There is no such passkey or TOTP")
+
+
+def last_factor() -> Refused:
+    return precondition(
+        "LAST_FACTOR", "It is needed to sign in; add a passkey, or a password with TOTP, before"
+    )
+
+
+def last_admin() -> Refused:
+    return precondition("LAST_ADMIN", "It is the last active admin; make another one before")
+
+
+def last_owner() -> Refused:
+    return precondition("LAST_OWNER", "It is the merchant's last active owner; make another one before")
+
+
+def passkey_invalid() -> Refused:
+    return invalid("PASSKEY_INVALID", "The passkey can't be added")
+
+
+def password_refused(message: str) -> Refused:
+    return invalid("PASSWORD_REFUSED", message, field="password")
+
+
+def code_invalid() -> Refused:
+    return invalid("CODE_INVALID", "The code is wrong", field="code")
+
+
+def not_permitted(needed: str) -> Refused:
+    return denied("NOT_PERMITTED", "This is for a person who is signed in", needed=needed)

@@ -1,0 +1,201 @@
+"""The person's own factors: passkeys, password, TOTP, recovery codes."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base import actors
+from kit.base.ids import new_id
+from kit.db.database import refusing
+from kit.rpc import values
+from services.accounts import domain, errors
+from services.accounts.credentials import passkeys, tokens, totp
+from services.accounts.credentials.passwords import weakness_of
+from services.accounts.domain import (
+    CHALLENGE_LASTS,
+    PASSKEY_NAME_CHARACTERS,
+    TOTP_STARTED_LASTS,
+    Person,
+    Surface,
+)
+from services.accounts.operations.sessions import author
+from services.accounts.store import factors, people, sessions
+from services.accounts.store.factors import Challenged
+from services.accounts.wiring import Deps
+
+PASSKEYS_AT_MOST = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnFactors:
+    passkeys: list[domain.Passkey]
+    has_password: bool
+    has_totp: bool
+    unused_recovery_codes: int
+
+
+def list_factors(deps: Deps) -> OwnFactors:
+    person_id, _ = author()
+    with deps.db.transaction() as tx:
+        own = factors.factors(tx, person_id, rp_id=_rp_id(deps))
+        return OwnFactors(
+            passkeys=factors.passkeys(tx, person_id),
+            has_password=own.has_password,
+            has_totp=own.has_totp,
+            unused_recovery_codes=factors.unused_recovery_codes(tx, person_id),
+        )
+
+
+# -- passkeys
+
+
+def start_passkey_registration(deps: Deps) -> tuple[UUID, str]:
+    """Returns a challenge's id and PublicKeyCredentialCreationOptions as JSON."""
+    person_id, session_id = author()
+    surface = _surface()
+    party = deps.relying_parties[surface]
+    challenge_id = new_id()
+    with deps.db.transaction() as tx:
+        person = _person(tx, person_id)
+        known = factors.credentials_of(tx, person_id, rp_id=party.rp_id)
+        options, challenge = party.creation_options(person_id, person.email, person.name, known)
+        challenged = Challenged("register", surface.value, session_id, challenge)
+        factors.add_challenge(tx, challenge_id, challenged, expires_at=deps.clock.now() + CHALLENGE_LASTS)
+    return challenge_id, options
+
+
+def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: str) -> domain.Passkey:
+    """Raises PASSKEY_INVALID: the answer does not fit, or the challenge is used or too old."""
+    person_id, session_id = author()
+    surface = _surface()
+    party = deps.relying_parties[surface]
+    shown = values.label("name", name.strip(), most=PASSKEY_NAME_CHARACTERS)
+    wanted = values.uuid_or(errors.passkey_invalid, challenge_id)
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        challenged = factors.take_challenge(tx, wanted, now=now)
+    expected = Challenged("register", surface.value, session_id, challenged.challenge if challenged else b"")
+    if challenged != expected:
+        raise errors.passkey_invalid()
+    try:
+        made = party.registered(challenged.challenge, credential)
+    except passkeys.Invalid:
+        raise errors.passkey_invalid() from None
+    passkey = domain.Passkey(new_id(), shown, now, None)
+    with refusing({"uq_passkeys_credential_id": errors.passkey_invalid}), deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        if len(factors.passkeys(tx, person_id)) >= PASSKEYS_AT_MOST:
+            raise values.invalid("name", f"Expected at most {PASSKEYS_AT_MOST} passkeys; remove one before")
+        factors.add_passkey(
+            tx,
+            person_id,
+            passkey,
+            rp_id=party.rp_id,
+            credential=made.credential,
+            proof=(made.credential_id, made.sign_count),
+        )
+    return passkey
+
+
+def remove_passkey(deps: Deps, *, passkey_id: str) -> None:
+    """Raises FACTOR_NOT_FOUND, LAST_FACTOR."""
+    person_id, _ = author()
+    wanted = values.uuid_or(errors.factor_not_found, passkey_id)
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        if not factors.remove_passkey(tx, person_id, wanted):
+            raise errors.factor_not_found()
+        _require_a_way_in(deps, tx, person_id)
+
+
+# -- password
+
+
+def set_password(deps: Deps, *, password: str) -> None:
+    """Sets the password; the person's other sessions end. Raises PASSWORD_REFUSED."""
+    person_id, session_id = author()
+    with deps.db.transaction() as tx:
+        person = _person(tx, person_id)
+    if why := weakness_of(password, own=(person.email, person.name)):
+        raise errors.password_refused(why)
+    hashed = deps.passwords.hash(password)
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        factors.set_password(tx, person_id, hashed, at=now)
+        sessions.end_sessions_of(tx, person_id, at=now, but=session_id)
+
+
+# -- TOTP
+
+
+def start_totp(deps: Deps) -> tuple[str, str]:
+    """Returns a new secret in base32 and its otpauth:// address. It counts once `confirm_totp` got a code of it; until
+    then an earlier one does.
+    """
+    person_id, _ = author()
+    secret = totp.new_secret()
+    with deps.db.transaction() as tx:
+        person = _person(tx, person_id)
+        factors.start_totp(tx, person_id, deps.vault.seal(secret.encode()), at=deps.clock.now())
+    return secret, totp.uri_of(secret, person.email)
+
+
+def confirm_totp(deps: Deps, *, code: str) -> None:
+    """Raises CODE_INVALID."""
+    person_id, _ = author()
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        sealed = factors.started_totp(tx, person_id, since=now - TOTP_STARTED_LASTS)
+        if sealed is None:
+            raise errors.code_invalid()
+        step = totp.step_of(deps.vault.open(sealed).decode(), code.strip(), now=now)
+        if step is None:
+            raise errors.code_invalid()
+        factors.confirm_totp(tx, person_id, step=step, at=now)
+
+
+def remove_totp(deps: Deps) -> None:
+    """Raises FACTOR_NOT_FOUND, LAST_FACTOR."""
+    person_id, _ = author()
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        if not factors.remove_totp(tx, person_id):
+            raise errors.factor_not_found()
+        _require_a_way_in(deps, tx, person_id)
+
+
+# -- recovery codes
+
+
+def make_recovery_codes(deps: Deps) -> list[str]:
+    """Returns ten new codes, which are shown once; the earlier ones end."""
+    person_id, _ = author()
+    codes = [tokens.new_recovery_code() for _ in range(tokens.RECOVERY_CODES)]
+    hashes = [each for code in codes if (each := tokens.hash_of_recovery_code(code)) is not None]
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        factors.replace_recovery_codes(tx, person_id, hashes, at=deps.clock.now())
+    return codes
+
+
+def _require_a_way_in(deps: Deps, tx: Tx, person_id: UUID) -> None:
+    if not factors.factors(tx, person_id, rp_id=_rp_id(deps)).are_complete:
+        raise errors.last_factor()
+
+
+def _surface() -> Surface:
+    return Surface(actors.current().surface)
+
+
+def _rp_id(deps: Deps) -> str:
+    return deps.relying_parties[_surface()].rp_id
+
+
+def _person(tx: Tx, person_id: UUID) -> Person:
+    person = people.person(tx, person_id)
+    if person is None:
+        raise errors.person_not_found()
+    return person

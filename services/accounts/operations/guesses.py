@@ -1,0 +1,68 @@
+"""Counters of guesses, by person and by network: each failure beyond the free ones doubles the delay.
+
+A guess counts as a failure before it is checked, so concurrent guesses can't pass a counter; a right one is taken back.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+from kit.observe import metrics
+from services.accounts import errors
+from services.accounts.domain import PATIENCE, Client, delay_after, network_of
+from services.accounts.store import guesses
+from services.accounts.wiring import Deps
+
+Counters = Sequence[tuple[str, str]]
+"""Kind and subject of each counter, in the order in which they are locked."""
+
+DELAYED = metrics.counter(
+    "sign_ins_delayed", "Tries to sign in or step up that were refused because of earlier wrong ones"
+)
+
+
+def of_person(email: str, client: Client) -> Counters:
+    """Returns the counters of a sign-in. An unknown person has one like a known one; only its hash is stored."""
+    subject = hashlib.sha256(email.encode()).hexdigest()
+    return [("network", network_of(client.address)), ("person", subject)]
+
+
+def of_network(client: Client) -> Counters:
+    """Returns the counters of a sign-in by passkey, which names no person before it is proved."""
+    return [("network", network_of(client.address))]
+
+
+def of_step_up(person_id: object, client: Client) -> Counters:
+    """Returns the counters of a step-up: strangers who guess at the sign-in don't hold up the person's."""
+    return [("network", network_of(client.address)), ("step_up", str(person_id))]
+
+
+def begin(deps: Deps, counters: Counters) -> None:
+    """Counts a guess. Raises SIGN_IN_DELAYED while one of the counters makes guesses wait; then nothing is counted."""
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        rows = [guesses.counter_to_change(tx, kind, subject, now=now) for kind, subject in counters]
+        wait = max(row.delayed_until for row in rows) - now
+        if wait.total_seconds() > 0:
+            DELAYED.inc()
+            raise errors.sign_in_delayed(math.ceil(wait.total_seconds()))
+        for row in rows:
+            row.failures += 1
+            row.last_at = now
+            row.delayed_until = now + delay_after(row.failures, PATIENCE[row.kind])
+
+
+def take_back(deps: Deps, counters: Counters) -> None:
+    """The guess was right: forgets the failures of the person. Of the network only this guess is taken back, because a
+    stranger may have an account too.
+    """
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        for kind, subject in counters:
+            if kind != "network":
+                guesses.forget(tx, kind, subject)
+                continue
+            row = guesses.counter_to_change(tx, kind, subject, now=now)
+            row.failures = max(row.failures - 1, 0)
+            if row.failures < PATIENCE[kind].free:
+                row.delayed_until = now

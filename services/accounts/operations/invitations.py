@@ -1,0 +1,163 @@
+"""Invitations: a link for one use, by which a person gets roles and a first session."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base import actors
+from kit.base.ids import new_id
+from kit.rpc import values
+from services.accounts import errors
+from services.accounts.credentials import tokens
+from services.accounts.domain import INVITATION_LASTS, NAME_CHARACTERS, Client, Invitation, Surface, Way
+from services.accounts.operations import fields, sessions
+from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
+from services.accounts.operations.reach import merchant_reached
+from services.accounts.operations.signing_in import SIGN_INS
+from services.accounts.store import mails, people
+from services.accounts.wiring import Deps
+
+INVITATIONS_LISTED = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invited:
+    """An invitation, and its link unless that was sent by e-mail."""
+
+    invitation: Invitation
+    link: str
+
+
+def invite_person(
+    deps: Deps,
+    *,
+    email: str,
+    name: str,
+    roles: Sequence[str],
+    merchant_id: str,
+    member_roles: Sequence[str],
+) -> Invited:
+    """Makes a link for one use, 72 hours. An earlier open link to the same address ends.
+
+    For a known person the roles are added. The link starts a session and so lets the person make new factors. One that
+    a member of a merchant made does not do that for a person who has roles elsewhere: owners could take over accounts
+    that are not theirs.
+    """
+    of_staff = fields.staff_roles(roles)
+    of_members = fields.member_roles("member_roles", member_roles)
+    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
+    if merchant is None and (of_members or not of_staff):
+        raise values.invalid("roles", "Expected roles of the staff, or a merchant and roles there")
+    if merchant is not None and (of_staff or not of_members):
+        raise values.invalid("member_roles", "Expected roles at the merchant, and none of the staff")
+    invitation = Invitation(
+        id=new_id(),
+        email=values.parsed("email", email, fields.parse_email),
+        name=values.label("name", name.strip(), most=NAME_CHARACTERS),
+        roles=of_staff,
+        merchant_id=merchant_reached(merchant, errors.merchant_not_found),
+        member_roles=of_members,
+        expires_at=deps.clock.now() + INVITATION_LASTS,
+        invited_by=str(actors.current()),
+    )
+    with deps.db.transaction() as tx:
+        return invited(deps, tx, invitation)
+
+
+def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
+    """Stores the invitation, whose roles the author may give, and queues its e-mail."""
+    now = deps.clock.now()
+    token = tokens.new_token()
+    link = f"{deps.settings.url_of(invitation.surface)}/invitation/{token}"
+    people.withdraw_others_of(tx, invitation.email, invitation.merchant_id, at=now)
+    people.add_invitation(
+        tx,
+        invitation,
+        token_hash=tokens.hash_of(token),
+        by_operator=actors.current().surface != Surface.DASHBOARD.value,
+        at=now,
+    )
+    if not deps.settings.smtp_url:
+        return Invited(invitation=invitation, link=link)
+    mails.add_mail(tx, invitation.id, deps.vault.seal(link.encode()), at=now)
+    return Invited(invitation=invitation, link="")
+
+
+def list_invitations(deps: Deps, *, merchant_id: str) -> list[Invitation]:
+    """Returns the open invitations of the staff, or of a merchant; newest first."""
+    wanted = merchant_reached(
+        values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
+    )
+    with deps.db.transaction() as tx:
+        return people.open_invitations(tx, wanted, now=deps.clock.now(), limit=INVITATIONS_LISTED)
+
+
+def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
+    """Raises INVITATION_NOT_FOUND."""
+    wanted = values.uuid_or(errors.invitation_not_found, invitation_id)
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        invitation = people.open_invitation_by_id(tx, wanted, now=now)
+        if invitation is None:
+            raise errors.invitation_not_found()
+        merchant_reached(invitation.merchant_id, errors.invitation_not_found)
+        if not people.withdraw_invitation(tx, wanted, at=now):
+            raise errors.invitation_not_found()
+
+
+# -- the invited person
+
+
+def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
+    """Returns an open invitation to this surface. Raises INVITATION_INVALID."""
+    with deps.db.transaction() as tx:
+        found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
+    if found is None or found.surface is not surface:
+        raise errors.invitation_invalid()
+    return found
+
+
+def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
+    """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person has roles
+    elsewhere and signs in with the factors it has. Raises INVITATION_INVALID.
+    """
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        used = people.used_up_invitation(tx, _hash_of(token), now=now)
+        if used is None or used[0].surface is not surface:
+            raise errors.invitation_invalid()
+        invitation, by_operator = used
+        person_id = people.person_or_new(tx, email=invitation.email, name=invitation.name, at=now)
+        people.lock_person(tx, person_id)
+        before = people.person(tx, person_id)
+        if before is None or before.disabled_at is not None:
+            raise errors.invitation_invalid()
+        _add_roles(deps, tx, person_id, invitation)
+        person = people.person(tx, person_id)
+        assert person is not None
+        if not by_operator and invitation.merchant_id and not before.is_only_of(invitation.merchant_id):
+            return ""
+        session = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
+    SIGN_INS.labels(Way.INVITATION.value, "started").inc()
+    return session
+
+
+def _add_roles(deps: Deps, tx: Tx, person_id: UUID, invitation: Invitation) -> None:
+    """Adds the roles to those that the person has now."""
+    person = people.person(tx, person_id)
+    assert person is not None
+    if invitation.merchant_id is None:
+        people.set_staff_roles(tx, person_id, fields.staff_roles([*person.roles, *invitation.roles]))
+        return
+    own = person.merchant_of(invitation.merchant_id)
+    there = own.roles if own is not None and own.merchant_id == invitation.merchant_id else ()
+    roles = fields.member_roles("member_roles", [*there, *invitation.member_roles])
+    people.set_member_roles(tx, person_id, invitation.merchant_id, roles, at=deps.clock.now())
+
+
+def _hash_of(token: str) -> bytes:
+    if len(token) > SESSION_TOKEN_CHARACTERS:
+        raise errors.invitation_invalid()
+    return tokens.hash_of(token)

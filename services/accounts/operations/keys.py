@@ -1,0 +1,107 @@
+"""The signing keys of actor tokens: making, replacing, publishing; and the rotation of the master key."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base.ids import new_id
+from kit.observe.log import get_logger
+from services.accounts.credentials import actor_keys
+from services.accounts.credentials.actor_keys import SigningKey
+from services.accounts.domain import KEY_KEPT
+from services.accounts.store import factors, keys, mails
+from services.accounts.store.keys import StoredKey
+from services.accounts.wiring import Deps
+
+RESEALED_PER_TRANSACTION = 500
+
+_log = get_logger()
+
+
+def list_actor_keys(deps: Deps) -> Sequence[StoredKey]:
+    """Returns the key that signs, and those before it whose tokens may still be alive."""
+    with deps.db.autocommit() as connection:
+        return keys.known_keys(connection, now=deps.clock.now())
+
+
+def rotate_actor_key(deps: Deps) -> str:
+    """Makes a new signing key and returns its id. Other processes sign with the one before for some seconds more."""
+    with deps.db.transaction() as tx:
+        keys.lock_keys(tx)
+        made = _made(deps, tx)
+    deps.kept_key.forget()
+    _log.info("actor_key_rotated", key_id=str(made.id))
+    return str(made.id)
+
+
+def signing_key(deps: Deps) -> SigningKey:
+    """Returns the newest key, as it was at most `KEY_KEPT` ago; makes the first one."""
+    now = deps.clock.now()
+    if (kept := deps.kept_key.get(now)) is not None:
+        return kept
+    with deps.db.transaction() as tx:
+        stored = keys.signing_key(tx)
+        if stored is None:
+            keys.lock_keys(tx)
+            stored = keys.signing_key(tx) or _made(deps, tx)
+    private_key = actor_keys.private_from(deps.vault.open(stored.sealed_private_key))
+    key = SigningKey(str(stored.id), private_key)
+    deps.kept_key.set(key, now + KEY_KEPT)
+    return key
+
+
+def replace_old_key(deps: Deps) -> bool:
+    """Makes a new signing key when the newest one is older than the setting; returns whether it did."""
+    oldest = deps.clock.now() - timedelta(days=deps.settings.actor_key_days)
+    with deps.db.transaction() as tx:
+        keys.lock_keys(tx)
+        stored = keys.signing_key(tx)
+        if stored is None or stored.created_at > oldest:
+            return False
+        made = _made(deps, tx)
+    _log.info("actor_key_rotated", key_id=str(made.id))
+    return True
+
+
+def _made(deps: Deps, tx: Tx) -> StoredKey:
+    private_key = actor_keys.new_private_key()
+    made = StoredKey(
+        id=new_id(),
+        public_key=actor_keys.public_bytes(private_key),
+        sealed_private_key=deps.vault.seal(private_key.private_bytes_raw()),
+        created_at=deps.clock.now(),
+    )
+    keys.add_key(tx, made)
+    return made
+
+
+def rotate_secrets(deps: Deps) -> int:
+    """Encrypts everything again with the first master key, after which the others can be removed; returns the number of
+    values.
+
+    Safe beside running servers, and to repeat. Run it when every process has the new list of master keys: a process
+    with the old list would still encrypt with the old key. Raises MasterKeyMissing when a value can't be opened.
+    """
+    resealed = 0
+    with deps.db.transaction() as tx:
+        for key in keys.keys_to_reseal(tx):
+            key.sealed_private_key = deps.vault.reseal(key.sealed_private_key)
+            resealed += 1
+        for mail in mails.mails_to_reseal(tx):
+            mail.sealed_link = deps.vault.reseal(mail.sealed_link)
+            resealed += 1
+    last = None
+    while True:
+        with deps.db.transaction() as tx:
+            totps = factors.totps_after(tx, last, limit=RESEALED_PER_TRANSACTION)
+            for totp in totps:
+                if totp.sealed_secret is not None:
+                    totp.sealed_secret = deps.vault.reseal(totp.sealed_secret)
+                    resealed += 1
+                if totp.sealed_new_secret is not None:
+                    totp.sealed_new_secret = deps.vault.reseal(totp.sealed_new_secret)
+                    resealed += 1
+        if not totps:
+            return resealed
+        last = totps[-1].person_id

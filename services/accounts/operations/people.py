@@ -1,0 +1,116 @@
+"""People and their roles, for administrators of the desk, for owners of a merchant, and for the command line."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base.ids import parse_id
+from kit.rpc import values
+from services.accounts import errors
+from services.accounts.domain import ADMIN, OWNER, Person
+from services.accounts.operations import fields
+from services.accounts.operations.reach import as_shown, merchant_reached, own_merchant
+from services.accounts.store import people, sessions
+from services.accounts.wiring import Deps
+
+PEOPLE_PER_PAGE = 200
+
+
+def list_people(deps: Deps, *, merchant_id: str, after_email: str, limit: int) -> list[Person]:
+    """Returns the staff, or the members of a merchant, by e-mail address."""
+    wanted = merchant_reached(
+        values.uuid("merchant_id", merchant_id) if merchant_id else own_merchant(), errors.merchant_not_found
+    )
+    rows = values.rows(limit, default=PEOPLE_PER_PAGE, most=PEOPLE_PER_PAGE)
+    with deps.db.transaction() as tx:
+        if wanted is None:
+            return people.staff(tx, after_email=after_email, limit=rows)
+        found = people.members(tx, wanted, after_email=after_email, limit=rows)
+    return [shown for each in found if (shown := as_shown(each)) is not None]
+
+
+def get_person(deps: Deps, *, person: str) -> Person:
+    """Returns the person with this id or e-mail address. Raises PERSON_NOT_FOUND."""
+    person_id = parse_id(person)
+    with deps.db.transaction() as tx:
+        found = (
+            people.person_by_email(tx, person.strip().lower())
+            if person_id is None
+            else people.person(tx, person_id)
+        )
+    shown = None if found is None else as_shown(found)
+    if shown is None:
+        raise errors.person_not_found()
+    return shown
+
+
+def set_roles(deps: Deps, *, person_id: str, roles: Sequence[str], merchant_id: str) -> Person:
+    """Replaces the roles of the staff, or at a merchant; they hold from the next request. Raises PERSON_NOT_FOUND,
+    LAST_ADMIN, LAST_OWNER.
+    """
+    wanted = values.uuid_or(errors.person_not_found, person_id)
+    merchant = merchant_reached(
+        values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
+    )
+    given = fields.staff_roles(roles) if merchant is None else fields.member_roles("roles", roles)
+    with deps.db.transaction() as tx:
+        return roles_set(deps, tx, wanted, given, merchant)
+
+
+def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None) -> Person:
+    """Replaces the roles, which the author may give."""
+    person = _to_change(tx, person_id)
+    if merchant_id is None:
+        people.lock_admins(tx)
+        people.set_staff_roles(tx, person_id, roles)
+        if ADMIN in person.roles and not people.active_admins(tx):
+            raise errors.last_admin()
+    else:
+        if merchant_id not in {each.merchant_id for each in person.memberships}:
+            raise errors.person_not_found()
+        people.lock_owners(tx, merchant_id)
+        people.set_member_roles(tx, person_id, merchant_id, roles, at=deps.clock.now())
+        before = next(each.roles for each in person.memberships if each.merchant_id == merchant_id)
+        if OWNER in before and not people.active_owners(tx, merchant_id):
+            raise errors.last_owner()
+    return _shown(tx, person_id)
+
+
+def disable_person(deps: Deps, *, person_id: str) -> Person:
+    """Ends all sessions and refuses new ones. Raises PERSON_NOT_FOUND, LAST_ADMIN."""
+    wanted = values.uuid_or(errors.person_not_found, person_id)
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        person = _to_change(tx, wanted)
+        if person.disabled_at is None:
+            people.lock_admins(tx)
+            people.set_disabled(tx, wanted, now)
+            if ADMIN in person.roles and not people.active_admins(tx):
+                raise errors.last_admin()
+            sessions.end_sessions_of(tx, wanted, at=now)
+        return _shown(tx, wanted)
+
+
+def enable_person(deps: Deps, *, person_id: str) -> Person:
+    """Raises PERSON_NOT_FOUND."""
+    wanted = values.uuid_or(errors.person_not_found, person_id)
+    with deps.db.transaction() as tx:
+        _to_change(tx, wanted)
+        people.set_disabled(tx, wanted, None)
+        return _shown(tx, wanted)
+
+
+def _to_change(tx: Tx, person_id: UUID) -> Person:
+    """Returns the person, locked until the transaction ends. Raises PERSON_NOT_FOUND."""
+    people.lock_person(tx, person_id)
+    person = people.person(tx, person_id)
+    if person is None or as_shown(person) is None:
+        raise errors.person_not_found()
+    return person
+
+
+def _shown(tx: Tx, person_id: UUID) -> Person:
+    person = people.person(tx, person_id)
+    assert person is not None
+    return as_shown(person) or person

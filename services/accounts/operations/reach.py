@@ -1,0 +1,38 @@
+"""The part of the people that the author of a call reaches: all, or the members of the author's own merchant."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from kit.base import actors
+from kit.rpc.errors import Refused
+from services.accounts.domain import Person, Surface
+
+
+def merchant_reached(wanted: UUID | None, not_found: Callable[[], Refused]) -> UUID | None:
+    """Returns the merchant (None: the staff) if the author reaches it. Raises `not_found()` for one that a member of
+    another merchant names.
+    """
+    own = own_merchant()
+    if own is not None and wanted != own:
+        raise not_found()
+    return wanted
+
+
+def own_merchant() -> UUID | None:
+    """Returns the merchant that a member acts for; None for operators, who reach all."""
+    actor = actors.current()
+    if actor.surface != Surface.DASHBOARD.value:
+        return None
+    if actor.merchant_id is None:
+        raise LookupError("a member without a merchant passed the permissions")
+    return actor.merchant_id
+
+
+def as_shown(person: Person) -> Person | None:
+    """Returns the person as the author sees it: a member sees members of its merchant, and only their roles there."""
+    own = own_merchant()
+    if own is None:
+        return person
+    there = [each for each in person.memberships if each.merchant_id == own]
+    return replace(person, roles=(), memberships=there) if there else None

@@ -1,0 +1,189 @@
+"""Sessions: their start, their check with a token for each request, step-ups, their end."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.base.ids import new_id
+from kit.rpc import values
+from services.accounts import domain, errors
+from services.accounts.credentials import tokens
+from services.accounts.credentials.actor_keys import write_token
+from services.accounts.domain import SEEN_EVERY, Client, Factors, Person, Session, Surface, Way
+from services.accounts.operations import keys
+from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
+from services.accounts.store import factors, people, sessions
+from services.accounts.store.sessions import LiveLimits
+from services.accounts.wiring import Deps
+
+SESSIONS_LISTED = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Authorized:
+    """The person of a session, and a token for one request."""
+
+    person: Person
+    session: Session
+    merchant_id: UUID | None
+    actor_token: str
+    stepped_up_until: datetime | None
+    factors: Factors
+    ends_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedIn:
+    """A live session with its person. `membership` is that of the merchant that the session acts for."""
+
+    session: Session
+    person: Person
+    membership: domain.Membership | None
+
+    @property
+    def actor(self) -> Actor:
+        on_desk = self.session.surface is Surface.DESK
+        roles = self.person.roles if on_desk else self.membership.roles if self.membership else ()
+        return Actor(
+            kind="person",
+            name=self.person.email,
+            surface=self.session.surface.value,
+            person_id=self.person.id,
+            session_id=self.session.id,
+            roles=frozenset(roles),
+            merchant_id=None if on_desk or self.membership is None else self.membership.merchant_id,
+            stepped_up_at=self.session.stepped_up_at,
+        )
+
+
+def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized:
+    """Returns the person and an actor token. The session is read from the database each time, so that its end, a
+    disabled person and changed roles hold from the next request. Raises SESSION_INVALID.
+    """
+    now = deps.clock.now()
+    limits = deps.settings.limits_of(surface)
+    key = keys.signing_key(deps)
+    with deps.db.transaction() as tx:
+        signed_in = signed_in_by(deps, tx, session_token, surface)
+        session = signed_in.session
+        own = factors.factors(tx, signed_in.person.id, rp_id=deps.relying_parties[surface].rp_id)
+        if now - session.last_seen_at >= SEEN_EVERY:
+            sessions.mark_seen(tx, session, at=now)
+    return Authorized(
+        person=signed_in.person,
+        session=session,
+        merchant_id=signed_in.actor.merchant_id,
+        actor_token=write_token(signed_in.actor, key_id=key.key_id, private_key=key.private_key, now=now),
+        stepped_up_until=session.stepped_up_until(now),
+        factors=own,
+        ends_at=min(now + limits.idle, session.started_at + limits.absolute),
+    )
+
+
+def signed_in_by(deps: Deps, tx: Tx, session_token: str, surface: Surface) -> SignedIn:
+    """Returns the live session of this token on this surface. Raises SESSION_INVALID."""
+    if len(session_token) > SESSION_TOKEN_CHARACTERS:
+        raise errors.session_invalid()
+    session = sessions.session_by_token(tx, tokens.hash_of(session_token))
+    if session is None or session.surface is not surface:
+        raise errors.session_invalid()
+    if not session.is_live(deps.clock.now(), deps.settings.limits_of(surface)):
+        raise errors.session_invalid()
+    person = people.person(tx, session.person_id)
+    if person is None or not person.may_use(surface):
+        raise errors.session_invalid()
+    return SignedIn(session=session, person=person, membership=person.merchant_of(session.merchant_id))
+
+
+def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, client: Client) -> str:
+    """Starts a session, stepped up by the proof just given, and returns its token."""
+    token = tokens.new_token()
+    session = sessions.session_from(
+        new_id(), person.id, surface=surface, way=way, client=client, at=deps.clock.now()
+    )
+    sessions.add_session(tx, session, token_hash=tokens.hash_of(token))
+    return token
+
+
+def choose_merchant(deps: Deps, *, session_token: str, surface: Surface, merchant_id: str) -> None:
+    """Raises SESSION_INVALID, MERCHANT_NOT_FOUND (the person is no member of it)."""
+    chosen = values.uuid_or(errors.merchant_not_found, merchant_id)
+    with deps.db.transaction() as tx:
+        signed_in = signed_in_by(deps, tx, session_token, surface)
+        if surface is Surface.DESK or chosen not in {
+            each.merchant_id for each in signed_in.person.memberships
+        }:
+            raise errors.merchant_not_found()
+        sessions.choose_merchant(tx, signed_in.session.id, chosen)
+
+
+def sign_out(deps: Deps, *, session_token: str) -> None:
+    with deps.db.transaction() as tx:
+        session = sessions.session_by_token(tx, tokens.hash_of(session_token[:SESSION_TOKEN_CHARACTERS]))
+        if session is not None:
+            sessions.end_session(tx, session.id, at=deps.clock.now())
+
+
+# -- lists, and the end by others
+
+
+def author() -> tuple[UUID, UUID]:
+    """Returns the ids of the person and of the session that make this call. Raises NOT_PERMITTED for other authors."""
+    actor = actors.current()
+    if actor.person_id is None or actor.session_id is None:
+        raise errors.not_permitted("person")
+    return actor.person_id, actor.session_id
+
+
+def list_own_sessions(deps: Deps) -> list[Session]:
+    """Returns the person's live sessions, newest first."""
+    person_id, _ = author()
+    with deps.db.transaction() as tx:
+        return sessions.live_sessions(tx, person_id, live(deps), limit=SESSIONS_LISTED)
+
+
+def end_own_session(deps: Deps, *, session_id: str) -> None:
+    """Raises SESSION_NOT_FOUND."""
+    person_id, _ = author()
+    wanted = values.uuid_or(errors.session_not_found, session_id)
+    with deps.db.transaction() as tx:
+        session = sessions.live_session(tx, wanted, live(deps))
+        if session is None or session.person_id != person_id:
+            raise errors.session_not_found()
+        sessions.end_session(tx, wanted, at=deps.clock.now())
+
+
+def end_other_sessions(deps: Deps) -> int:
+    """Ends all of the person's sessions but the one of this call; returns their number."""
+    person_id, session_id = author()
+    with deps.db.transaction() as tx:
+        return len(sessions.end_sessions_of(tx, person_id, at=deps.clock.now(), but=session_id))
+
+
+def list_sessions(deps: Deps, *, person_id: str) -> list[Session]:
+    """Returns a person's live sessions, newest first. Raises PERSON_NOT_FOUND."""
+    wanted = values.uuid_or(errors.person_not_found, person_id)
+    with deps.db.transaction() as tx:
+        if people.person(tx, wanted) is None:
+            raise errors.person_not_found()
+        return sessions.live_sessions(tx, wanted, live(deps), limit=SESSIONS_LISTED)
+
+
+def end_session(deps: Deps, *, session_id: str) -> None:
+    """Raises SESSION_NOT_FOUND."""
+    wanted = values.uuid_or(errors.session_not_found, session_id)
+    with deps.db.transaction() as tx:
+        session = sessions.live_session(tx, wanted, live(deps))
+        if session is None:
+            raise errors.session_not_found()
+        sessions.end_session(tx, wanted, at=deps.clock.now())
+
+
+def live(deps: Deps) -> LiveLimits:
+    """Returns the limits by which a session is live now."""
+    limits = deps.settings.limits_of
+    return LiveLimits(deps.clock.now(), limits(Surface.DESK), limits(Surface.DASHBOARD))

@@ -1,0 +1,283 @@
+"""Signing in by password or passkey, and stepping a session up."""
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.base.ids import new_id
+from kit.observe import metrics
+from kit.observe.log import get_logger
+from kit.rpc import values
+from services.accounts import errors
+from services.accounts.credentials import passkeys, tokens, totp
+from services.accounts.credentials.passwords import MOST_CHARACTERS
+from services.accounts.domain import CHALLENGE_LASTS, EMAIL_CHARACTERS, Client, Person, Session, Surface, Way
+from services.accounts.operations import guesses, sessions
+from services.accounts.store import factors, people
+from services.accounts.store import sessions as stored_sessions
+from services.accounts.store.factors import Challenged
+from services.accounts.wiring import Deps
+
+CODE_CHARACTERS: Final = 64
+_NOBODY: Final = UUID(int=0)
+
+SIGN_INS: Final = metrics.counter(
+    "sign_ins", "Tries to sign in, by way and result (started, refused)", ["way", "result"]
+)
+STEP_UPS: Final = metrics.counter(
+    "step_ups", "Tries to step a session up, by result (done, refused)", ["result"]
+)
+CLONED: Final = metrics.counter(
+    "passkeys_cloned", "Passkeys whose counter went back: the authenticator was probably copied"
+)
+for _way in Way:
+    for _result in ("started", "refused"):
+        SIGN_INS.labels(_way.value, _result)  # at 0 from the start, so that the first one is an increase
+for _result in ("done", "refused"):
+    STEP_UPS.labels(_result)
+
+_log = get_logger()
+
+
+# -- by password
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Proof:
+    """The proof that a code gives: a TOTP step, or a recovery code."""
+
+    step: int | None = None
+    recovery_hash: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stored:
+    """The stored factors of one address. An unknown one has none, and the same statements find that out."""
+
+    person: Person | None
+    password_hash: str | None
+    sealed_totp: bytes | None
+    last_step: int
+    has_recovery_code: bool
+
+
+def sign_in_by_password(
+    deps: Deps, *, email: str, password: str, code: str, surface: Surface, client: Client
+) -> str:
+    """Starts a session by e-mail address, password and code (TOTP or recovery), and returns its token.
+
+    Unknown people, wrong passwords and wrong codes have the same answer after the same work. Raises SIGN_IN_REFUSED,
+    SIGN_IN_DELAYED.
+    """
+    values.text("email", email, most=EMAIL_CHARACTERS, least=0)
+    values.text("code", code, most=CODE_CHARACTERS, least=0)
+    if len(password) > MOST_CHARACTERS:
+        raise values.invalid("password", f"password has at most {MOST_CHARACTERS} characters")
+    address = email.strip().lower()
+    counters = guesses.of_person(address, client)
+    guesses.begin(deps, counters)
+    recovery_hash = tokens.hash_of_recovery_code(code)
+    stored = _stored(deps, address, recovery_hash or bytes(32))
+    password_fits = deps.passwords.fits(stored.password_hash, password)
+    proof = _proof_of(deps, stored, code, recovery_hash)
+    token = None
+    if password_fits and proof is not None and stored.person is not None:
+        token = _session_by_proof(deps, stored.person.id, proof, surface, client)
+    if token is None:
+        SIGN_INS.labels(Way.PASSWORD.value, "refused").inc()
+        _log.info("sign_in_refused", way=Way.PASSWORD.value, surface=surface.value)
+        raise errors.sign_in_refused()
+    guesses.take_back(deps, counters)
+    SIGN_INS.labels(Way.PASSWORD.value, "started").inc()
+    return token
+
+
+def _stored(deps: Deps, address: str, recovery_hash: bytes) -> _Stored:
+    with deps.db.transaction() as tx:
+        person = people.person_by_email(tx, address)
+        person_id = _NOBODY if person is None else person.id
+        sealed = factors.sealed_totp(tx, person_id)
+        return _Stored(
+            person=person,
+            password_hash=factors.password_hash(tx, person_id),
+            sealed_totp=None if sealed is None else sealed[0],
+            last_step=0 if sealed is None else sealed[1],
+            has_recovery_code=factors.has_recovery_code(tx, person_id, recovery_hash),
+        )
+
+
+def _proof_of(deps: Deps, stored: _Stored, code: str, recovery_hash: bytes | None) -> _Proof | None:
+    secret = totp.NO_SECRET if stored.sealed_totp is None else deps.vault.open(stored.sealed_totp).decode()
+    step = totp.step_of(secret, code.strip(), now=deps.clock.now())
+    if stored.sealed_totp is not None and step is not None and step > stored.last_step:
+        return _Proof(step=step)
+    return _Proof(recovery_hash=recovery_hash) if stored.has_recovery_code else None
+
+
+def _session_by_proof(
+    deps: Deps, person_id: UUID, proof: _Proof, surface: Surface, client: Client
+) -> str | None:
+    """Uses the proof up and starts the session; None when another call was first, or the person may not sign in."""
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
+        person = people.person(tx, person_id)
+        if person is None or not person.may_use(surface) or not _use(deps, tx, person_id, proof):
+            return None
+        return sessions.start(deps, tx, person, surface=surface, way=Way.PASSWORD, client=client)
+
+
+def _use(deps: Deps, tx: Tx, person_id: UUID, proof: _Proof) -> bool:
+    if proof.step is not None:
+        return factors.use_totp_step(tx, person_id, proof.step)
+    assert proof.recovery_hash is not None
+    return factors.use_recovery_code(tx, person_id, proof.recovery_hash, at=deps.clock.now())
+
+
+# -- by passkey
+
+
+def start_passkey(deps: Deps, *, surface: Surface, session_token: str) -> tuple[UUID, str]:
+    """Returns a challenge's id and PublicKeyCredentialRequestOptions as JSON: to sign in; with a session, to step up.
+    Raises SESSION_INVALID.
+    """
+    party = deps.relying_parties[surface]
+    challenge_id = new_id()
+    with deps.db.transaction() as tx:
+        kind, session_id, known = "sign_in", None, None
+        if session_token:
+            signed_in = sessions.signed_in_by(deps, tx, session_token, surface)
+            kind, session_id = "step_up", signed_in.session.id
+            known = factors.credentials_of(tx, signed_in.person.id, rp_id=party.rp_id)
+        options, challenge = party.request_options(known)
+        challenged = Challenged(kind, surface.value, session_id, challenge)
+        factors.add_challenge(tx, challenge_id, challenged, expires_at=deps.clock.now() + CHALLENGE_LASTS)
+    return challenge_id, options
+
+
+def sign_in_by_passkey(
+    deps: Deps, *, challenge_id: str, credential: str, surface: Surface, client: Client
+) -> str:
+    """Starts a session by the answer of a passkey, and returns its token. Raises SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
+    counters = guesses.of_network(client)
+    guesses.begin(deps, counters)
+    token = None
+    challenged = _taken(deps, challenge_id)
+    if challenged is not None and (challenged.kind, challenged.surface) == ("sign_in", surface.value):
+        token = _session_by_passkey(deps, challenged, credential, surface, client)
+    if token is None:
+        SIGN_INS.labels(Way.PASSKEY.value, "refused").inc()
+        _log.info("sign_in_refused", way=Way.PASSKEY.value, surface=surface.value)
+        raise errors.sign_in_refused()
+    guesses.take_back(deps, counters)
+    SIGN_INS.labels(Way.PASSKEY.value, "started").inc()
+    return token
+
+
+def _session_by_passkey(
+    deps: Deps, challenged: Challenged, credential: str, surface: Surface, client: Client
+) -> str | None:
+    with deps.db.transaction() as tx:
+        person_id = _proved_by_passkey(deps, tx, challenged, credential, surface)
+        person = None if person_id is None else people.person(tx, person_id)
+        if person is None or not person.may_use(surface):
+            return None
+        return sessions.start(deps, tx, person, surface=surface, way=Way.PASSKEY, client=client)
+
+
+def _taken(deps: Deps, challenge_id: str) -> Challenged | None:
+    """Uses the challenge up in a transaction of its own: a wrong answer is its answer too."""
+    with deps.db.transaction() as tx:
+        wanted = values.uuid_or(errors.sign_in_refused, challenge_id)
+        return factors.take_challenge(tx, wanted, now=deps.clock.now())
+
+
+def _proved_by_passkey(
+    deps: Deps, tx: Tx, challenged: Challenged, credential: str, surface: Surface
+) -> UUID | None:
+    """Returns the person whose passkey gave the answer; None when it proves nothing. A counter that went back marks the
+    passkey: it never counts again.
+    """
+    party = deps.relying_parties[surface]
+    try:
+        stored = factors.passkey_to_use(tx, passkeys.credential_id_of(credential), rp_id=party.rp_id)
+        if stored is None:
+            return None
+        count = party.sign_count(
+            challenged.challenge, credential, credential=stored.credential, person_id=stored.person_id
+        )
+    except passkeys.Invalid:
+        return None
+    if passkeys.went_back(stored.sign_count, count):
+        factors.mark_cloned(tx, stored.id, at=deps.clock.now())
+        CLONED.inc()
+        _log.warning("passkey_cloned", passkey_id=str(stored.id), person_id=str(stored.person_id))
+        return None
+    factors.mark_used(tx, stored.id, count, at=deps.clock.now())
+    return stored.person_id
+
+
+# -- stepping up
+
+
+def step_up(
+    deps: Deps,
+    *,
+    session_token: str,
+    surface: Surface,
+    client: Client,
+    code: str = "",
+    challenge_id: str = "",
+    credential: str = "",
+) -> str:
+    """Steps the session up by a TOTP code or a passkey, and returns its new token; the one before ends. A recovery code
+    does not step up. Raises SESSION_INVALID, SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+    """
+    with deps.db.transaction() as tx:
+        signed_in = sessions.signed_in_by(deps, tx, session_token, surface)
+    counters = guesses.of_step_up(signed_in.person.id, client)
+    guesses.begin(deps, counters)
+    session, person_id = signed_in.session, signed_in.person.id
+    if challenge_id:
+        challenged = _taken(deps, challenge_id)
+        expected = Challenged(
+            "step_up", surface.value, session.id, challenged.challenge if challenged else b""
+        )
+        token = None
+        if challenged == expected:
+            token = _stepped_up_by_passkey(deps, session, challenged, credential)
+    else:
+        token = _stepped_up_by_code(deps, session, person_id, code)
+    if token is None:
+        STEP_UPS.labels("refused").inc()
+        raise errors.sign_in_refused()
+    guesses.take_back(deps, counters)
+    STEP_UPS.labels("done").inc()
+    return token
+
+
+def _stepped_up_by_passkey(
+    deps: Deps, session: Session, challenged: Challenged, credential: str
+) -> str | None:
+    with deps.db.transaction() as tx:
+        proved = _proved_by_passkey(deps, tx, challenged, credential, session.surface)
+        return _new_token(deps, tx, session) if proved == session.person_id else None
+
+
+def _stepped_up_by_code(deps: Deps, session: Session, person_id: UUID, code: str) -> str | None:
+    with deps.db.transaction() as tx:
+        sealed = factors.sealed_totp(tx, person_id)
+        if sealed is None:
+            return None
+        step = totp.step_of(deps.vault.open(sealed[0]).decode(), code.strip(), now=deps.clock.now())
+        if step is None or not factors.use_totp_step(tx, person_id, step):
+            return None
+        return _new_token(deps, tx, session)
+
+
+def _new_token(deps: Deps, tx: Tx, session: Session) -> str:
+    token = tokens.new_token()
+    if not stored_sessions.step_up(tx, session.id, token_hash=tokens.hash_of(token), at=deps.clock.now()):
+        raise errors.session_invalid()
+    return token

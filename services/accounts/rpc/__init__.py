@@ -1,0 +1,67 @@
+"""The gRPC servicers: message -> operation -> message. kit's interceptor translates errors.
+
+- `signing_in`: from an invitation, a password or a passkey to a session
+- `own_account`: the person's own factors and sessions
+- `people`: people, roles and invitations
+- `actor_keys`: what other services fetch
+- `converters`: values to messages, and back
+"""
+
+from typing import Final
+
+import grpc
+
+from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from kit.rpc.callers import ALL, Callers
+from kit.rpc.slots import Slots
+from services.accounts.rpc.actor_keys import ActorKeysServicer
+from services.accounts.rpc.own_account import OwnAccountServicer
+from services.accounts.rpc.people import PeopleServicer
+from services.accounts.rpc.signing_in import SignInServicer
+from services.accounts.wiring import Deps
+
+
+def _methods(service: str) -> frozenset[str]:
+    methods = accounts_pb2.DESCRIPTOR.services_by_name[service].methods
+    return frozenset(f"{service}/{method.name}" for method in methods)
+
+
+_CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
+_KEYS: Final = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "console-desk": _CONSOLE,
+    "console-dashboard": _CONSOLE,
+    "merchants": _KEYS,
+    "catalog": _KEYS,
+    "invoices": _KEYS,
+    "withdrawals": _KEYS,
+    "webhooks": _KEYS,
+}
+
+# Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB: guesses have
+# two threads of their own, and wait there.
+_AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
+_PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
+SLOTS: Final = (
+    Slots(name="sessions", methods=_AUTHORIZE, waiting=128),
+    Slots(name="passwords", methods=_PASSWORDS, threads=2, waiting=16),
+    Slots(
+        name="sign_ins", methods=_methods("SignInService") - _AUTHORIZE - _PASSWORDS, threads=2, waiting=64
+    ),
+    Slots(
+        name="people",
+        methods=(_methods("OwnAccountService") | _methods("PeopleService")) - _PASSWORDS,
+        threads=3,
+    ),
+    Slots(name="services", methods=_KEYS | {"ActorKeysService/RotateActorKey"}, threads=1),
+)
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    """Registers all servicers of this service."""
+    accounts_pb2_grpc.add_SignInServiceServicer_to_server(SignInServicer(deps), server)
+    accounts_pb2_grpc.add_OwnAccountServiceServicer_to_server(OwnAccountServicer(deps), server)
+    accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
+    accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)  # type: ignore[abstract]  # ExchangeHeads comes with the acts

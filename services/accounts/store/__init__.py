@@ -1,0 +1,1 @@
+"""Every query of the accounts service, named by its result."""

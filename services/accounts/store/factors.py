@@ -1,0 +1,227 @@
+"""Factors: passwords, TOTP, recovery codes, passkeys and their challenges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session as Tx
+
+from kit.db.database import table_of
+from kit.db.rows import Rows
+from services.accounts import domain
+from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Totp
+
+
+def factors(tx: Tx, person_id: UUID, *, rp_id: str) -> domain.Factors:
+    """Returns the factors that count on the surface with this RP id."""
+    of_host = (Passkey.person_id == person_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
+    passkeys = select(func.count()).select_from(Passkey).where(*of_host).scalar_subquery()
+    totp = select(Totp.confirmed_at).where(Totp.person_id == person_id).scalar_subquery()
+    chosen = select(
+        passkeys.label("passkeys"),
+        Person.password_hash.is_not(None).label("has_password"),
+        totp.is_not(None).label("has_totp"),
+    ).where(Person.id == person_id)
+    row = tx.execute(chosen).one()
+    return domain.Factors(row.passkeys, row.has_password, row.has_totp)
+
+
+# -- passwords
+
+
+def password_hash(tx: Tx, person_id: UUID) -> str | None:
+    return tx.scalar(select(Person.password_hash).where(Person.id == person_id))
+
+
+def set_password(tx: Tx, person_id: UUID, password_hash: str, *, at: datetime) -> None:
+    values = {"password_hash": password_hash, "password_set_at": at}
+    tx.execute(update(Person).where(Person.id == person_id).values(**values))
+
+
+# -- TOTP
+
+
+def sealed_totp(tx: Tx, person_id: UUID) -> tuple[bytes, int] | None:
+    """Returns the confirmed secret, encrypted, and the last step that was used."""
+    chosen = select(Totp.sealed_secret, Totp.last_step).where(Totp.person_id == person_id)
+    row = tx.execute(chosen).one_or_none()
+    return None if row is None or row.sealed_secret is None else (bytes(row.sealed_secret), row.last_step)
+
+
+def use_totp_step(tx: Tx, person_id: UUID, step: int) -> bool:
+    """Returns false when this step or a later one was used: of two equal codes one counts."""
+    newer = update(Totp).where(Totp.person_id == person_id, Totp.last_step < step).values(last_step=step)
+    return tx.execute(newer.returning(Totp.person_id)).one_or_none() is not None
+
+
+def start_totp(tx: Tx, person_id: UUID, sealed_secret: bytes, *, at: datetime) -> None:
+    """Keeps a new secret beside the confirmed one, in place of an earlier new one."""
+    new = {"sealed_new_secret": sealed_secret, "started_at": at}
+    row = insert(Totp).values(person_id=person_id, last_step=0, **new)
+    tx.execute(row.on_conflict_do_update(index_elements=[Totp.person_id], set_=new))
+
+
+def started_totp(tx: Tx, person_id: UUID, *, since: datetime) -> bytes | None:
+    chosen = select(Totp.sealed_new_secret).where(Totp.person_id == person_id, Totp.started_at > since)
+    return tx.scalar(chosen)
+
+
+def confirm_totp(tx: Tx, person_id: UUID, *, step: int, at: datetime) -> None:
+    """Lets the new secret count in place of the one before; the step of its first code is used."""
+    confirmed = update(Totp).where(Totp.person_id == person_id)
+    tx.execute(
+        confirmed.values(
+            sealed_secret=Totp.sealed_new_secret,
+            last_step=step,
+            confirmed_at=at,
+            sealed_new_secret=None,
+            started_at=None,
+        )
+    )
+
+
+def remove_totp(tx: Tx, person_id: UUID) -> bool:
+    removed = delete(Totp).where(Totp.person_id == person_id, Totp.confirmed_at.is_not(None))
+    return tx.execute(removed.returning(Totp.person_id)).one_or_none() is not None
+
+
+# -- recovery codes
+
+
+def replace_recovery_codes(tx: Tx, person_id: UUID, hashes: Sequence[bytes], *, at: datetime) -> None:
+    tx.execute(delete(RecoveryCode).where(RecoveryCode.person_id == person_id))
+    rows = [{"person_id": person_id, "code_hash": each, "created_at": at} for each in hashes]
+    tx.execute(insert(RecoveryCode), rows)
+
+
+def unused_recovery_codes(tx: Tx, person_id: UUID) -> int:
+    unused = (RecoveryCode.person_id == person_id, RecoveryCode.used_at.is_(None))
+    return tx.execute(select(func.count()).select_from(RecoveryCode).where(*unused)).scalar_one()
+
+
+def has_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes) -> bool:
+    unused = (RecoveryCode.person_id == person_id, RecoveryCode.used_at.is_(None))
+    chosen = select(RecoveryCode.person_id).where(RecoveryCode.code_hash == code_hash, *unused)
+    return tx.scalar(chosen) is not None
+
+
+def use_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes, *, at: datetime) -> bool:
+    """Returns false when there is no such code, or it was used."""
+    of = (RecoveryCode.person_id == person_id, RecoveryCode.code_hash == code_hash)
+    used = update(RecoveryCode).where(*of, RecoveryCode.used_at.is_(None)).values(used_at=at)
+    return tx.execute(used.returning(RecoveryCode.person_id)).one_or_none() is not None
+
+
+# -- passkeys
+
+_PASSKEYS = Rows(domain.Passkey, table_of(Passkey))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPasskey:
+    """A passkey with what proves it. `credential` is fido2's AttestedCredentialData."""
+
+    id: UUID
+    person_id: UUID
+    credential: bytes
+    sign_count: int
+
+
+def passkeys(tx: Tx, person_id: UUID) -> list[domain.Passkey]:
+    """Returns those that still count, oldest first."""
+    chosen = select(*_PASSKEYS.columns).where(Passkey.person_id == person_id, Passkey.cloned_at.is_(None))
+    return _PASSKEYS.all(tx.execute(chosen.order_by(Passkey.id)))
+
+
+def credentials_of(tx: Tx, person_id: UUID, *, rp_id: str) -> list[bytes]:
+    of_host = (Passkey.person_id == person_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
+    return list(tx.scalars(select(Passkey.credential).where(*of_host)).all())
+
+
+def passkey_to_use(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None:
+    """Returns the passkey, locked until the transaction ends: its counter is compared and written as one step."""
+    of_host = (Passkey.credential_id == credential_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
+    chosen = select(Passkey.id, Passkey.person_id, Passkey.credential, Passkey.sign_count).where(*of_host)
+    row = tx.execute(chosen.with_for_update()).one_or_none()
+    return (
+        None if row is None else StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
+    )
+
+
+def mark_used(tx: Tx, passkey_id: UUID, sign_count: int, *, at: datetime) -> None:
+    used = {"sign_count": sign_count, "last_used_at": at}
+    tx.execute(update(Passkey).where(Passkey.id == passkey_id).values(**used))
+
+
+def mark_cloned(tx: Tx, passkey_id: UUID, *, at: datetime) -> None:
+    tx.execute(update(Passkey).where(Passkey.id == passkey_id).values(cloned_at=at))
+
+
+def add_passkey(
+    tx: Tx,
+    person_id: UUID,
+    passkey: domain.Passkey,
+    *,
+    rp_id: str,
+    credential: bytes,
+    proof: tuple[bytes, int],
+) -> None:
+    """Stores it; `proof` is the credential's id and its counter."""
+    row = Passkey(
+        id=passkey.id,
+        person_id=person_id,
+        rp_id=rp_id,
+        credential_id=proof[0],
+        credential=credential,
+        sign_count=proof[1],
+        name=passkey.name,
+        created_at=passkey.created_at,
+    )
+    tx.add(row)
+    tx.flush()
+
+
+def remove_passkey(tx: Tx, person_id: UUID, passkey_id: UUID) -> bool:
+    of = (Passkey.id == passkey_id, Passkey.person_id == person_id, Passkey.cloned_at.is_(None))
+    return tx.execute(delete(Passkey).where(*of).returning(Passkey.id)).one_or_none() is not None
+
+
+# -- challenges
+
+
+@dataclass(frozen=True, slots=True)
+class Challenged:
+    kind: str
+    surface: str
+    session_id: UUID | None
+    challenge: bytes
+
+
+def add_challenge(tx: Tx, challenge_id: UUID, challenged: Challenged, *, expires_at: datetime) -> None:
+    row = Challenge(
+        id=challenge_id,
+        kind=challenged.kind,
+        surface=challenged.surface,
+        session_id=challenged.session_id,
+        challenge=challenged.challenge,
+        expires_at=expires_at,
+    )
+    tx.add(row)
+    tx.flush()
+
+
+def take_challenge(tx: Tx, challenge_id: UUID, *, now: datetime) -> Challenged | None:
+    """Removes the challenge and returns it: it has one answer. None when it is unknown, answered or too old."""
+    columns = (Challenge.kind, Challenge.surface, Challenge.session_id, Challenge.challenge)
+    taken = delete(Challenge).where(Challenge.id == challenge_id, Challenge.expires_at > now)
+    row = tx.execute(taken.returning(*columns)).one_or_none()
+    return None if row is None else Challenged(row[0], row[1], row[2], bytes(row[3]))
+
+
+def totps_after(tx: Tx, person_id: UUID | None, *, limit: int) -> Sequence[Totp]:
+    """Returns the next rows in the order of their people, locked."""
+    totps = select(Totp).order_by(Totp.person_id).limit(limit).with_for_update()
+    return tx.scalars(totps if person_id is None else totps.where(Totp.person_id > person_id)).all()

@@ -1,0 +1,135 @@
+"""Sessions."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy.orm import Session as Tx
+
+from kit.db.database import table_of
+from kit.db.rows import Rows
+from services.accounts import domain
+from services.accounts.domain import Limits, Surface, Way
+from services.accounts.models import Person, Session
+
+_SESSIONS = Rows(domain.Session, table_of(Session))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLimits:
+    """The limits of each surface, and the time at which they are applied."""
+
+    now: datetime
+    desk: Limits
+    dashboard: Limits
+
+    def condition(self) -> ColumnElement[bool]:
+        """Returns the condition that a session has not ended."""
+        of = ((Surface.DESK, self.desk), (Surface.DASHBOARD, self.dashboard))
+        within = [
+            and_(
+                Session.surface == surface.value,
+                Session.last_seen_at > self.now - limits.idle,
+                Session.started_at > self.now - limits.absolute,
+            )
+            for surface, limits in of
+        ]
+        return and_(Session.ended_at.is_(None), or_(*within))
+
+
+def add_session(tx: Tx, session: domain.Session, *, token_hash: bytes) -> None:
+    row = Session(
+        id=session.id,
+        person_id=session.person_id,
+        token_hash=token_hash,
+        surface=session.surface.value,
+        way=session.way.value,
+        address=session.address,
+        user_agent=session.user_agent,
+        started_at=session.started_at,
+        last_seen_at=session.last_seen_at,
+        stepped_up_at=session.stepped_up_at,
+        merchant_id=session.merchant_id,
+    )
+    tx.add(row)
+    tx.flush()
+    tx.execute(update(Person).where(Person.id == session.person_id).values(last_seen_at=session.started_at))
+
+
+def session_by_token(tx: Tx, token_hash: bytes) -> domain.Session | None:
+    """Returns the session unless it was ended; its limits are not checked."""
+    chosen = select(*_SESSIONS.columns).where(Session.token_hash == token_hash, Session.ended_at.is_(None))
+    return _SESSIONS.one_or_none(tx.execute(chosen))
+
+
+def live_sessions(tx: Tx, person_id: UUID, live: LiveLimits, *, limit: int) -> list[domain.Session]:
+    chosen = select(*_SESSIONS.columns).where(Session.person_id == person_id, live.condition())
+    return _SESSIONS.all(tx.execute(chosen.order_by(Session.id.desc()).limit(limit)))
+
+
+def live_session(tx: Tx, session_id: UUID, live: LiveLimits) -> domain.Session | None:
+    chosen = select(*_SESSIONS.columns).where(Session.id == session_id, live.condition())
+    return _SESSIONS.one_or_none(tx.execute(chosen))
+
+
+def live_count(tx: Tx, live: LiveLimits) -> dict[str, int]:
+    """Returns the number of live sessions by surface."""
+    counted = select(Session.surface, func.count()).where(live.condition()).group_by(Session.surface)
+    return dict(tx.execute(counted).tuples().all())
+
+
+def mark_seen(tx: Tx, session: domain.Session, *, at: datetime) -> None:
+    tx.execute(update(Session).where(Session.id == session.id).values(last_seen_at=at))
+    tx.execute(update(Person).where(Person.id == session.person_id).values(last_seen_at=at))
+
+
+def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> bool:
+    """Gives the session a new token and the time of its step-up; returns whether it had not ended."""
+    open_one = update(Session).where(Session.id == session_id, Session.ended_at.is_(None))
+    stepped = open_one.values(token_hash=token_hash, stepped_up_at=at, last_seen_at=at)
+    return tx.execute(stepped.returning(Session.id)).one_or_none() is not None
+
+
+def choose_merchant(tx: Tx, session_id: UUID, merchant_id: UUID) -> None:
+    tx.execute(update(Session).where(Session.id == session_id).values(merchant_id=merchant_id))
+
+
+def end_session(tx: Tx, session_id: UUID, *, at: datetime) -> bool:
+    """Returns whether it had not ended."""
+    return bool(_end(tx, Session.id == session_id, at=at))
+
+
+def end_sessions_of(tx: Tx, person_id: UUID, *, at: datetime, but: UUID | None = None) -> list[UUID]:
+    """Ends all sessions of a person, but one where given; returns the ids of those that it ended."""
+    of = Session.person_id == person_id
+    return _end(tx, of if but is None else and_(of, Session.id != but), at=at)
+
+
+def _end(tx: Tx, condition: ColumnElement[bool], *, at: datetime) -> list[UUID]:
+    ended = update(Session).where(condition, Session.ended_at.is_(None)).values(ended_at=at)
+    return list(tx.scalars(ended.returning(Session.id)).all())
+
+
+def session_from(
+    session_id: UUID,
+    person_id: UUID,
+    *,
+    surface: Surface,
+    way: Way,
+    client: domain.Client,
+    at: datetime,
+) -> domain.Session:
+    """Returns a new session, stepped up by the proof that starts it."""
+    return domain.Session(
+        id=session_id,
+        person_id=person_id,
+        surface=surface,
+        way=way,
+        address=client.address,
+        user_agent=client.user_agent,
+        started_at=at,
+        last_seen_at=at,
+        stepped_up_at=at,
+        merchant_id=None,
+    )

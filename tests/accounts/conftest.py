@@ -1,0 +1,75 @@
+"""An accounts service on a real database, called directly and over a real socket."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+
+import grpc
+import pytest
+from cryptography.fernet import Fernet
+
+from kit.base import actors
+from kit.base.actors import Actor
+from services.accounts import rpc
+from services.accounts.config import AccountsSettings
+from services.accounts.credentials.actor_keys import KeptKey
+from services.accounts.wiring import Deps, wire
+from tests.support.clock import ManualClock
+from tests.support.serving import connected, serving
+
+DESK_URL = "http://localhost:8081"
+DASHBOARD_URL = "http://localhost:8082"
+OPERATOR = Actor(kind="cli", name="eve@laptop", surface="cli")
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture(scope="module")
+def make_settings(database_url: Callable[[str], str]) -> Callable[..., AccountsSettings]:
+    """Settings of the module's database; the master key is the module's unless given."""
+    master_key = Fernet.generate_key().decode()
+
+    def make(*master_keys: str, smtp_url: str = "") -> AccountsSettings:
+        return AccountsSettings(
+            database_url=database_url("accounts"),
+            bind="127.0.0.1:0",
+            master_keys=master_keys or (master_key,),
+            desk_url=DESK_URL,
+            dashboard_url=DASHBOARD_URL,
+            smtp_url=smtp_url,
+            smtp_from="fiatgate@example.com" if smtp_url else "",
+        )
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def _wired(make_settings: Callable[..., AccountsSettings]) -> Iterator[Deps]:
+    deps = wire(make_settings())
+    yield deps
+    deps.db.dispose()
+
+
+@pytest.fixture
+def deps(_wired: Deps, clock: ManualClock) -> Deps:
+    """The author of calls without a name of their own is the command line."""
+    actors.bind(OPERATOR)
+    return replace(_wired, clock=clock, kept_key=KeptKey())
+
+
+@pytest.fixture
+def new_email() -> Callable[[], str]:
+    return lambda: f"person{next(_numbers)}@example.com"
+
+
+@contextmanager
+def served(deps: Deps) -> Iterator[grpc.Channel]:
+    """The service behind a real socket, as the console sees it."""
+    with serving(rpc.add_to, deps, slots=rpc.SLOTS) as address, connected(address) as channel:
+        yield channel

@@ -1,0 +1,208 @@
+"""A link for one use leads to a session, and nothing else does."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import pytest
+
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
+from services.accounts.domain import Client, Surface
+from services.accounts.operations import factors, invitations, people, sessions
+from services.accounts.operations.invitations import Invited
+from services.accounts.wiring import Deps
+from tests.accounts.conftest import DASHBOARD_URL, DESK_URL, OPERATOR
+from tests.support.clock import ManualClock
+
+BROWSER = Client(address="192.0.2.7", user_agent="Browser")
+
+
+def invite_staff(deps: Deps, email: str, *roles: str) -> Invited:
+    return invitations.invite_person(
+        deps, email=email, name="Ada", roles=roles or ("desk",), merchant_id="", member_roles=()
+    )
+
+
+def invite_member(deps: Deps, email: str, merchant_id: UUID, *roles: str) -> Invited:
+    return invitations.invite_person(
+        deps,
+        email=email,
+        name="Bob",
+        roles=(),
+        merchant_id=str(merchant_id),
+        member_roles=roles or ("viewer",),
+    )
+
+
+def token_of(made: Invited) -> str:
+    return made.link.rpartition("/")[2]
+
+
+def accept(deps: Deps, made: Invited, surface: Surface = Surface.DESK) -> str:
+    return invitations.accept_invitation(deps, token=token_of(made), surface=surface, client=BROWSER)
+
+
+@contextmanager
+def refused(reason: str) -> Iterator[None]:
+    with pytest.raises(Refused) as caught:
+        yield
+    assert caught.value.reason == reason
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    actors.bind(actor)
+    yield
+    actors.bind(OPERATOR)
+
+
+def owner_of(merchant_id: UUID) -> Actor:
+    return Actor(
+        kind="person",
+        name="owner@shop.example",
+        surface="dashboard",
+        person_id=new_id(),
+        session_id=new_id(),
+        roles=frozenset({"owner"}),
+        merchant_id=merchant_id,
+    )
+
+
+def test_a_link_leads_to_a_session_of_its_surface_with_its_roles(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    made = invite_staff(deps, email := new_email(), "desk", "prices")
+    assert made.link.startswith(f"{DESK_URL}/invitation/")
+    assert invitations.get_invitation(deps, token=token_of(made), surface=Surface.DESK) == made.invitation
+    token = accept(deps, made)
+    authorized = sessions.authorize(deps, session_token=token, surface=Surface.DESK)
+    assert (authorized.person.email, authorized.person.roles) == (email, ["desk", "prices"])
+    assert authorized.stepped_up_until is not None
+    assert not authorized.factors.are_complete
+
+    merchant_id = new_id()
+    made = invite_member(deps, new_email(), merchant_id, "owner")
+    assert made.link.startswith(f"{DASHBOARD_URL}/invitation/")
+    token = accept(deps, made, Surface.DASHBOARD)
+    authorized = sessions.authorize(deps, session_token=token, surface=Surface.DASHBOARD)
+    assert authorized.merchant_id == merchant_id
+
+
+def test_a_link_works_once_on_its_surface_for_72_hours_until_it_is_withdrawn_or_replaced(
+    deps: Deps, clock: ManualClock, new_email: Callable[[], str]
+) -> None:
+    used = invite_staff(deps, new_email())
+    accept(deps, used)
+    foreign = invite_staff(deps, new_email())
+    withdrawn = invite_staff(deps, new_email())
+    invitations.withdraw_invitation(deps, invitation_id=str(withdrawn.invitation.id))
+    replaced = invite_staff(deps, email := new_email())
+    newest = invite_staff(deps, email)
+    for made, surface in (
+        (used, Surface.DESK),
+        (foreign, Surface.DASHBOARD),
+        (withdrawn, Surface.DESK),
+        (replaced, Surface.DESK),
+    ):
+        with refused("INVITATION_INVALID"):
+            invitations.get_invitation(deps, token=token_of(made), surface=surface)
+        with refused("INVITATION_INVALID"):
+            accept(deps, made, surface)
+    accept(deps, foreign)  # the wrong surface did not use it up
+    accept(deps, newest)
+    with refused("INVITATION_INVALID"):
+        invitations.accept_invitation(deps, token="x" * 43, surface=Surface.DESK, client=BROWSER)
+    with refused("INVITATION_NOT_FOUND"):
+        invitations.withdraw_invitation(deps, invitation_id=str(used.invitation.id))
+
+    late = invite_staff(deps, new_email())
+    clock.advance(hours=72)
+    with refused("INVITATION_INVALID"):
+        accept(deps, late)
+
+
+def test_a_link_for_a_known_person_adds_roles_and_lets_them_make_new_factors(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    accept(deps, invite_staff(deps, email := new_email(), "desk"))
+    token = accept(deps, invite_staff(deps, email, "treasury"))
+    authorized = sessions.authorize(deps, session_token=token, surface=Surface.DESK)
+    assert authorized.person.roles == ["desk", "treasury"]
+    me = Actor(
+        kind="person",
+        name=email,
+        surface="desk",
+        person_id=authorized.person.id,
+        session_id=authorized.session.id,
+    )
+    with acting(me):
+        assert factors.start_totp(deps)[1].startswith("otpauth://totp/Fiatgate:")
+
+
+def test_an_owner_of_a_merchant_gets_no_session_of_a_person_who_has_roles_elsewhere(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    """Else an owner would invite an operator, open the link alone, and be that operator."""
+    merchant_id, other = new_id(), new_id()
+    accept(deps, invite_staff(deps, operator := new_email(), "admin"))
+    accept(deps, invite_member(deps, elsewhere := new_email(), other, "owner"), Surface.DASHBOARD)
+    for email in (operator, elsewhere):
+        with acting(owner_of(merchant_id)):
+            made = invite_member(deps, email, merchant_id, "finance")
+        assert accept(deps, made, Surface.DASHBOARD) == ""
+        person = people.get_person(deps, person=email)
+        assert merchant_id in {each.merchant_id for each in person.memberships}
+
+    with acting(owner_of(merchant_id)):
+        made = invite_member(deps, new_email(), merchant_id, "finance")
+        assert accept(deps, made, Surface.DASHBOARD)  # a new person
+        again = invite_member(deps, made.invitation.email, merchant_id, "finance")
+    assert accept(deps, again, Surface.DASHBOARD)  # of this merchant only: the owner decides over the account
+
+
+def test_an_owner_reaches_its_own_merchant_only(deps: Deps, new_email: Callable[[], str]) -> None:
+    merchant_id, other = new_id(), new_id()
+    foreign = invite_member(deps, email := new_email(), other, "owner")
+    accept(deps, foreign, Surface.DASHBOARD)
+    waiting = invite_member(deps, new_email(), other)
+    with acting(owner_of(merchant_id)):
+        with refused("MERCHANT_NOT_FOUND"):
+            invite_member(deps, new_email(), other)
+        with refused("MERCHANT_NOT_FOUND"):
+            invite_staff(deps, new_email(), "admin")
+        with refused("MERCHANT_NOT_FOUND"):
+            invitations.list_invitations(deps, merchant_id=str(other))
+        with refused("INVITATION_NOT_FOUND"):
+            invitations.withdraw_invitation(deps, invitation_id=str(waiting.invitation.id))
+        with refused("PERSON_NOT_FOUND"):
+            people.get_person(deps, person=email)
+        assert people.list_people(deps, merchant_id=str(merchant_id), after_email="", limit=0) == []
+
+
+@pytest.mark.parametrize(
+    ("roles", "merchant_id", "member_roles"),
+    [
+        ((), "", ()),
+        (("owner",), "", ()),
+        (("desk",), "", ("viewer",)),
+        (("desk",), str(UUID(int=1)), ("viewer",)),
+        ((), str(UUID(int=1)), ()),
+        ((), str(UUID(int=1)), ("admin",)),
+        ((), "shop", ("viewer",)),
+    ],
+)
+def test_an_invitation_names_roles_of_one_place(
+    deps: Deps, roles: tuple[str, ...], merchant_id: str, member_roles: tuple[str, ...]
+) -> None:
+    with refused("VALIDATION_ERROR"):
+        invitations.invite_person(
+            deps,
+            email="a@example.com",
+            name="A",
+            roles=roles,
+            merchant_id=merchant_id,
+            member_roles=member_roles,
+        )
