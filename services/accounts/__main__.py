@@ -21,6 +21,8 @@ SERVICE = Service(
     wire=wire,
     add_to=rpc.add_to,
     callers=rpc.CALLERS,
+    permissions=rpc.PERMISSIONS,
+    actor_keys=keys.OwnKeys,
     slots=rpc.SLOTS,
 )
 

@@ -33,6 +33,10 @@ def merchant_not_found() -> Refused:
     return not_found("MERCHANT_NOT_FOUND", "There is no merchant with this id")
 
 
+def step_up_required() -> Refused:
+    return denied("STEP_UP_REQUIRED", "Confirm that it is you: a passkey or a code within the last 5 minutes")
+
+
 def person_not_found() -> Refused:
     return not_found("PERSON_NOT_FOUND", "There is no such person")
 

@@ -1,13 +1,9 @@
-"""Actor tokens, and the Ed25519 keys that sign them."""
+"""The Ed25519 keys that sign actor tokens (kit.rpc.actor_tokens)."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-from kit.base.actors import Actor
-from kit.base.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +33,5 @@ def new_private_key() -> Ed25519PrivateKey:
     return Ed25519PrivateKey.generate()
 
 
-def public_bytes(key: Ed25519PrivateKey) -> bytes:
-    return key.public_key().public_bytes_raw()
-
-
 def private_from(data: bytes) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(data)
-
-
-def write_token(actor: Actor, *, key_id: str, private_key: Ed25519PrivateKey, now: datetime) -> str:
-    """Returns a token for one request of the person, alive for 60 seconds."""
-    claims = {
-        "iss": "fiatgate-accounts",
-        "sub": str(actor.person_id),
-        "name": actor.name,
-        "surface": actor.surface,
-        "roles": sorted(actor.roles),
-        "sid": str(actor.session_id),
-        "iat": int(now.timestamp()),
-        "exp": int((now + timedelta(seconds=60)).timestamp()),
-        "step_up": int(actor.stepped_up_at.timestamp()) if actor.stepped_up_at else 0,
-        "jti": str(new_id()),
-    }
-    if actor.merchant_id is not None:
-        claims["merchant"] = str(actor.merchant_id)
-    return jwt.encode(claims, private_key, algorithm="EdDSA", headers={"kid": key_id})

@@ -1,4 +1,7 @@
-"""The person's own factors: passkeys, password, TOTP, recovery codes."""
+"""The person's own factors: passkeys, password, TOTP, recovery codes.
+
+All that add one raise STEP_UP_REQUIRED.
+"""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -15,9 +18,11 @@ from services.accounts.credentials.passwords import weakness_of
 from services.accounts.domain import (
     CHALLENGE_LASTS,
     PASSKEY_NAME_CHARACTERS,
+    STEP_UP_LASTS,
     TOTP_STARTED_LASTS,
     Person,
     Surface,
+    Way,
 )
 from services.accounts.operations.sessions import author
 from services.accounts.store import factors, people, sessions
@@ -57,6 +62,7 @@ def start_passkey_registration(deps: Deps) -> tuple[UUID, str]:
     party = deps.relying_parties[surface]
     challenge_id = new_id()
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         person = _person(tx, person_id)
         known = factors.credentials_of(tx, person_id, rp_id=party.rp_id)
         options, challenge = party.creation_options(person_id, person.email, person.name, known)
@@ -74,6 +80,7 @@ def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: st
     wanted = values.uuid_or(errors.passkey_invalid, challenge_id)
     now = deps.clock.now()
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         challenged = factors.take_challenge(tx, wanted, now=now)
     expected = Challenged("register", surface.value, session_id, challenged.challenge if challenged else b"")
     if challenged != expected:
@@ -95,6 +102,7 @@ def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: st
             credential=made.credential,
             proof=(made.credential_id, made.sign_count),
         )
+        sessions.mark_stepped_up(tx, session_id, at=now)
     return passkey
 
 
@@ -116,6 +124,7 @@ def set_password(deps: Deps, *, password: str) -> None:
     """Sets the password; the person's other sessions end. Raises PASSWORD_REFUSED."""
     person_id, session_id = author()
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         person = _person(tx, person_id)
     if why := weakness_of(password, own=(person.email, person.name)):
         raise errors.password_refused(why)
@@ -137,6 +146,7 @@ def start_totp(deps: Deps) -> tuple[str, str]:
     person_id, _ = author()
     secret = totp.new_secret()
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         person = _person(tx, person_id)
         factors.start_totp(tx, person_id, deps.vault.seal(secret.encode()), at=deps.clock.now())
     return secret, totp.uri_of(secret, person.email)
@@ -144,9 +154,10 @@ def start_totp(deps: Deps) -> tuple[str, str]:
 
 def confirm_totp(deps: Deps, *, code: str) -> None:
     """Raises CODE_INVALID."""
-    person_id, _ = author()
+    person_id, session_id = author()
     now = deps.clock.now()
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
         sealed = factors.started_totp(tx, person_id, since=now - TOTP_STARTED_LASTS)
         if sealed is None:
@@ -155,6 +166,7 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
         if step is None:
             raise errors.code_invalid()
         factors.confirm_totp(tx, person_id, step=step, at=now)
+        sessions.mark_stepped_up(tx, session_id, at=now)
 
 
 def remove_totp(deps: Deps) -> None:
@@ -176,9 +188,25 @@ def make_recovery_codes(deps: Deps) -> list[str]:
     codes = [tokens.new_recovery_code() for _ in range(tokens.RECOVERY_CODES)]
     hashes = [each for code in codes if (each := tokens.hash_of_recovery_code(code)) is not None]
     with deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
         factors.replace_recovery_codes(tx, person_id, hashes, at=deps.clock.now())
     return codes
+
+
+def _may_add_factors(deps: Deps, tx: Tx) -> None:
+    """Raises STEP_UP_REQUIRED. A person who came by an invitation and has no complete factors yet can't step up, and
+    needs not: the link was the proof.
+    """
+    at = actors.current().stepped_up_at
+    if at is not None and deps.clock.now() < at + STEP_UP_LASTS:
+        return
+    person_id, session_id = author()
+    if (
+        factors.session_way(tx, session_id) != Way.INVITATION.value
+        or _person(tx, person_id).has_complete_factors
+    ):
+        raise errors.step_up_required()
 
 
 def _require_a_way_in(deps: Deps, tx: Tx, person_id: UUID) -> None:

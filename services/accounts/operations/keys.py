@@ -1,12 +1,16 @@
 """The signing keys of actor tokens: making, replacing, publishing; and the rotation of the master key."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Final
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy.orm import Session as Tx
 
+from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.observe.log import get_logger
+from kit.rpc.actor_tokens import raw_public_key
 from services.accounts.credentials import actor_keys
 from services.accounts.credentials.actor_keys import SigningKey
 from services.accounts.domain import KEY_KEPT
@@ -14,7 +18,9 @@ from services.accounts.store import factors, keys, mails
 from services.accounts.store.keys import StoredKey
 from services.accounts.wiring import Deps
 
-RESEALED_PER_TRANSACTION = 500
+RESEALED_PER_TRANSACTION: Final = 500
+READ_AGAIN_SECONDS: Final = 10.0
+LEAST_SECONDS_BETWEEN: Final = 1.0
 
 _log = get_logger()
 
@@ -23,6 +29,28 @@ def list_actor_keys(deps: Deps) -> Sequence[StoredKey]:
     """Returns the key that signs, and those before it whose tokens may still be alive."""
     with deps.db.autocommit() as connection:
         return keys.known_keys(connection, now=deps.clock.now())
+
+
+class OwnKeys:
+    """The public keys (kit.rpc.actor_tokens.Keys) for calls of people to this service itself: read from the database
+    every ten seconds, and for an unknown key at most once a second.
+    """
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._keys: Mapping[str, Ed25519PublicKey] = {}
+        self._read_at_seconds = -READ_AGAIN_SECONDS
+
+    def find(self, key_id: str) -> Ed25519PublicKey | None:
+        """Returns the key; None for an unknown one."""
+        age_seconds = monotonic_seconds() - self._read_at_seconds
+        if age_seconds > (READ_AGAIN_SECONDS if key_id in self._keys else LEAST_SECONDS_BETWEEN):
+            self._read_at_seconds = monotonic_seconds()
+            self._keys = {
+                str(each.id): Ed25519PublicKey.from_public_bytes(each.public_key)
+                for each in list_actor_keys(self._deps)
+            }
+        return self._keys.get(key_id)
 
 
 def rotate_actor_key(deps: Deps) -> str:
@@ -68,7 +96,7 @@ def _made(deps: Deps, tx: Tx) -> StoredKey:
     private_key = actor_keys.new_private_key()
     made = StoredKey(
         id=new_id(),
-        public_key=actor_keys.public_bytes(private_key),
+        public_key=raw_public_key(private_key),
         sealed_private_key=deps.vault.seal(private_key.private_bytes_raw()),
         created_at=deps.clock.now(),
     )

@@ -10,9 +10,9 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.rpc import values
+from kit.rpc.actor_tokens import write_token
 from services.accounts import domain, errors
 from services.accounts.credentials import tokens
-from services.accounts.credentials.actor_keys import write_token
 from services.accounts.domain import SEEN_EVERY, Client, Factors, Person, Session, Surface, Way
 from services.accounts.operations import keys
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS

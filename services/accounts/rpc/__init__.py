@@ -12,7 +12,18 @@ from typing import Final
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from kit.rpc import status
 from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import (
+    OF_OBJECT,
+    Permission,
+    Permissions,
+    everyone,
+    machine,
+    members,
+    signing_in,
+    staff,
+)
 from kit.rpc.slots import Slots
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
@@ -57,6 +68,44 @@ SLOTS: Final = (
     ),
     Slots(name="services", methods=_KEYS | {"ActorKeysService/RotateActorKey"}, threads=1),
 )
+
+
+_OWN: Final = everyone(changes=True)
+_OWN_STEPPED_UP: Final = everyone(changes=True, steps_up=True)
+_READS_PEOPLE: Final = staff("admin")
+_CHANGES_PEOPLE: Final = staff("admin", changes=True, steps_up=True)
+
+# The factors of a person who has none yet need no step-up: the operation decides (operations/factors.py).
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **dict.fromkeys(_methods("SignInService"), signing_in()),
+    "OwnAccountService/ListFactors": everyone(),
+    "OwnAccountService/ListOwnSessions": everyone(),
+    "OwnAccountService/StartPasskeyRegistration": _OWN,
+    "OwnAccountService/RegisterPasskey": _OWN,
+    "OwnAccountService/SetPassword": _OWN,
+    "OwnAccountService/StartTotp": _OWN,
+    "OwnAccountService/ConfirmTotp": _OWN,
+    "OwnAccountService/MakeRecoveryCodes": _OWN,
+    "OwnAccountService/EndOwnSession": _OWN,
+    "OwnAccountService/EndOtherSessions": _OWN,
+    "OwnAccountService/RemovePasskey": _OWN_STEPPED_UP,
+    "OwnAccountService/RemoveTotp": _OWN_STEPPED_UP,
+    "PeopleService/ListPeople": _READS_PEOPLE | members(),
+    "PeopleService/GetPerson": _READS_PEOPLE | members(merchant_field=OF_OBJECT),
+    "PeopleService/ListInvitations": _READS_PEOPLE | members(),
+    "PeopleService/ListSessions": _READS_PEOPLE,
+    "PeopleService/InvitePerson": _CHANGES_PEOPLE | members(),
+    "PeopleService/WithdrawInvitation": staff("admin", changes=True) | members(merchant_field=OF_OBJECT),
+    "PeopleService/SetRoles": _CHANGES_PEOPLE | members(),
+    # What stops a person must not wait for a second factor.
+    "PeopleService/DisablePerson": staff("admin", changes=True),
+    "PeopleService/EndSession": staff("admin", changes=True),
+    "PeopleService/EnablePerson": _CHANGES_PEOPLE,
+    "ActorKeysService/ListActorKeys": machine(),
+    "ActorKeysService/ExchangeHeads": machine(changes=True),
+    "ActorKeysService/RotateActorKey": Permission(changes=True),
+}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

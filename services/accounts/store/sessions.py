@@ -91,6 +91,11 @@ def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> boo
     return tx.execute(stepped.returning(Session.id)).one_or_none() is not None
 
 
+def mark_stepped_up(tx: Tx, session_id: UUID, *, at: datetime) -> None:
+    """The person has just proved a factor in this session, which keeps its token."""
+    tx.execute(update(Session).where(Session.id == session_id).values(stepped_up_at=at))
+
+
 def choose_merchant(tx: Tx, session_id: UUID, merchant_id: UUID) -> None:
     tx.execute(update(Session).where(Session.id == session_id).values(merchant_id=merchant_id))
 
