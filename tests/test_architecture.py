@@ -496,7 +496,7 @@ def rpcs_called(folder: str, service: str) -> frozenset[str]:
     return frozenset(offered[name] for name in called & offered.keys())
 
 
-# Those of accounts call it from kit, in the background, and from the console.
+# Those of accounts: tests/accounts/test_rpc.py.
 @pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
 def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str) -> None:
     """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
@@ -507,15 +507,6 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
         if service in calls_of(folder)
     }
     assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
-
-
-def test_the_services_reach_nothing_of_accounts_but_its_keys() -> None:
-    callers = importlib.import_module("services.accounts.rpc").CALLERS
-    of_people = {each for each in rpcs_of("accounts").values() if not each.startswith("ActorKeysService/")}
-    keys = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
-    others = dict.fromkeys(CALLS["cli"] - {"accounts"}, keys)
-    consoles = dict.fromkeys(("console-desk", "console-dashboard"), of_people)
-    assert callers == {"cli": {ALL}, **others, **consoles}
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -3,10 +3,10 @@
 import uuid
 from datetime import datetime
 
-from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from sqlalchemy import ARRAY, BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.db import database as db
 from services.accounts.domain import (
     EMAIL_CHARACTERS,

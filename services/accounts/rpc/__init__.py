@@ -1,6 +1,6 @@
 """The gRPC servicers: message -> operation -> message. kit's interceptor translates errors.
 
-- `signing_in`: from an invitation, a password or a passkey to a session
+- `sign_in`: from an invitation, a password or a passkey to a session
 - `own_account`: the person's own factors and sessions
 - `people`: people, roles and invitations
 - `actor_keys`: what other services fetch
@@ -28,7 +28,7 @@ from kit.rpc.slots import Slots
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
-from services.accounts.rpc.signing_in import SignInServicer
+from services.accounts.rpc.sign_in import SignInServicer
 from services.accounts.wiring import Deps
 
 
@@ -98,7 +98,7 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/InvitePerson": _CHANGES_PEOPLE | members(),
     "PeopleService/WithdrawInvitation": staff("admin", changes=True) | members(merchant_field=OF_OBJECT),
     "PeopleService/SetRoles": _CHANGES_PEOPLE | members(),
-    # What stops a person must not wait for a second factor.
+    # Stopping a person must not wait for a second factor.
     "PeopleService/DisablePerson": staff("admin", changes=True),
     "PeopleService/EndSession": staff("admin", changes=True),
     "PeopleService/EnablePerson": _CHANGES_PEOPLE,

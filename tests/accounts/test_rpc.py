@@ -1,0 +1,19 @@
+"""The doors of the service: its callers, and the actors of its calls, over a real socket."""
+
+from fiatgate.accounts.v1 import accounts_pb2
+from kit.rpc.callers import ALL
+from services.accounts import rpc
+
+
+def methods() -> set[str]:
+    services = accounts_pb2.DESCRIPTOR.services_by_name.values()
+    return {f"{each.name}/{method.name}" for each in services for method in each.methods}
+
+
+def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
+    keys = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
+    of_people = {each for each in methods() if not each.startswith("ActorKeysService/")}
+    services = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+    consoles = ("console-desk", "console-dashboard")
+    expected = {"cli": {ALL}, **dict.fromkeys(services, keys), **dict.fromkeys(consoles, of_people)}
+    assert expected == rpc.CALLERS
