@@ -496,7 +496,6 @@ def rpcs_called(folder: str, service: str) -> frozenset[str]:
     return frozenset(offered[name] for name in called & offered.keys())
 
 
-# Those of accounts: tests/accounts/test_rpc.py.
 @pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
 def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str) -> None:
     """With TLS, that is what a stolen certificate is good for. The network policies follow the same calls."""
