@@ -74,11 +74,8 @@ CALLS: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset(SERVICES) - {"accounts"},
     "cli": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "merchants"}),
-    "catalog": frozenset(),
     "webhooks": frozenset({"merchants"}),
-    "withdrawals": frozenset(),
-    "merchants": frozenset(),
-    "accounts": frozenset(),
+    **dict.fromkeys(("catalog", "withdrawals", "merchants", "accounts"), frozenset()),
 }
 
 REQUIRED_ROOMS: Final = frozenset(
