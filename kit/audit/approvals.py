@@ -8,6 +8,7 @@ Locks are taken in one order everywhere: first the object of the request, then t
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +19,7 @@ from sqlalchemy import Column, Connection, DateTime, MetaData, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
@@ -61,6 +63,9 @@ class State(StrEnum):
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
+
+
+_DECIDING: Final = {State.APPROVED: "approval.approve", State.REJECTED: "approval.reject"}
 
 
 class NotFound(Exception):
@@ -185,6 +190,7 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
     once = new.on_conflict_do_nothing(index_elements=[_row.object], index_where=text("state = 'pending'"))
     for _ in range(_INSERT_ATTEMPTS):  # the pending one may be decided between the two statements
         if made := _APPROVALS.one_or_none(tx.execute(once.returning(*_APPROVALS.columns))):
+            _record(tx, "approval.request", made, note)
             return made
         if pending := pending_of(tx, terms.object):
             return pending
@@ -201,10 +207,10 @@ def pending_of(tx: Session, object: str) -> Approval | None:
 
 def close(tx: Session, object: str, *, at: datetime, note: str) -> None:
     """Rejects the pending request of an object that has changed so that the request makes no sense any more."""
-    if TABLE.is_usable(tx):
-        pending = (_row.object == object, _row.state == State.PENDING)
+    if pending := pending_of(tx, object):
         decision = _decision(actors.current(), State.REJECTED, at=at, note=note)
-        tx.execute(update(_approvals).where(*pending).values(decision))
+        with suppress(AlreadyDecided):
+            _decide(tx, pending.id, decision)
 
 
 # -- the checker
@@ -246,7 +252,13 @@ def _decide(tx: Session, approval_id: UUID, decision: Mapping[str, Any]) -> Appr
         made = _APPROVALS.one_or_none(tx.execute(decided))
     if made is None:
         raise AlreadyDecided(get(tx, approval_id).state)
+    _record(tx, _DECIDING[made.state], made, made.decision_note)
     return made
+
+
+def _record(tx: Session, act: str, approval: Approval, note: str) -> None:
+    now = {"approval": approval.id, "state": approval.state, "summary": approval.summary}
+    acts.record(tx, act, approval.object, merchant_id=approval.merchant_id, after=now, note=note)
 
 
 def _decision(actor: Actor, state: State, *, at: datetime, note: str) -> dict[str, Any]:

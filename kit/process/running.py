@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock, monotonic_seconds
-from kit.base.config.processes import ServiceSettings
+from kit.base.config.processes import FourEyesSettings, ServiceSettings
 from kit.base.config.variables import EXIT_CODE, variables_of
 from kit.observe import metrics, tracing
 from kit.observe.log import get_logger
@@ -99,6 +99,8 @@ class Process:
         _log.info(
             "process_started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers]
         )
+        if isinstance(self._settings, FourEyesSettings) and not self._settings.four_eyes:
+            _log.warning("four_eyes_switched_off")
         return self._until_stopped(stop, server, workers, deps, bus)
 
     def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:

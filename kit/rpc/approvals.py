@@ -21,6 +21,7 @@ from kit.db.database import Database, retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import values
 from kit.rpc.errors import Refused, denied, not_found, precondition
+from kit.rpc.permissions import READERS, Permissions, staff
 from kit.rpc.status import Gauge
 
 # ruff: noqa: N802  methods are named by the proto
@@ -232,6 +233,17 @@ def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str,
     """Adds the service. `approvable` has the change of each act that this service lets request."""
     servicer = ApprovalsServicer(service, parts, approvable)
     approvals_pb2_grpc.add_ApprovalsServiceServicer_to_server(servicer, server)
+
+
+def permissions(*roles: str) -> Permissions:
+    """Returns the rows of a service whose requests these roles decide: all staff may read them, and a decision steps up,
+    as the calls do that it is about.
+    """
+    return {
+        "ApprovalsService/ListApprovals": staff(*READERS),
+        "ApprovalsService/Approve": staff(*roles, changes=True, steps_up=True),
+        "ApprovalsService/Reject": staff(*roles, changes=True),
+    }
 
 
 METHODS: Final[frozenset[str]] = frozenset(

@@ -1,13 +1,14 @@
 """Settings of the withdrawals service: those of every consumer of facts, and its own."""
 
+from decimal import Decimal
 from typing import ClassVar
 
 from pydantic import Field
 
-from kit.base.config.processes import FactSettings
+from kit.base.config.processes import FactSettings, FourEyesSettings
 
 
-class WithdrawalsSettings(FactSettings):
+class WithdrawalsSettings(FactSettings, FourEyesSettings):
     service: ClassVar[str] = "withdrawals"
     slot_connections: ClassVar[int] = 5
 
@@ -24,4 +25,10 @@ class WithdrawalsSettings(FactSettings):
         le=10_080,
         description="time between two checks of the ledger by each working process, for the metrics, "
         "minutes; 0: never",
+    )
+    four_eyes_usdt: Decimal = Field(
+        default=Decimal(1000),
+        gt=0,
+        le=1_000_000_000,
+        description="amount of a withdrawal from which on a second person must approve its processing, USDT",
     )

@@ -34,6 +34,9 @@ class State:
     status: WithdrawalStatus
     substatus: str | None = None
 
+    def __str__(self) -> str:
+        return f"{self.status} ({self.substatus})" if self.substatus else str(self.status)
+
 
 PENDING: Final = State(WithdrawalStatus.PENDING)
 PROCESSING: Final = State(WithdrawalStatus.PENDING, "processing")

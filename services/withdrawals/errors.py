@@ -45,12 +45,20 @@ def insufficient_balance(*, available: Decimal, requested: Decimal) -> Refused:
 
 
 def state_conflict(current: State) -> Refused:
-    name = f"{current.status} ({current.substatus})" if current.substatus else str(current.status)
     return precondition(
         "WITHDRAWAL_STATE_CONFLICT",
-        f"The withdrawal is {name}",
+        f"The withdrawal is {current}",
         status=current.status,
         substatus=current.substatus or "",
+    )
+
+
+def not_processed() -> Refused:
+    return precondition(
+        "WITHDRAWAL_STATE_CONFLICT",
+        "An amount of this size is processed first, which a second person approves",
+        status="pending",
+        substatus="",
     )
 
 

@@ -1,5 +1,6 @@
 """fiatgate.withdrawals.v1.WithdrawalsService: message, operation, message. kit's interceptor translates errors."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import grpc
@@ -8,7 +9,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime, timestamp_from
-from kit.rpc import books, find, parked, status, values
+from kit.rpc import approvals, books, find, parked, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -65,7 +66,8 @@ SLOTS: Final = (
                 "WithdrawalsService/ProcessWithdrawal",
                 "WithdrawalsService/SetWithdrawalMethod",
             }
-        ),
+        )
+        | approvals.METHODS,
         threads=3,
     ),
     proofs("WithdrawalsService/CheckLedger", "WithdrawalsService/ListCredits"),
@@ -78,6 +80,7 @@ PERMISSIONS: Final[Permissions] = {
     **books.PERMISSIONS,
     **find.PERMISSIONS,
     **parked.permissions("treasury"),
+    **approvals.permissions("treasury"),
     "WithdrawalsService/ListWithdrawals": machine(for_api=True)
     | staff(*READERS)
     | members("finance", "viewer"),
@@ -101,11 +104,15 @@ PERMISSIONS: Final[Permissions] = {
 }
 
 
+APPROVABLE: Final[Mapping[str, approvals.Change[Deps]]] = {stepping.PROCESS: stepping.process_approved}
+
+
 def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
     find.add_to(server, deps.db, IDS, SEARCHES)
+    approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
 
 
 class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):

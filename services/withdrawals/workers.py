@@ -12,6 +12,7 @@ from kit.events.ids import ids_of
 from kit.events.subjects import durable_of
 from kit.observe import metrics
 from kit.observe.log import get_logger
+from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.withdrawals.events import invoice_paid_from_message
@@ -88,4 +89,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         Gauge("withdrawals_pending", backlog.pending, "Withdrawals that no operator has begun to send"),
         Gauge("withdrawals_processing", backlog.processing, "Withdrawals that are being sent"),
         Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
+        *approvals.gauges(deps),
     ]

@@ -238,6 +238,8 @@ def test_the_gauges_count_what_waits_for_people(deps: Deps) -> None:
         "withdrawals_pending": 0,
         "withdrawals_processing": 0,
         "parked": 0,
+        "approvals_pending": 0,
+        "approvals_oldest_seconds": 0.0,
     }
 
 

@@ -159,14 +159,15 @@ class WithdrawalsServiceServicer:
 
     def ProcessWithdrawal(self, request, context):
         """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
-        WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
+        WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat. From FIATGATE_FOUR_EYES_USDT on also
+        APPROVAL_REQUIRED: a second person approves (act withdrawal.process), and until then the user can cancel.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CompleteWithdrawal(self, request, context):
-        """pending -> success: reserved -> paid out and fee.
+        """pending -> success: reserved -> paid out and fee. From FIATGATE_FOUR_EYES_USDT on it must be processing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,10 +56,11 @@ class WithdrawalsServiceStub:
     """
     ProcessWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]
     """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
-    WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
+    WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat. From FIATGATE_FOUR_EYES_USDT on also
+    APPROVAL_REQUIRED: a second person approves (act withdrawal.process), and until then the user can cancel.
     """
     CompleteWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CompleteWithdrawalRequest, _withdrawals_pb2.CompleteWithdrawalResponse]
-    """pending -> success: reserved -> paid out and fee."""
+    """pending -> success: reserved -> paid out and fee. From FIATGATE_FOUR_EYES_USDT on it must be processing."""
     FailWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.FailWithdrawalRequest, _withdrawals_pb2.FailWithdrawalResponse]
     """pending -> failed: reserved -> available."""
     CancelWithdrawal: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]
@@ -101,10 +102,11 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """
     ProcessWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ProcessWithdrawalRequest, _withdrawals_pb2.ProcessWithdrawalResponse]  # type: ignore[assignment]
     """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
-    WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
+    WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat. From FIATGATE_FOUR_EYES_USDT on also
+    APPROVAL_REQUIRED: a second person approves (act withdrawal.process), and until then the user can cancel.
     """
     CompleteWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CompleteWithdrawalRequest, _withdrawals_pb2.CompleteWithdrawalResponse]  # type: ignore[assignment]
-    """pending -> success: reserved -> paid out and fee."""
+    """pending -> success: reserved -> paid out and fee. From FIATGATE_FOUR_EYES_USDT on it must be processing."""
     FailWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.FailWithdrawalRequest, _withdrawals_pb2.FailWithdrawalResponse]  # type: ignore[assignment]
     """pending -> failed: reserved -> available."""
     CancelWithdrawal: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CancelWithdrawalRequest, _withdrawals_pb2.CancelWithdrawalResponse]  # type: ignore[assignment]
@@ -185,7 +187,8 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ProcessWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.ProcessWithdrawalResponse]]:
         """pending -> pending (processing): it is being sent; now the user cannot cancel. Reasons: WITHDRAWAL_NOT_FOUND,
-        WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat.
+        WITHDRAWAL_STATE_CONFLICT; the same for the next three. Each is safe to repeat. From FIATGATE_FOUR_EYES_USDT on also
+        APPROVAL_REQUIRED: a second person approves (act withdrawal.process), and until then the user can cancel.
         """
 
     @_abc_1.abstractmethod
@@ -194,7 +197,7 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _withdrawals_pb2.CompleteWithdrawalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.CompleteWithdrawalResponse, _abc.Awaitable[_withdrawals_pb2.CompleteWithdrawalResponse]]:
-        """pending -> success: reserved -> paid out and fee."""
+        """pending -> success: reserved -> paid out and fee. From FIATGATE_FOUR_EYES_USDT on it must be processing."""
 
     @_abc_1.abstractmethod
     def FailWithdrawal(

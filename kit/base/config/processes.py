@@ -189,6 +189,16 @@ class ServiceSettings(DatabaseSettings):
         return self.pool_size + self.slot_connections
 
 
+class FourEyesSettings(ServiceSettings):
+    """The further settings of a service with calls that need a second pair of eyes (kit.audit.approvals)."""
+
+    four_eyes: bool = Field(
+        default=True,
+        description="on: the calls in operations.md#a-second-pair-of-eyes need the approval of another person; off: "
+        "for an operation of one person",
+    )
+
+
 class FactSettings(ServiceSettings):
     """The further settings of a service that consumes signed facts (kit.events.signing)."""
 

@@ -1,9 +1,16 @@
-"""Operators' steps on a withdrawal: each is one step of the domain's table, and safe to repeat."""
+"""Operators' steps on a withdrawal: each is one step of the domain's table, and safe to repeat.
+
+A withdrawal of `FOUR_EYES_USDT` or more is processed when a second person approves, and only then it can be completed.
+"""
+
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.audit.approvals import Approval, Terms, close
+from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
-from kit.rpc import values
+from kit.rpc import approvals, values
 from kit.rpc.actors import require_merchant
 from services.withdrawals import errors
 from services.withdrawals.domain import (
@@ -11,6 +18,7 @@ from services.withdrawals.domain import (
     CANCELLED_BY_USER,
     FAILED,
     FAILURES,
+    PENDING,
     PROCESSING,
     SUCCESS,
     State,
@@ -23,10 +31,24 @@ from services.withdrawals.store.views import WithdrawalView
 from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
 
+PROCESS: str = "withdrawal.process"
+
 
 def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> WithdrawalView:
-    """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do."""
-    return _advance(deps, withdraw_uuid, PROCESSING)
+    """Marks that it is being sent. Raises WITHDRAWAL_NOT_FOUND, WITHDRAWAL_STATE_CONFLICT, as the next three do;
+    APPROVAL_REQUIRED from `FOUR_EYES_USDT` on, and APPROVAL_STATE_CONFLICT.
+    """
+    return approvals.done(_advance(deps, withdraw_uuid, PROCESSING))
+
+
+def process_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Makes the step that was requested. Raises WITHDRAWAL_STATE_CONFLICT, APPROVAL_STATE_CONFLICT."""
+    withdrawal = _locked(tx, UUID(asked.request["withdraw_uuid"]))
+    if withdrawal.state != PENDING:
+        raise errors.state_conflict(withdrawal.state)
+    if not asked.asks_for(_processing(withdrawal)):
+        raise approvals.changed_since()
+    _step(deps, tx, withdrawal, PROCESSING)
 
 
 def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) -> WithdrawalView:
@@ -34,7 +56,7 @@ def complete_withdrawal(deps: Deps, *, withdraw_uuid: str, external_tx_id: str) 
 
     Raises VALIDATION_ERROR when the transaction, in any spelling, has paid another withdrawal.
     """
-    return _advance(deps, withdraw_uuid, SUCCESS, fields.external_tx_id(external_tx_id))
+    return approvals.done(_advance(deps, withdraw_uuid, SUCCESS, fields.external_tx_id(external_tx_id)))
 
 
 def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> WithdrawalView:
@@ -42,24 +64,23 @@ def fail_withdrawal(deps: Deps, *, withdraw_uuid: str, substatus: str) -> Withdr
     target = FAILURES.get(substatus or str(FAILED.substatus))
     if target is None:
         raise values.invalid("substatus", f"Expected one of {', '.join(FAILURES)}")
-    return _advance(deps, withdraw_uuid, target)
+    return approvals.done(_advance(deps, withdraw_uuid, target))
 
 
 def cancel_withdrawal(deps: Deps, *, withdraw_uuid: str, by_user: bool) -> WithdrawalView:
     """Cancels it; gives the money back to the merchant."""
-    return _advance(deps, withdraw_uuid, CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN)
+    target = CANCELLED_BY_USER if by_user else CANCELLED_BY_ADMIN
+    return approvals.done(_advance(deps, withdraw_uuid, target))
 
 
 @retry_conflicts
 def _advance(
     deps: Deps, withdraw_uuid: str, target: State, external_tx_id: str | None = None
-) -> WithdrawalView:
+) -> WithdrawalView | Approval:
     withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
     tx_taken = {"uq_withdrawals_network_external_tx_id": errors.transaction_taken}
     with refusing(tx_taken), deps.db.transaction() as tx:
-        withdrawal = withdrawals.locked(tx, withdrawal_id)
-        if withdrawal is None:
-            raise errors.withdrawal_not_found()
+        withdrawal = _locked(tx, withdrawal_id)
         require_merchant(withdrawal.merchant_id, errors.withdrawal_not_found)
         current = withdrawal.state
         transaction = external_tx_id and normal_form(withdrawal.network, external_tx_id)
@@ -67,15 +88,58 @@ def _advance(
             return _repeated(withdrawal, transaction)
         if not may_become(current, target):
             raise errors.state_conflict(current)
+        if current == PENDING and _needs_two(deps, withdrawal):
+            if target == PROCESSING:
+                return approvals.request(tx, _processing(withdrawal), deps)
+            if target == SUCCESS:
+                raise errors.not_processed()
         if transaction is not None and _has_paid(tx, withdrawal.network, transaction):
             raise errors.transaction_taken()
-        now = deps.clock.now()
-        if target.status is not current.status:
-            movements = withdrawal_movements(
-                withdrawal_id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
-            )
-            ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
-        return withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
+        close(tx, f"withdrawal:{withdrawal_id}", at=deps.clock.now(), note=f"The withdrawal became {target}")
+        return _step(deps, tx, withdrawal, target, transaction)
+
+
+def _locked(tx: Session, withdrawal_id: UUID) -> WithdrawalView:
+    withdrawal = withdrawals.locked(tx, withdrawal_id)
+    if withdrawal is None:
+        raise errors.withdrawal_not_found()
+    return withdrawal
+
+
+def _needs_two(deps: Deps, withdrawal: WithdrawalView) -> bool:
+    return deps.settings.four_eyes and withdrawal.amount >= deps.settings.four_eyes_usdt
+
+
+def _processing(withdrawal: WithdrawalView) -> Terms:
+    receives = usdt_text(withdrawal.amount - withdrawal.network_fee)
+    memo = f", memo {withdrawal.address_memo}" if withdrawal.address_memo else ""
+    return Terms(
+        act=PROCESS,
+        object=f"withdrawal:{withdrawal.id}",
+        request={
+            "withdraw_uuid": str(withdrawal.id),
+            "network": withdrawal.network,
+            "address": withdrawal.address,
+            "address_memo": withdrawal.address_memo,
+            "amount": usdt_text(withdrawal.amount),
+            "network_fee": usdt_text(withdrawal.network_fee),
+        },
+        summary=f"Send {receives} USDT on {withdrawal.network} to {withdrawal.address}{memo}, which takes "
+        f"{usdt_text(withdrawal.amount)} USDT of merchant {withdrawal.merchant_id}",
+        merchant_id=withdrawal.merchant_id,
+    )
+
+
+def _step(
+    deps: Deps, tx: Session, withdrawal: WithdrawalView, target: State, transaction: str | None = None
+) -> WithdrawalView:
+    now = deps.clock.now()
+    if target.status is not withdrawal.status:
+        movements = withdrawal_movements(
+            withdrawal.id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
+        )
+        ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
+    return withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
 
 
 def _has_paid(tx: Session, network: str, transaction: str) -> bool:

@@ -1,0 +1,63 @@
+"""Calls of operations in this process as a given actor, and the decisions of a second person."""
+
+from __future__ import annotations
+
+import contextvars
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fiatgate.approvals.v1 import approvals_pb2 as pb
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.rpc.approvals import ApprovalsServicer
+from kit.rpc.errors import Refused
+
+R = TypeVar("R")
+
+ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4())
+BEN = Actor(kind="person", name="ben@example.com", surface="desk", person_id=uuid.uuid4())
+CID = Actor(kind="cli", name="root@bastion", surface="cli", on_behalf_of="cid@example.com")
+
+
+def acting(actor: Actor, call: Callable[[], R]) -> R:
+    """The answer of a call whose author is the actor."""
+
+    def run() -> R:
+        actors.bind(actor)
+        return call()
+
+    return contextvars.copy_context().run(run)
+
+
+def requested(actor: Actor, call: Callable[[], Any]) -> str:
+    """The id of the request that the call makes instead of its change."""
+    try:
+        acting(actor, call)
+    except Refused as refused:
+        assert refused.reason == "APPROVAL_REQUIRED", refused
+        return refused.metadata["approval_id"]
+    raise AssertionError("the call needed no second person")
+
+
+class Approvals:
+    """The requests of one service in this process."""
+
+    def __init__(self, servicer: ApprovalsServicer[Any]) -> None:
+        self._servicer = servicer
+
+    def approve(self, actor: Actor, approval_id: str, note: str = "") -> pb.Approval:
+        request = pb.ApproveRequest(approval_id=approval_id, note=note)
+        return acting(actor, lambda: self._servicer.Approve(request, _NO_CONTEXT)).approval
+
+    def reject(self, actor: Actor, approval_id: str, note: str = "") -> pb.Approval:
+        request = pb.RejectRequest(approval_id=approval_id, note=note)
+        return acting(actor, lambda: self._servicer.Reject(request, _NO_CONTEXT)).approval
+
+    def of(self, object: str) -> list[pb.Approval]:
+        request = pb.ListApprovalsRequest(object=object)
+        return list(self._servicer.ListApprovals(request, _NO_CONTEXT).approvals)
+
+
+_NO_CONTEXT: Any = None
+"""The servicer uses none."""
