@@ -243,6 +243,26 @@ def test_the_oldest_pending_request_is_counted(db: Database) -> None:
     assert waiting.oldest == START
 
 
+def test_each_step_of_a_request_is_an_act_of_its_author_on_the_object(db: Database) -> None:
+    reject(db, BEN, first := request(db, ANN, wanted := terms()))
+    request(db, ANN, wanted)
+    approve(db, BEN, second := request(db, BEN, wanted))  # the pending one of Ann
+    approve(db, BEN, second)
+    with db.autocommit() as connection:
+        found = connection.execute(
+            text(
+                "SELECT act, actor_name, changes -> 0 ->> 2, note FROM acts WHERE object = :object ORDER BY id"
+            ),
+            {"object": wanted.object},
+        ).all()
+    assert [tuple(each) for each in found] == [
+        ("approval.request", ANN.name, str(first.id), "as agreed"),
+        ("approval.reject", BEN.name, str(first.id), "no"),
+        ("approval.request", ANN.name, str(second.id), "as agreed"),
+        ("approval.approve", BEN.name, str(second.id), "seen"),
+    ]
+
+
 # -- past the functions
 
 APPROVE = (
