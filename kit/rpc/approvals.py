@@ -236,8 +236,8 @@ def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str,
 
 
 def permissions(*roles: str) -> Permissions:
-    """Returns the rows of a service whose requests these roles decide: all staff may read them, and a decision steps up,
-    as the calls do that it is about.
+    """Returns the rows of a service whose requests these roles decide. All staff reads them; an approval steps up, as
+    the calls do that it is about.
     """
     return {
         "ApprovalsService/ListApprovals": staff(*READERS),
