@@ -100,7 +100,7 @@ class Process:
             "process_started", mode=self._mode, bind=self._settings.bind, workers=[w.name for w in workers]
         )
         if isinstance(self._settings, FourEyesSettings) and not self._settings.four_eyes:
-            _log.warning("four_eyes_switched_off")
+            _log.warning("four_eyes_disabled")
         return self._until_stopped(stop, server, workers, deps, bus)
 
     def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:
