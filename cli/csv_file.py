@@ -1,19 +1,15 @@
-"""CSV for spreadsheets: streamed to standard output, UTF-8, with a heading line.
-
-A spreadsheet computes a cell that begins with `=`, `+`, `-` or `@`, and merchants and customers write such texts. These
-cells get an apostrophe in front, which spreadsheets show as text.
-"""
+"""CSV for spreadsheets: streamed to standard output, UTF-8, with a heading line."""
 
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
-Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with a heading line: all rows, whole ids.")]
+from kit.base.cells import harmless
 
-_COMPUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with a heading line: all rows, whole ids.")]
 
 
 def write(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -34,8 +30,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return harmless(" ".join(map(str, value)))
     return harmless(str(value))
-
-
-def harmless(text: str) -> str:
-    """Returns the text as a spreadsheet may read it: as text, never as a formula."""
-    return f"'{text}" if text.lstrip(" ").startswith(_COMPUTED) else text

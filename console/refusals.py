@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import falcon.asgi
 
 from console.exchange import Request
-from console.ui.pages import Pages
+from console.signin.access import Access, ChooseMerchantFirst, SignInFirst
+from console.signin.step_up import StepUpPage
+from console.wiring import Deps
 from kit.rpc.errors import Refused
 from kit.web import refusals
 from kit.web.protocol import Content
@@ -47,10 +49,27 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
 
 
 class Refusals(refusals.Refusals[Request]):
-    """The handlers."""
+    """The handlers; beside those of `kit.web.refusals`, those of `Access`."""
 
-    def __init__(self, pages: Pages) -> None:
-        self._pages = pages
+    def __init__(self, deps: Deps, access: Access) -> None:
+        self._pages = deps.pages
+        self._access = access
+        self._step_up = StepUpPage(deps)
+
+    def add_to(self, app: falcon.asgi.App[Any, Any]) -> None:
+        super().add_to(app)
+        app.add_error_handler(SignInFirst, self._access.on_sign_in_first)
+        app.add_error_handler(ChooseMerchantFirst, self._access.on_choose_merchant_first)
+
+    async def on_refused(
+        self, req: Request, resp: falcon.asgi.Response, refused: Refused, params: object, **_: object
+    ) -> None:
+        if refused.reason == "SESSION_INVALID":
+            await self._access.on_sign_in_first(req, resp, SignInFirst(), params)
+        elif refused.reason == "STEP_UP_REQUIRED" and req.exchange.session is not None:
+            await self._step_up.ask(req, resp)
+        else:
+            self.answer(req, resp, refused)
 
     def answer(self, req: Request, resp: falcon.asgi.Response, refused: Refused) -> None:
         problem = PROBLEMS.get(refused.reason, _OURS)

@@ -2,7 +2,7 @@
 
 They have no business rules: no state, price or right of a merchant.
 
-The rooms, each of which imports itself and those above it (tests/test_architecture.py):
+The rooms, each of which imports itself and those above it (tests/test_rooms.py):
 
     base      time, ids, money, settings, certificates, pictures
     observe   logs, metrics, traces

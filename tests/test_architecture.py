@@ -20,7 +20,6 @@ from typing import Final
 
 import pytest
 
-import kit
 from gateway.walls import calls as gateway_calls
 from kit.base.config.processes import ServiceSettings
 from kit.rpc.callers import ALL
@@ -244,85 +243,6 @@ def test_imports_keep_the_rule(rule: str) -> None:
 def test_an_import_across_rooms_is_noticed(path: str, module: str) -> None:
     wrong = Import(ROOT / path, 1, module)
     assert any(rule(wrong) for rule in RULES.values())
-
-
-# -- rooms of kit and of the gateway
-
-# In this order: each imports itself and those before it.
-KIT_ROOMS: Final = ("base", "observe", "work", "egress", "db", "audit", "events", "rpc", "process", "web")
-
-
-def test_kit_is_its_rooms() -> None:
-    there = {path.parent.name for path in ROOT.glob("kit/*/__init__.py")}
-    assert there == set(KIT_ROOMS)
-    assert {path.name for path in ROOT.glob("kit/*.py")} == {"__init__.py"}
-    assert re.findall(r"^    (\w+)  ", kit.__doc__ or "", re.MULTILINE) == list(KIT_ROOMS)
-
-
-@pytest.mark.parametrize("room", KIT_ROOMS)
-def test_a_room_of_kit_imports_itself_and_those_before_it(room: str) -> None:
-    allowed = KIT_ROOMS[: KIT_ROOMS.index(room) + 1]
-    wrong = [
-        str(each)
-        for path in sources(f"kit/{room}")
-        for each in imports_of(path)
-        if each.module.startswith("kit.") and each.module.split(".")[1] not in allowed
-    ]
-    assert not wrong, f"kit/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
-
-
-# In this order, as in docs/ARCHITECTURE.md.
-GATEWAY_ROOMS: Final = (
-    "config",
-    "links",
-    "exchange",
-    "walls",
-    "access",
-    "json",
-    "wiring",
-    "api",
-    "openapi",
-    "pay",
-    "refusals",
-    "app",
-    "__main__",
-)
-
-
-CONSOLE_ROOMS: Final = (
-    "config",
-    "surfaces",
-    "exchange",
-    "ui",
-    "wiring",
-    "refusals",
-    "app",
-    "__main__",
-)
-HTTP_ROOMS: Final = {"gateway": GATEWAY_ROOMS, "console": CONSOLE_ROOMS}
-
-
-@pytest.mark.parametrize("process", HTTP_ROOMS)
-def test_an_http_process_is_its_rooms(process: str) -> None:
-    there = {path.parent.name for path in ROOT.glob(f"{process}/*/__init__.py")}
-    there |= {path.stem for path in ROOT.glob(f"{process}/*.py")}
-    assert there == {*HTTP_ROOMS[process], "__init__"}
-
-
-@pytest.mark.parametrize(
-    ("process", "room"), [(process, room) for process, rooms in HTTP_ROOMS.items() for room in rooms]
-)
-def test_a_room_of_an_http_process_imports_itself_and_those_before_it(process: str, room: str) -> None:
-    rooms = HTTP_ROOMS[process]
-    allowed = rooms[: rooms.index(room) + 1]
-    wrong = [
-        str(each)
-        for path in [ROOT / f"{process}/{room}.py", *sources(f"{process}/{room}")]
-        if path.exists()
-        for each in imports_of(path)
-        if each.module.startswith(f"{process}.") and each.module.split(".")[1] not in allowed
-    ]
-    assert not wrong, f"{process}/{room} may import {', '.join(allowed)}:\n" + "\n".join(wrong)
 
 
 # The folders whose __init__.py holds values of the whole folder, which another process reads there.

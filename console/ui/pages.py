@@ -31,11 +31,13 @@ HTTPS_SECONDS: Final = 365 * 86_400
 class Link:
     """An entry of the navigation.
 
+    about  the page's content, on the start page
     roles  that may open it; empty: all
     """
 
     path: str
     name: str
+    about: str
     roles: frozenset[str] = frozenset()
 
 
@@ -78,7 +80,12 @@ class Pages:
             return []
         mine = set(roles_of(session))
         return [
-            {"path": each.path, "name": each.name, "is_current": _is_within(req.path, each.path)}
+            {
+                "path": each.path,
+                "name": each.name,
+                "about": each.about,
+                "is_current": _is_within(req.path, each.path),
+            }
             for each in self._navigation
             if not each.roles or mine & each.roles
         ]

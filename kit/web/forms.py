@@ -14,7 +14,7 @@ from kit.rpc.errors import invalid
 from kit.web.exchange import Request
 
 TYPE_MAX_CHARACTERS: Final = 256
-FIELDS_MAX: Final = 10
+FIELDS_MAX: Final = 24
 FIELD_MAX_BYTES: Final = 64 * 1024
 
 

@@ -1,0 +1,52 @@
+"""The start page of the dashboard, its navigation, and the choice of the merchant."""
+
+from typing import Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for
+from console.ui.pages import Link
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+from kit.rpc.errors import Refused
+
+NAVIGATION: Final = (
+    Link("/people", "Members", "roles at this merchant, invitations", frozenset({"owner"})),
+    Link("/audit", "Audit", "who did what for this merchant", frozenset({"owner"})),
+)
+
+
+class HomePage(Page):
+    """/: the person, the merchant, the roles there, and what is missing."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        self.show(req, resp, "dashboard-home")
+
+    on_head = on_get
+
+
+class MerchantPage(Page):
+    """/merchant: a member of several merchants chooses the one that the session acts for."""
+
+    needs_merchant = False
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        self.show(req, resp, "merchant")
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        form = await self.form(req)
+        request = pb.ChooseMerchantRequest(
+            session_token=req.exchange.session_token,
+            surface=self.deps.surface.kind,
+            merchant_id=form.text("merchant_id"),
+        )
+        try:
+            await self.deps.signin.ChooseMerchant(request)
+        except Refused as refused:
+            if refused.reason != "MERCHANT_NOT_FOUND":
+                raise
+            leave_for(resp, "/merchant", problem="merchant_not_found")
+        else:
+            leave_for(resp, "/")

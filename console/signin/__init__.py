@@ -1,0 +1,1 @@
+"""Sign-in, invitation, factors, step-up and own sessions, for both surfaces."""

@@ -1,0 +1,98 @@
+"""Falcon's middleware before every page: rate, own pages only, session, actor token.
+
+Each request with a session makes one call of accounts, which returns the person and a token for one request. So the end
+of a session, a disabled person and changed roles count from the next request.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import falcon
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for
+from console.signin.cookie import SessionCookie
+from console.wiring import Deps
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+from kit.rpc.actors import carry_token
+from kit.rpc.errors import Refused, denied
+from kit.web.forms import sent_by_own_page
+from kit.web.walls import turned_away
+from kit.web.walls.buckets import Buckets
+
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class SignInFirst(Exception):
+    """The page needs a session, and the request has none that is alive."""
+
+
+class ChooseMerchantFirst(Exception):
+    """The page needs a merchant, and the person is a member of several."""
+
+
+class Access:
+    """The checks of one worker."""
+
+    def __init__(self, deps: Deps) -> None:
+        self._deps = deps
+        self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
+        self._requests = Buckets(deps.settings.requests_per_minute)
+        turned_away.begin("page")
+
+    async def process_resource(
+        self, req: Request, resp: falcon.asgi.Response, resource: object, params: object
+    ) -> None:
+        if not isinstance(resource, Page):
+            return
+        if not self._requests.take(req.exchange.network):
+            turned_away.count("page")
+            raise self._requests.refusal()
+        if req.method not in _READS and not sent_by_own_page(req, self._deps.pages.origin):
+            raise denied("VALIDATION_ERROR", "The form was sent from another site")
+        token = req.exchange.session_token = self._cookie.of(req)
+        if token:
+            await self._authorize(req, token)
+        if resource.needs_session:
+            self._require_session(req, resource)
+
+    async def _authorize(self, req: Request, token: str) -> None:
+        """Stores the session and the token of its person; neither when the session has ended."""
+        request = pb.AuthorizeRequest(session_token=token, surface=self._deps.surface.kind, client=req.client)
+        try:
+            session = await self._deps.signin.Authorize(request)
+        except Refused as refused:
+            if refused.reason != "SESSION_INVALID":
+                raise
+        else:
+            req.exchange.session = session
+            carry_token(session.actor_token)
+
+    def _require_session(self, req: Request, page: Page) -> None:
+        session = req.exchange.session
+        if session is None:
+            raise SignInFirst
+        if self._deps.surface.has_merchants and page.needs_merchant and not session.merchant_id:
+            raise ChooseMerchantFirst
+
+    async def on_sign_in_first(
+        self, req: Request, resp: falcon.asgi.Response, error: SignInFirst, params: object, **_: object
+    ) -> None:
+        """Sends the browser to the sign-in page, and from there back to this page."""
+        has_ended = bool(req.exchange.session_token)
+        if has_ended:
+            self._cookie.clear(resp)
+        to = req.relative_uri if req.method == "GET" and req.path != "/" else ""
+        leave_for(resp, "/sign-in", to=to, problem="session_invalid" if has_ended else "")
+
+    async def on_choose_merchant_first(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        error: ChooseMerchantFirst,
+        params: object,
+        **_: object,
+    ) -> None:
+        leave_for(resp, "/merchant")

@@ -1,0 +1,109 @@
+"""The proof of a second factor within a session, and the way back to what the person wanted to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import falcon
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for, own_path, posted
+from console.signin.cookie import SessionCookie
+from console.wiring import Deps
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+from kit.rpc.errors import Refused
+from kit.web.forms import Form
+from kit.web.replies import reply
+
+OWN_FIELDS: Final = frozenset({"step_up_code", "step_up_challenge", "step_up_credential", "step_up_goes_on"})
+SECRETS: Final = frozenset({"password", "repeated"})
+"""Fields that are not copied into another page: the person types them again."""
+AGAIN: Final = frozenset({"SIGN_IN_REFUSED", "SIGN_IN_DELAYED", "VALIDATION_ERROR"})
+
+
+def has_stepped_up(req: Request) -> bool:
+    """Returns whether the session has a proof of the last minutes."""
+    return req.exchange.signed_in.HasField("stepped_up_until")
+
+
+class StepUpPage(Page):
+    """/step-up?to=…: asked before a page, or in place of the answer to a form (`ask`).
+
+    The fields of such a form are carried along. After the proof a 307 sends the browser with them to the form's own
+    address: it posts them as if nothing had come between.
+    """
+
+    needs_merchant = False
+
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
+        self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        await self._show(req, resp, own_path(req.get_param("to") or ""), {})
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        form = await self.form(req)
+        to = own_path(req.get_param("to") or "")
+        request = pb.StepUpRequest(
+            session_token=req.exchange.session_token, surface=self.deps.surface.kind, client=req.client
+        )
+        if challenge_id := form.text("step_up_challenge"):
+            answer = pb.PasskeyAnswer(challenge_id=challenge_id, credential=form.text("step_up_credential"))
+            request.passkey.CopyFrom(answer)
+        else:
+            request.code = "".join(form.prose("step_up_code", most=64).split())
+        try:
+            stepped_up = await self.deps.signin.StepUp(request)
+        except Refused as refused:
+            if refused.reason not in AGAIN:
+                raise
+            await self._show(req, resp, to, _carried(form), refused=refused)
+            return
+        self._cookie.set(resp, stepped_up.session_token)
+        leave_for(resp, to)
+        if form.text("step_up_goes_on"):
+            resp.status = falcon.HTTP_307
+
+    async def on_post_challenge(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Answers the script with a challenge."""
+        await self.form(req)
+        request = pb.StartPasskeyRequest(
+            surface=self.deps.surface.kind, session_token=req.exchange.session_token
+        )
+        started = await self.deps.signin.StartPasskey(request)
+        reply(resp, {"challenge_id": started.challenge_id, "options": json.loads(started.options)})
+
+    async def ask(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Answers a form, which was refused with STEP_UP_REQUIRED, with the question for a proof."""
+        if req.method != "POST":
+            leave_for(resp, "/step-up", to=req.relative_uri)
+            return
+        form = posted(req)
+        if SECRETS & form.fields.keys():
+            leave_for(resp, "/step-up", to=req.path)
+            return
+        await self._show(req, resp, req.path, {"step_up_goes_on": "on"} | _carried(form))
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        to: str,
+        fields: Mapping[str, str],
+        *,
+        refused: Refused | None = None,
+    ) -> None:
+        factors = await self.deps.own.ListFactors(pb.ListFactorsRequest())
+        self.show(req, resp, "step-up", refused=refused, to=to, fields=fields, factors=factors)
+
+
+def _carried(form: Form) -> dict[str, str]:
+    """Returns the fields of the form that waits for the proof."""
+    kept = {name: value for name, value in form.fields.items() if name not in OWN_FIELDS}
+    return kept | ({"step_up_goes_on": "on"} if form.text("step_up_goes_on") else {})

@@ -1,0 +1,61 @@
+"""Sentences about a thing that was done, and about a refusal that the person can mend in the form."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kit.rpc.errors import Refused
+
+NOTICES: Final[Mapping[str, str]] = {
+    "signed-out": "You are signed out.",
+    "invitation-accepted": "The invitation is accepted. Sign in as you always do to use the new roles.",
+    "passkey-added": "The passkey is added.",
+    "passkey-removed": "The passkey is removed.",
+    "password-set": "The password is set. Your other sessions have ended.",
+    "totp-added": "The authenticator app is set up.",
+    "totp-removed": "The authenticator app is removed.",
+    "session-ended": "The session has ended.",
+    "others-ended": "All your other sessions have ended.",
+    "member-removed": "The person is no longer a member.",
+    "roles-set": "The roles are set. They count from the next request.",
+    "person-disabled": "The person is disabled, and all sessions have ended.",
+    "person-enabled": "The person may sign in again.",
+    "invitation-withdrawn": "The invitation is withdrawn. Its link no longer works.",
+    "invitation-sent": "The invitation is on its way by e-mail.",
+}
+"""By the word in the address."""
+
+PROBLEMS: Final[Mapping[str, str]] = {
+    "SESSION_INVALID": "You were signed out: the session ended, was idle for too long, or your account changed. "
+    "Nothing was changed.",
+    "SIGN_IN_REFUSED": "That did not work. Check what you typed; a code can be used only once.",
+    "SIGN_IN_DELAYED": "Too many wrong attempts. Wait a while before the next one.",
+    "INVITATION_INVALID": "This link is not valid: it was used, withdrawn or has expired, or it is for another site. "
+    "Ask for a new one.",
+    "CODE_INVALID": "The code does not fit. Check the clock of your phone; a code that was used does not count again.",
+    "PASSKEY_INVALID": "The passkey could not be added. Try again, or use another device.",
+    "PASSWORD_REFUSED": "This password is not accepted: it is too short, too common, or like your e-mail address.",
+    "LAST_FACTOR": "This is your last complete way to sign in. Add another one first.",
+    "LAST_ADMIN": "This is the last active administrator. Make another one first.",
+    "LAST_OWNER": "This is the merchant's last owner. Make another one first.",
+    "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it.",
+    "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
+    "FACTOR_NOT_FOUND": "This was removed already.",
+    "INVITATION_NOT_FOUND": "This invitation was used or withdrawn already.",
+    "SESSION_NOT_FOUND": "This session has ended already.",
+    "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
+}
+"""By the reason of the refusal."""
+
+
+def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
+    """Returns the sentence for a reason; None when the reason has none, and so is a page of its own."""
+    if reason == "VALIDATION_ERROR" and refused is not None:
+        return f"{refused.message[:1].upper()}{refused.message[1:]}."
+    sentence = PROBLEMS.get(reason)
+    if refused is None or sentence is None:
+        return sentence
+    if reason == "APPROVAL_REQUIRED" and (id := refused.metadata.get("approval_id")):
+        return f"{sentence} On their command line: fiatgate approvals approve {id}"
+    if reason == "SIGN_IN_DELAYED" and (seconds := refused.metadata.get("retry_after_seconds")):
+        return f"Too many wrong attempts. The next one counts in {seconds} seconds."
+    return sentence
