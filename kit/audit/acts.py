@@ -1,7 +1,7 @@
 """Writes acts: each in the transaction of the change that it describes, so that there is none without the other."""
 
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -76,6 +76,16 @@ def record(
     else:
         # The schema of the version before (docs/decisions/0025): the log is all that there is until `migrate` has run.
         _log.warning("act_not_stored", act=act, object=object, actor=str(actors.current()))
+
+
+def values_of(row: object | None, names: Sequence[str]) -> dict[str, Any]:
+    """Returns these fields of a row, for `before` and `after`; none of a row that is not there."""
+    return {} if row is None else {name: getattr(row, name) for name in names}
+
+
+def by_hand() -> bool:
+    """Returns whether a person or the command line is the author, and not a program or a timer."""
+    return actors.current().kind in {"person", "cli"}
 
 
 class _Allowance:

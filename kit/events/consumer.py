@@ -19,6 +19,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.base import request_id
 from kit.base.clock import Clock, monotonic_seconds
 from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable, retry_conflicts
@@ -176,6 +177,10 @@ class Consumer:
         parked. It ends within the time of a call.
         """
         events, more = self._parking.after(only=only, after=after, limit=RETRY_ROWS)
+        if events:
+            retried = [parked.row_id for parked in events]
+            with self._db.transaction() as tx:
+                acts.record(tx, "parked.retry", f"event:{only or 'parked'}", after={"event_ids": retried})
         give_up_at = monotonic_seconds() + RETRY_SECONDS
         ids = []
         for parked in events:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select, update
 
+from kit.audit import acts
 from kit.base.clock import Clock
 from kit.db.database import Database, if_known, insert_known
 from kit.events.bus.messages import Incoming
@@ -150,7 +151,9 @@ class Parking:
                         f"{failure}, so it may be a true event. "
                         f"If it is forged: fiatgate parked discard {row_id} --even-if-true"
                     ) from None
-                self.delete(row_id)
+                with self._db.transaction() as tx:
+                    tx.execute(delete(self._table).where(self._table.event_id == row_id))
+                    acts.record(tx, "parked.discard", f"event:{row_id}", note=str(failure))
                 return parked
             raise MayBeTrue("it counts, so it is to be retried")
         return None

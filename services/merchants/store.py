@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -143,18 +143,16 @@ def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
 _OWNERS = Rows(domain.Owner, table_of(Owner))
 
 
-def owner_blocked(tx: Session, email: str, *, at: datetime) -> domain.Owner | None:
-    """The owner, blocked; an earlier block keeps its time."""
-    return _owner_with_block(tx, email, func.coalesce(Owner.blocked_at, at))
+def owner_to_change(tx: Session, email: str) -> domain.Owner | None:
+    """Returns the owner, locked until the transaction ends; merchants may be added meanwhile."""
+    owner = select(*_OWNERS.columns).where(Owner.email == email)
+    return _OWNERS.one_or_none(tx.execute(owner.with_for_update(key_share=True)))
 
 
-def owner_unblocked(tx: Session, email: str) -> domain.Owner | None:
-    return _owner_with_block(tx, email, None)
-
-
-def _owner_with_block(tx: Session, email: str, blocked_at: Any) -> domain.Owner | None:
+def owner_with_block(tx: Session, email: str, blocked_at: datetime | None) -> domain.Owner:
+    """Returns the owner with the block of that time, or without one. Raises NoResultFound."""
     block = update(Owner).where(Owner.email == email).values(blocked_at=blocked_at)
-    return _OWNERS.one_or_none(tx.execute(block.returning(*_OWNERS.columns)))
+    return _OWNERS.make(*tx.execute(block.returning(*_OWNERS.columns)).one())
 
 
 def id_of_owner_or_new(tx: Session, email: str, *, at: datetime) -> UUID:
@@ -198,11 +196,16 @@ def api_keys_newest_first(tx: Session, merchant_id: UUID, *, limit: int) -> list
     return _API_KEYS.all(tx.execute(keys.order_by(ApiKey.id.desc()).limit(limit)))
 
 
-def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.ApiKey | None:
-    """The key, deactivated; an earlier deactivation keeps its time."""
-    key = update(ApiKey).where(ApiKey.id == key_id)
-    deactivated = key.values(deactivated_at=func.coalesce(ApiKey.deactivated_at, at))
-    return _API_KEYS.one_or_none(tx.execute(deactivated.returning(*_API_KEYS.columns)))
+def api_key_to_change(tx: Session, key_id: UUID) -> domain.ApiKey | None:
+    """Returns the key, locked until the transaction ends."""
+    key = select(*_API_KEYS.columns).where(ApiKey.id == key_id)
+    return _API_KEYS.one_or_none(tx.execute(key.with_for_update()))
+
+
+def api_key_deactivated(tx: Session, key_id: UUID, *, at: datetime) -> domain.ApiKey:
+    """Returns the key, deactivated. Raises NoResultFound."""
+    deactivated = update(ApiKey).where(ApiKey.id == key_id).values(deactivated_at=at)
+    return _API_KEYS.make(*tx.execute(deactivated.returning(*_API_KEYS.columns)).one())
 
 
 _SIGNING_SECRETS = text("""
@@ -252,6 +255,9 @@ def lookup_key_to_change(tx: Session) -> LookupKey | None:
 # -- categories
 
 
+_CATEGORIES = Rows(domain.Category, table_of(Category))
+
+
 def put_category(tx: Session, category: domain.Category, *, at: datetime) -> None:
     """Creates the category, or replaces its commission."""
     values = {"commission": category.commission, "updated_at": at}
@@ -262,11 +268,14 @@ def put_category(tx: Session, category: domain.Category, *, at: datetime) -> Non
     )
 
 
+def category_to_change(tx: Session, code: str) -> domain.Category | None:
+    """Returns the category, locked until the transaction ends."""
+    category = select(*_CATEGORIES.columns).where(Category.code == code)
+    return _CATEGORIES.one_or_none(tx.execute(category.with_for_update()))
+
+
 def has_category(tx: Session, code: str) -> bool:
     return tx.scalar(select(Category.code).where(Category.code == code)) is not None
-
-
-_CATEGORIES = Rows(domain.Category, table_of(Category))
 
 
 def categories(tx: Session, *, limit: int) -> list[domain.Category]:

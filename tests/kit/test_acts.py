@@ -148,7 +148,9 @@ def test_there_is_no_act_when_the_change_fails(db: Database, database_url: Calla
     assert count(database_url("catalog")) == before
 
 
-def test_work_without_an_author_changes_nothing(db: Database) -> None:
+def test_work_without_an_author_changes_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actors, "_of_process", None)
+
     def unbound() -> None:
         with db.transaction() as tx:
             acts.record(tx, "rate.set", "currency:EUR")

@@ -1,8 +1,11 @@
 """The operators' calls on currencies and payment methods."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from sqlalchemy.orm import Session
+
+from kit.audit import acts
 from kit.base.money import FIAT_PLACES, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
@@ -59,7 +62,9 @@ def set_currency(
         enabled=enabled,
     )
     with deps.db.transaction() as tx:
+        before = entries.currency_to_change(tx, currency.code)
         entries.put_currency(tx, currency)
+        _record(tx, "currency", currency.code, before, currency)
     deps.bus.hint(CATALOG_CHANGED)
     return currency
 
@@ -107,6 +112,15 @@ def set_payment_method(
     keeps = {name for name, value in given.items() if value is None}
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}
     with deps.db.transaction() as tx, refusing(unknown):
+        before = entries.method_to_change(tx, method.code)
         stored = entries.put_method(tx, method, keeps=keeps)
+        _record(tx, "method", stored.code, before, stored)
     deps.bus.hint(CATALOG_CHANGED)
     return stored
+
+
+def _record(
+    tx: Session, kind: str, code: str, before: Currency | Method | None, after: Currency | Method
+) -> None:
+    known = {} if before is None else asdict(before)
+    acts.record(tx, f"{kind}.set", f"{kind}:{code}", before=known, after=asdict(after))

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.db.database import retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import deadline
@@ -73,12 +74,14 @@ def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> Rate
         if not anyway and jumps_from_all(known, source_rate, max_jump):
             raise errors.rate_jumps(code, known[0].source_rate, max_jump)
         set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
+        before = _in_force(deps, tx, code)
         rates.add_rate(tx, code, set_by_operator)
         rates.take_held_rate(tx, code)
+        _record_act(tx, "rate.set", code, before, set_by_operator)
     deps.bus.hint(CATALOG_CHANGED)
-    before = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
-    write = _log.warning if before else _log.info
-    write("rate_set", currency=code, rate=f"{source_rate:f}", past_the_guard_from=before)
+    guarded = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
+    write = _log.warning if guarded else _log.info
+    write("rate_set", currency=code, rate=f"{source_rate:f}", past_the_guard_from=guarded)
     return _info(deps, code, currency.markup, set_by_operator)
 
 
@@ -97,13 +100,30 @@ def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
         currency = rates.lock_currency(tx, code)
         if currency is None:
             raise errors.currency_not_found(code)
+        before = _in_force(deps, tx, code)
         held = rates.take_held_rate(tx, code)
         if held is None:
             raise errors.rate_not_held(code)
         accepted = replace(held, origin=Origin.ACCEPTED)
         rates.add_rate(tx, code, accepted)
+        _record_act(tx, "rate.accept", code, before, accepted)
     deps.bus.hint(CATALOG_CHANGED)
     return _info(deps, code, currency.markup, accepted)
+
+
+def _in_force(deps: Deps, tx: Session, code: str) -> Rate | None:
+    return rates.accepted_rates(tx, code).in_force(deps.clock.now(), deps.settings.rates_max_age)
+
+
+def _record_act(tx: Session, act: str, code: str, before: Rate | None, after: Rate) -> None:
+    changed = ("source_rate", "origin", "taken_at")
+    acts.record(
+        tx,
+        act,
+        f"currency:{code}",
+        before=acts.values_of(before, changed),
+        after=acts.values_of(after, changed),
+    )
 
 
 def list_rates(deps: Deps) -> list[RateState]:
@@ -124,7 +144,7 @@ def pull_rates(deps: Deps) -> list[RateState]:
         seconds = min(seconds, int(remaining - ANSWER_SECONDS))
     if seconds < 1:
         raise database_unavailable("Too little time is left for a poll of the rate sources")
-    _poll(deps, deadline_seconds=seconds)
+    _poll(deps, deadline_seconds=seconds, act="rate.pull")
     codes = deps.sources.currency_codes
     return [state for state in list_rates(deps) if state.currency_code in codes]
 
@@ -137,10 +157,11 @@ def poll_when_due(deps: Deps) -> None:
         _poll(deps, deadline_seconds=deps.settings.rate_source_timeout_seconds)
 
 
-def _poll(deps: Deps, *, deadline_seconds: int) -> None:
+def _poll(deps: Deps, *, deadline_seconds: int, act: str = "") -> None:
+    """Polls and stores; each rate that it puts in force or holds is an `act` of the author, unless that is empty."""
     taken_at = deps.clock.now()  # before they answer: a rate may be marked too old, never too new
     quotes = deps.sources.fetch(deadline_seconds)
-    outcomes = {code: _record(deps, code, quotes[code], taken_at) for code in sorted(quotes)}
+    outcomes = {code: _record(deps, code, quotes[code], taken_at, act=act) for code in sorted(quotes)}
     if any(isinstance(outcome, Accept) for outcome in outcomes.values()):
         deps.bus.hint(CATALOG_CHANGED)
     failures = {f"{code} {each.source}": each.error for code in quotes for each in quotes[code] if each.error}
@@ -154,7 +175,7 @@ def _poll(deps: Deps, *, deadline_seconds: int) -> None:
 
 @retry_conflicts
 def _record(
-    deps: Deps, code: str, quotes: Sequence[Quote], taken_at: datetime
+    deps: Deps, code: str, quotes: Sequence[Quote], taken_at: datetime, *, act: str
 ) -> Accept | Hold | TooFewSources | None:
     """Judges and stores one currency's poll; None when there is no such currency."""
     with deps.db.transaction() as tx:
@@ -167,12 +188,22 @@ def _record(
             max_jump=deps.settings.rates_max_jump,
             min_sources=deps.settings.rates_min_sources,
         )
+        before = _in_force(deps, tx, code) if act else None
         match outcome:
             case Accept(rate):
                 rates.add_rate(tx, code, rate)
                 rates.take_held_rate(tx, code)
+                if act:
+                    _record_act(tx, act, code, before, rate)
             case Hold(rate):
                 rates.hold_rate(tx, code, rate)
+                if act:
+                    acts.record(
+                        tx,
+                        act,
+                        f"currency:{code}",
+                        after={"held": rate.source_rate, "taken_at": rate.taken_at},
+                    )
         return outcome
 
 

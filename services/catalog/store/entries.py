@@ -57,6 +57,19 @@ def all_methods(tx: Session) -> list[Method]:
     return METHOD.all(tx.execute(query))
 
 
+def currency_to_change(tx: Session, code: str) -> Currency | None:
+    """Returns the currency, locked until the transaction ends; rates may be added to it meanwhile."""
+    query = select(_currencies).where(_currencies.c.code == code).with_for_update(key_share=True)
+    row = tx.execute(query).one_or_none()
+    return None if row is None else _CURRENCY.of(row)
+
+
+def method_to_change(tx: Session, code: str) -> Method | None:
+    """Returns the method, locked until the transaction ends."""
+    query = select(*METHOD.columns).where(_methods.c.code == code).with_for_update(key_share=True)
+    return METHOD.one_or_none(tx.execute(query))
+
+
 def put_currency(tx: Session, currency: Currency) -> None:
     put(tx, _currencies, "code", asdict(currency))
 

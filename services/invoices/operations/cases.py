@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.audit import acts
 from kit.base import actors
 from kit.base.pictures import NoPicture, Picture, cleaned
 from kit.base.proto import most_of
@@ -156,6 +157,13 @@ def resolve_case(deps: Deps, *, number: int, outcome: str) -> CaseView:
         )
         if row is None:
             raise errors.case_state_conflict()
+        acts.record(
+            tx,
+            "case.resolve",
+            f"case:{number}",
+            merchant_id=row.merchant_id,
+            after={"outcome": answer, "invoice_id": row.invoice_id},
+        )
         lifecycle.send_hint(tx, deps, known.invoice_id)
     return row
 

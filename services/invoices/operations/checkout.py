@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
+from kit.audit import acts
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import retry_conflicts
@@ -159,6 +160,10 @@ def cancel_invoice(deps: Deps, invoice_id: UUID, trigger: Trigger, *, actor: str
                 lifecycle.finish(tx, deps, invoice, None, InvoiceStatus.CANCELED, now=now)
             else:
                 lifecycle.advance(tx, deps, invoice, deal, trigger, now=now, actor=actor)
+            if trigger is Trigger.CANCEL_BY_OPERATOR:
+                changed = {"status": invoice.status}
+                id, merchant = f"invoice:{invoice_id}", invoice.merchant_id
+                acts.record(tx, "invoice.cancel", id, merchant_id=merchant, after=changed)
         view = _flushed_view(tx, invoice)
     if overdue:
         raise errors.invoice_finished(InvoiceStatus.EXPIRED)

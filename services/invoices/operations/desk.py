@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.audit import acts
 from kit.base import actors
 from kit.base.ids import new_id
 from kit.base.money import has_decimals
@@ -35,6 +37,17 @@ class DealStory:
 
 
 # -- deals
+
+_ACTS: Final = {
+    Trigger.CONFIRM: "deal.confirm",
+    Trigger.REJECT: "deal.reject",
+    Trigger.APPEAL_BY_OPERATOR: "deal.appeal",
+    Trigger.RESOLVE_PAID: "deal.resolve",
+    Trigger.RESOLVE_REJECTED: "deal.resolve",
+    Trigger.RESOLVE_ADJUSTED: "deal.resolve",
+}
+_OF_DEALS: Final = ("status", "sub_status", "amount_fiat", "adjusted_amount", "merchant_usdt")
+_OF_REQUISITES: Final = ("method_code", "holder", "account", "bank", "max_deals", "enabled")
 
 
 def list_deals(
@@ -143,6 +156,7 @@ def _step(
             raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
         if adjusted_amount is not None:
             _require_adjustable(deal.invoice_amount, adjusted_amount, deal.currency_decimals)
+        before, written = acts.values_of(deal, _OF_DEALS), fields.note(note)
         lifecycle.advance(
             tx,
             deps,
@@ -151,10 +165,15 @@ def _step(
             trigger,
             now=deps.clock.now(),
             actor=str(actors.current()),
-            note=fields.note(note),
+            note=written,
             adjusted_amount=adjusted_amount,
         )
         tx.flush()
+        after = acts.values_of(deal, _OF_DEALS)
+        object, merchant = f"deal:{id}", deal.merchant_id
+        acts.record(
+            tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=written
+        )
         return _found_deal(deals.deal_view(tx, id))
 
 
@@ -200,8 +219,9 @@ def add_requisite(
     with deps.db.transaction() as tx:
         tx.add(row)
         tx.flush()
-        stored = deals.requisite(tx, row.id)
-    return _found(stored)
+        stored = _found(deals.requisite(tx, row.id))
+        acts.record(tx, "requisite.add", f"requisite:{row.id}", after=acts.values_of(stored, _OF_REQUISITES))
+    return stored
 
 
 def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
@@ -219,8 +239,18 @@ def enable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
 
 
 def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteView:
+    id = fields.requisite_id(requisite_id)
     with deps.db.transaction() as tx:
-        return _found(deals.set_requisite_enabled(tx, fields.requisite_id(requisite_id), enabled=enabled))
+        before = _found(deals.requisite_to_change(tx, id))
+        after = _found(deals.set_requisite_enabled(tx, id, enabled=enabled))
+        acts.record(
+            tx,
+            "requisite.enable" if enabled else "requisite.disable",
+            f"requisite:{id}",
+            before={"enabled": before.enabled},
+            after={"enabled": after.enabled},
+        )
+    return after
 
 
 def _found(row: RequisiteView | None) -> RequisiteView:
@@ -240,5 +270,9 @@ def get_deals_system(deps: Deps) -> bool:
 def set_deals_system(deps: Deps, *, enabled: bool) -> bool:
     """Switches new invoices and deals on or off. While they are off, open deals go on."""
     with deps.db.transaction() as tx:
+        before = deals.deals_enabled(tx)
+        acts.record(
+            tx, "deals-system.set", "switch:deals", before={"enabled": before}, after={"enabled": enabled}
+        )
         deals.set_deals_enabled(tx, enabled=enabled, actor=str(actors.current()), at=deps.clock.now())
     return enabled

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
+from kit.audit import acts
 from kit.base import actors
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
@@ -85,6 +86,8 @@ def reannounce_invoices(deps: Deps, *, invoice_ids: Sequence[str], accept: bool 
                 announced=deps.announced,
                 signer=deps.signer,
             )
+            id, merchant = f"invoice:{each.invoice.id}", each.invoice.merchant_id
+            acts.record(tx, "invoice.reannounce", id, merchant_id=merchant, note=each.unproven)
     refused = [each.invoice.id for each in finished if each not in taken]
     return Reannounced([each.invoice.id for each in taken], refused)
 

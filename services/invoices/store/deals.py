@@ -299,11 +299,16 @@ SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) 
 """)
 
 
-def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> RequisiteView | None:
-    """Enables or disables the requisite under the lock of its method. Without the lock a deal that opens at the same
-    moment could find no requisite.
+def requisite_to_change(tx: Session, requisite_id: UUID) -> RequisiteView | None:
+    """Returns the requisite under the lock of its method. Without the lock a deal that opens at the same moment could
+    find no requisite.
     """
     tx.execute(_QUEUE_FOR_ONE, {"id": requisite_id})
+    return requisite(tx, requisite_id)
+
+
+def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> RequisiteView | None:
+    """Enables or disables a requisite that `requisite_to_change` has locked."""
     query = update(Requisite).where(Requisite.id == requisite_id).values(enabled=enabled)
     return _REQUISITES.one_or_none(tx.execute(query.returning(*_REQUISITES.columns)))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from kit.audit import acts
 from kit.base.ids import new_id, parse_id
 from kit.rpc import values
 from kit.rpc.actors import require_merchant
@@ -78,6 +79,13 @@ def create_api_key(deps: Deps, *, merchant_id: str, name: str = "") -> NewApiKey
             created_at=now,
         )
         tx.add(kept)
+        acts.record(
+            tx,
+            "key.create",
+            f"key:{kept.id}",
+            merchant_id=merchant.merchant_id,
+            after={"name": key_name, "hint": kept.hint},
+        )
     return NewApiKey(key_id=kept.id, api_key=api_key, secret=secret)
 
 
@@ -92,11 +100,24 @@ def deactivate_api_key(deps: Deps, *, key_id: str) -> domain.ApiKey:
     """Deactivates the key for good, from the next Authenticate; the first time counts. Raises API_KEY_NOT_FOUND."""
     parsed = values.uuid_or(errors.api_key_not_found, key_id)
     with deps.db.transaction() as tx:
-        key = store.api_key_deactivated(tx, parsed, at=deps.clock.now())
-        if key is None:
+        before = store.api_key_to_change(tx, parsed)
+        if before is None:
             raise errors.api_key_not_found()
-        require_merchant(key.merchant_id, errors.api_key_not_found)
-    return key
+        require_merchant(before.merchant_id, errors.api_key_not_found)
+        if before.deactivated_at is not None:
+            return before
+        after = store.api_key_deactivated(tx, parsed, at=deps.clock.now())
+        changed = ("deactivated_at",)
+        acts.record(
+            tx,
+            "key.deactivate",
+            f"key:{parsed}",
+            merchant_id=after.merchant_id,
+            before=acts.values_of(before, changed),
+            after=acts.values_of(after, changed),
+            note=after.name,
+        )
+        return after
 
 
 def get_signing_secrets(deps: Deps, *, queries: Sequence[tuple[str, str]]) -> list[SigningSecret]:

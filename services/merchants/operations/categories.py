@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from kit.audit import acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
 from services.merchants import domain, store
@@ -19,7 +20,16 @@ def set_category(deps: Deps, *, code: str, commission: str) -> domain.Category:
         commission=values.parsed("commission", commission, parse_fraction),
     )
     with deps.db.transaction() as tx:
+        before = store.category_to_change(tx, category.code)
         store.put_category(tx, category, at=deps.clock.now())
+        changed = ("commission",)
+        acts.record(
+            tx,
+            "category.set",
+            f"category:{category.code}",
+            before=acts.values_of(before, changed),
+            after=acts.values_of(category, changed),
+        )
     return category
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.base.ids import new_id
 from kit.base.money import parse_fraction
 from kit.egress.address import check_url
@@ -20,6 +21,22 @@ from services.merchants.operations.lookup import id_of_merchant, merchant_or_ref
 from services.merchants.wiring import Deps
 
 MERCHANTS_PER_PAGE: Final = 200
+_IN_ACTS: Final = (
+    "name",
+    "owner_email",
+    "activated_at",
+    "banned_at",
+    "category_code",
+    "client_share",
+    "callback_url",
+    "success_url",
+    "fail_url",
+    "allowed_currencies",
+    "allowed_methods",
+    "colour",
+    "logo",
+    "frame_origins",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +78,9 @@ def create_merchant(
         created.owner_id = store.id_of_owner_or_new(tx, email, at=now)
         tx.add(created)
         tx.flush()
-        return merchant_or_refuse(tx, created.id)
+        merchant = merchant_or_refuse(tx, created.id)
+        _record(tx, "merchant.create", None, merchant)
+        return merchant
 
 
 def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -111,7 +130,7 @@ def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions
         if options.logo is not None:
             merchant.logo = logo
 
-    return _change(deps, merchant_id, configure)
+    return _change(deps, merchant_id, "merchant.configure", configure)
 
 
 def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -127,7 +146,7 @@ def activate_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
             raise errors.merchant_state_conflict(status.value)
         merchant.activated_at = merchant.activated_at or now
 
-    return _change(deps, merchant_id, activate)
+    return _change(deps, merchant_id, "merchant.activate", activate)
 
 
 def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -137,7 +156,7 @@ def ban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     def ban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = merchant.banned_at or now
 
-    return _change(deps, merchant_id, ban)
+    return _change(deps, merchant_id, "merchant.ban", ban)
 
 
 def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
@@ -146,17 +165,33 @@ def unban_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
     def unban(_: Session, merchant: models.Merchant) -> None:
         merchant.banned_at = None
 
-    return _change(deps, merchant_id, unban)
+    return _change(deps, merchant_id, "merchant.unban", unban)
 
 
-def _change(deps: Deps, merchant_id: str, change: Callable[[Session, models.Merchant], None]) -> Merchant:
+def _change(
+    deps: Deps, merchant_id: str, act: str, change: Callable[[Session, models.Merchant], None]
+) -> Merchant:
     with deps.db.transaction() as tx:
         merchant = store.merchant_to_change(tx, id_of_merchant(merchant_id))
         if merchant is None:
             raise errors.merchant_not_found()
+        before = merchant_or_refuse(tx, merchant.id)
         change(tx, merchant)
         tx.flush()
-        return merchant_or_refuse(tx, merchant.id)
+        after = merchant_or_refuse(tx, merchant.id)
+        _record(tx, act, before, after)
+        return after
+
+
+def _record(tx: Session, act: str, before: Merchant | None, after: Merchant) -> None:
+    acts.record(
+        tx,
+        act,
+        f"merchant:{after.merchant_id}",
+        merchant_id=after.merchant_id,
+        before=acts.values_of(before, _IN_ACTS),
+        after=acts.values_of(after, _IN_ACTS),
+    )
 
 
 def _require_category(tx: Session, code: str | None) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from kit.audit import acts
 from kit.db.database import after_commit, retry_conflicts
 from kit.rpc import values
 from services.webhooks import errors
@@ -59,9 +60,14 @@ def reschedule_stuck_events(deps: Deps, *, overdue_seconds: int) -> int:
     overdue_since = _before_now(deps, overdue_seconds)
     with deps.db.transaction() as tx:
         after_commit(tx, deps.wake.set)
-        return events.reschedule_stuck_events(
-            tx, overdue_since=overdue_since, now=deps.clock.now(), limit=values.LIST_MOST_ROWS
+        now = deps.clock.now()
+        ids = events.reschedule_stuck_events(
+            tx, overdue_since=overdue_since, now=now, limit=values.LIST_MOST_ROWS
         )
+        if ids:
+            due = {"rescheduled": len(ids), "due_at": now, "event_ids": ids}
+            acts.record(tx, "event.reschedule", "events:stuck", after=due)
+    return len(ids)
 
 
 def _before_now(deps: Deps, overdue_seconds: int) -> datetime:

@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 
+from kit.audit import acts
 from kit.base.clock import monotonic_seconds
 from kit.observe.log import get_logger
 from kit.rpc import deadline, values
@@ -36,6 +37,8 @@ def prune_attempts(deps: Deps, *, older_than_days: int, after: int) -> Pruned:
         started = monotonic_seconds()
         with deps.db.transaction() as tx:
             pruned = retention.prune_attempts(tx, before=before, after=after, limit=PRUNE_ROWS)
+            if pruned.deleted and not deleted and acts.by_hand():  # one act for all batches of the call
+                acts.record(tx, "attempts.prune", "attempts:old", after={"older_than_days": older_than_days})
         deleted, after = deleted + pruned.deleted, pruned.last_id
         if not pruned.more:
             break

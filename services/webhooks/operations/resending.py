@@ -7,6 +7,7 @@ from uuid import UUID
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
+from kit.audit import acts
 from kit.base import request_id
 from kit.base.ids import new_id
 from kit.db.database import retry_conflicts
@@ -85,7 +86,11 @@ def _claim_latest(deps: Deps, *, merchant_id: UUID | None, invoice_id: UUID) -> 
             case ResendTooSoon(retry_after_seconds):
                 raise errors.resend_cooldown(retry_after_seconds)
         lease = claims.Lease(token=new_id(), worker=f"{worker_name()}:resend", now=now, until=until)
-        return claims.claim_for_resend(tx, event.id, lease)
+        claimed = claims.claim_for_resend(tx, event.id, lease)
+        if acts.by_hand():  # a merchant's program resends its own events as often as it may
+            merchant, note = claimed.terms.merchant_id, f"invoice {invoice_id}"
+            acts.record(tx, "event.resend", f"event:{event.id}", merchant_id=merchant, note=note)
+        return claimed
 
 
 def _attempt(deps: Deps, claimed: Claimed) -> Outcome:

@@ -252,17 +252,17 @@ def stuck_events(tx: Session, *, overdue_since: datetime, limit: int) -> list[Ev
     return _WITHOUT_PAYLOAD.all(tx.execute(stuck.order_by(*_LONGEST_OVERDUE_FIRST).limit(limit)))
 
 
-def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime, limit: int) -> int:
-    """Makes the longest overdue ones due now and removes leases that ran out; returns their number."""
+def reschedule_stuck_events(tx: Session, *, overdue_since: datetime, now: datetime, limit: int) -> list[int]:
+    """Makes the longest overdue ones due now and removes leases that ran out; returns their ids."""
     stuck = select(Event.id).where(_is_stuck(overdue_since)).order_by(*_LONGEST_OVERDUE_FIRST)
     some = stuck.limit(limit).with_for_update(skip_locked=True)
-    result = tx.execute(
+    result = tx.scalars(
         update(Event)
         .where(Event.id.in_(some))
         .values(next_retry_at=now, updated_at=now, **_FREE)
         .returning(Event.id)
     )
-    return len(result.all())
+    return list(result)
 
 
 # -- gauges

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.base.ids import new_id
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
@@ -19,6 +21,8 @@ from services.withdrawals.operations.ledger import get_balance
 from services.withdrawals.store import ledger, withdrawals
 from services.withdrawals.store.views import MethodView, WithdrawalView
 from services.withdrawals.wiring import Deps
+
+_IN_ACTS: Final = ("method_id", "network", "address", "address_memo", "amount", "network_fee", "status")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,13 @@ def create_withdrawal(
             return _the_same(_made_meanwhile(tx, key), request)
         reserve = withdrawal_movements(new.id, new.status, amount=new.amount, network_fee=new.network_fee)
         ledger.transfer(tx, ledger.accounts(tx, new.merchant_id), reserve, at=new.created_at)
+        acts.record(
+            tx,
+            "withdrawal.create",
+            f"withdrawal:{new.id}",
+            merchant_id=new.merchant_id,
+            after=acts.values_of(new, _IN_ACTS),
+        )
     return new
 
 

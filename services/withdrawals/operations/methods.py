@@ -1,8 +1,9 @@
 """The operators' calls on withdrawal methods."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from kit.audit import acts
 from kit.rpc import values
 from services.withdrawals.domain import MAX_AMOUNT, METHOD_NAME_MAX_CHARACTERS
 from services.withdrawals.operations import fields
@@ -57,4 +58,11 @@ def set_withdrawal_method(
         id = before.id if before else max((method.id for method in known.values()), default=0) + 1
         stored = replace(given, id=id)
         withdrawals.put_method(tx, stored)
+        acts.record(
+            tx,
+            "withdrawal-method.set",
+            f"withdrawal-method:{stored.code}",
+            before={} if before is None else asdict(before),
+            after=asdict(stored),
+        )
     return stored

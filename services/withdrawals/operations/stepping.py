@@ -3,10 +3,12 @@
 A withdrawal of `FOUR_EYES_USDT` or more is processed when a second person approves, and only then it can be completed.
 """
 
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
 from kit.base.money import usdt_text
 from kit.db.database import refusing, retry_conflicts
@@ -22,6 +24,7 @@ from services.withdrawals.domain import (
     PROCESSING,
     SUCCESS,
     State,
+    WithdrawalStatus,
     may_become,
     withdrawal_movements,
 )
@@ -32,6 +35,12 @@ from services.withdrawals.transactions import is_same, normal_form, writings
 from services.withdrawals.wiring import Deps
 
 PROCESS: str = "withdrawal.process"
+_ACTS: Final = {
+    WithdrawalStatus.SUCCESS: "withdrawal.complete",
+    WithdrawalStatus.FAILED: "withdrawal.fail",
+    WithdrawalStatus.CANCELLED: "withdrawal.cancel",
+}
+_IN_ACTS: Final = ("status", "substatus", "external_tx_id")
 
 
 def process_withdrawal(deps: Deps, *, withdraw_uuid: str) -> WithdrawalView:
@@ -139,7 +148,16 @@ def _step(
             withdrawal.id, target.status, amount=withdrawal.amount, network_fee=withdrawal.network_fee
         )
         ledger.transfer(tx, ledger.accounts(tx, withdrawal.merchant_id), movements, at=now)
-    return withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
+    advanced = withdrawals.advance(tx, withdrawal, target, external_tx_id=transaction, at=now)
+    acts.record(
+        tx,
+        PROCESS if target == PROCESSING else _ACTS[target.status],
+        f"withdrawal:{withdrawal.id}",
+        merchant_id=withdrawal.merchant_id,
+        before=acts.values_of(withdrawal, _IN_ACTS),
+        after=acts.values_of(advanced, _IN_ACTS),
+    )
+    return advanced
 
 
 def _has_paid(tx: Session, network: str, transaction: str) -> bool:
