@@ -118,14 +118,15 @@ def record_refusal(
 ) -> None:
     """Writes a refused attempt in a transaction of its own: the refused call's has no effect.
 
-    `actor` is the author of the attempt, by default that of this work. At most 10 a second are written; more are
-    counted in the metric `act_refusals_not_written_total`.
+    `actor` is the author of the attempt, by default that of this work; the merchant is by default that of the author.
+    At most 10 a second are written; more are counted in the metric `act_refusals_not_written_total`.
     """
     if not _allowance.take():
         NOT_WRITTEN.inc()
         return
     author = actor or actors.current()
-    row = _row(author, act, object, merchant_id=merchant_id, changes=[], note=note, refused=reason)
+    concerned = merchant_id or author.merchant_id
+    row = _row(author, act, object, merchant_id=concerned, changes=[], note=note, refused=reason)
     with db.transaction() as tx:
         if _ACTS.is_usable(tx):
             tx.execute(_INSERT, row)

@@ -3,6 +3,7 @@
 import gc
 import threading
 from collections.abc import Sequence
+from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,11 +20,13 @@ from kit.process.waiting import once_the_database_answers
 from kit.rpc import status, tls
 from kit.rpc.actor_keys import ActorKeys
 from kit.rpc.actor_tokens import Keys, NoKeys
+from kit.rpc.errors import Refused
 from kit.rpc.permissions import Checks
 from kit.rpc.server import Options, RpcServer
 from kit.work.worker import Stop, Worker, WorkerDied, WorkerHealth, run_all
 
 if TYPE_CHECKING:  # costly to import; a service that uses it imports it anyway
+    from kit.db.database import Database
     from kit.events.bus.connection import Bus
 
 READINESS_SECONDS: Final = 0.5
@@ -137,7 +140,11 @@ class Process:
                 call_seconds=settings.call_seconds,
                 identity=settings.identity,
                 callers=self._service.callers,
-                checks=Checks(permissions=self._service.permissions, keys=self._keys(deps)),
+                checks=Checks(
+                    permissions=self._service.permissions,
+                    keys=self._keys(deps),
+                    record=partial(_record_refusal, deps.db),
+                ),
                 slots=self._service.slots,
             )
         )
@@ -183,6 +190,23 @@ class Process:
         tracing.stop()
         _log.info("process_stopped", code=code)
         return code
+
+
+def _record_refusal(db: "Database", actor: Actor, method: str, refused: Refused) -> None:
+    """Writes the refused attempt as an act. Without the database it is in the log only; the answer stays a refusal."""
+    from kit.audit import acts  # noqa: PLC0415  imports SQLAlchemy, which the service has imported by now
+
+    try:
+        acts.record_refusal(
+            db,
+            "call.refused",
+            refused.reason,
+            object=f"call:{method}",
+            actor=actor,
+            note=", ".join(f"{name}: {value}" for name, value in refused.metadata.items()),
+        )
+    except Exception as error:  # noqa: BLE001  the caller must get the refusal, and no other error in its place
+        _log.warning("refusal_not_recorded", method=method, actor=str(actor), error=str(error))
 
 
 class _Readiness:

@@ -1,0 +1,84 @@
+"""The actors of each call (docs/ARCHITECTURE.md#actors): each service's PERMISSIONS are total and say what is so.
+
+Their effect is in tests/kit/test_actors.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
+from tests.test_architecture import SERVICES, rpcs_of, serves, sources
+
+SHARED: Final = ("approvals", "audit", "books", "find", "parked")
+"""Contracts whose servicers several services register."""
+
+
+def permissions_of(service: str) -> Mapping[str, Permission]:
+    rows: Mapping[str, Permission] = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
+    return rows
+
+
+def request_of(service: str, method: str) -> Any:
+    """The descriptor of the method's request."""
+    name, _, called = method.partition("/")
+    modules = [importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *SHARED)]
+    (found,) = [
+        each.DESCRIPTOR.services_by_name[name] for each in modules if name in each.DESCRIPTOR.services_by_name
+    ]
+    return found.methods_by_name[called].input_type
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_rpc_names_the_actors_that_may_call_it(service: str) -> None:
+    """A method without a row is closed to people and processes; a row without a method says nothing."""
+    offered = {*rpcs_of(service).values(), *rpcs_of("status").values()}
+    for shared in SHARED:
+        if serves(service, shared):
+            offered |= set(rpcs_of(shared).values())
+    assert permissions_of(service).keys() == offered, "name each method in PERMISSIONS in rpc.py"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_processes_may_call_what_they_call_and_people_open_nothing_to_them(service: str) -> None:
+    callers = importlib.import_module(f"services.{service}.rpc").CALLERS
+    processes = [methods for name, methods in callers.items() if name != "cli" and name not in CONSOLES]
+    called = frozenset[str]().union(*processes)
+    rows = permissions_of(service)
+    assert {method for method, row in rows.items() if row.machines and not row.signing_in} == called
+
+
+READS: Final = re.compile(r"(Get|List|Check|Find$|NameMerchants$|CompleteId$|Authenticate$|Authorize$)")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_row_says_whether_its_method_changes_something(service: str) -> None:
+    """A change needs an author; a read does not."""
+    rows = permissions_of(service)
+    assert {method for method, row in rows.items() if not row.changes} == {
+        method for method in rows if READS.match(method.partition("/")[2])
+    }
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_members_call_names_the_merchant_or_its_operation_checks_the_objects(service: str) -> None:
+    """Else a member of one merchant would reach those of the others."""
+    checking = {
+        node.name
+        for path in sources(f"services/{service}/operations")
+        if "require_merchant(" in path.read_text()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for method, row in permissions_of(service).items():
+        if row.merchant_field == OF_OBJECT:
+            operation = re.sub(r"(?<!^)(?=[A-Z])", "_", method.partition("/")[2]).lower()
+            assert operation in checking, f"{method}: call kit.rpc.actors.require_merchant in its operation"
+        elif row.merchant_field != OF_NONE:
+            assert row.merchant_field in request_of(service, method).fields_by_name, method
