@@ -238,7 +238,10 @@ class Check:
 
     def _require_merchant(self, actor: Actor, request: Any) -> None:
         name = self._permission.merchant_field
-        if name not in (OF_OBJECT, OF_NONE) and not may_see_merchant(actor, getattr(request, name)):
+        if name == OF_NONE or actor.surface != "dashboard":
+            return
+        named = actor.merchant_id if name == OF_OBJECT else getattr(request, name)
+        if named is None or not may_see_merchant(actor, named):
             raise self._recorded(actor, errors.not_found("MERCHANT_NOT_FOUND", "There is no such merchant"))
 
     def _require_step_up(self, actor: Actor) -> None:

@@ -351,6 +351,7 @@ def test_a_member_reaches_its_own_merchant_only(shop: Shop) -> None:
 def test_an_object_of_another_merchant_looks_like_none(shop: Shop) -> None:
     assert call(shop, "Shop/Load", member(shop), merchant=MERCHANT)
     assert refusal(shop, "Shop/Load", member(shop), merchant=OTHER).reason == "PERSON_NOT_FOUND"
+    assert refusal(shop, "Shop/Load", member(shop, None), merchant=OTHER).reason == "MERCHANT_NOT_FOUND"
 
 
 def test_roles_of_a_member_open_nothing_of_the_staff(shop: Shop) -> None:
