@@ -9,6 +9,7 @@ import typer
 
 from cli import author, output
 from cli.commands import (
+    approvals,
     balance,
     cases,
     categories,
@@ -70,7 +71,7 @@ app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
-for group in (deals, cases, invoices, withdrawals, webhooks, parked, checkout):
+for group in (deals, cases, invoices, withdrawals, approvals, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
 for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)
@@ -87,7 +88,7 @@ def main() -> None:
         else:
             output.refusal(refused.reason, refused.message, refused.metadata)
             if next_step := NEXT_STEPS.get(refused.reason):
-                output.note(f"[dim]{next_step}[/dim]")
+                output.note(f"[dim]{next_step.format_map(refused.metadata)}[/dim]")
     except NoAddress as unknown:
         _report_silence(unknown)
     except Ambiguous as several:

@@ -13,6 +13,7 @@ import grpc
 from cli import stack
 from cli.stack import NoAddress
 from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, PeopleServiceStub
+from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
@@ -81,6 +82,10 @@ def books(service: str) -> BooksServiceStub:
 
 def parked(service: str) -> ParkedServiceStub:
     return ParkedServiceStub(_channel(service))
+
+
+def approvals(service: str) -> ApprovalsServiceStub:
+    return ApprovalsServiceStub(_channel(service))
 
 
 def find(service: str) -> FindServiceStub:

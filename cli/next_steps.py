@@ -1,9 +1,13 @@
-"""The next command for an operator, by the code of a refusal."""
+"""The next command for an operator, by the code of a refusal, with values of its metadata."""
 
 from collections.abc import Mapping
 from typing import Final
 
 NEXT_STEPS: Final[Mapping[str, str]] = {
+    "APPROVAL_REQUIRED": "The other person: fiatgate approvals approve {approval_id}",
+    "APPROVAL_NOT_FOUND": "All requests: fiatgate approvals list --state all",
+    "APPROVAL_STATE_CONFLICT": "All requests: fiatgate approvals list --state all",
+    "OTHER_PERSON_REQUIRED": "To withdraw it: fiatgate approvals reject ID",
     "DB_UNAVAILABLE": "The health of all services: fiatgate status",
     "DEAL_NOT_FOUND": "All deals: fiatgate deals list",
     "DEAL_STATE_CONFLICT": "Its history: fiatgate deals show ID",

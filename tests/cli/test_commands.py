@@ -31,6 +31,7 @@ requisites add|list|disable|enable
 invoices show|cancel
 checkout select|mark-paid|cancel
 deals list|show|confirm|reject|appeal|resolve|system
+approvals list|show|approve|reject
 withdrawals methods|set-method|create|list|process|complete|fail|cancel
 balance
 webhooks list|show|prune

@@ -1,0 +1,121 @@
+"""`fiatgate approvals …`: requests for a second pair of eyes, of all services that have them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+import typer
+
+from cli import connection, output
+from cli.ids import Ambiguous
+from cli.output import Json
+from fiatgate.approvals.v1 import approvals_pb2 as pb
+from kit.rpc.errors import Refused, not_found
+from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+
+NAME = "approvals"
+app = typer.Typer(
+    help="Requests that wait for a second person: what one requested, another approves or rejects.",
+    no_args_is_help=True,
+)
+
+SERVICES: Final = ("withdrawals",)
+"""The services that have such requests."""
+
+COLUMNS: Final = {
+    "approval_id": "id",
+    "state": "state",
+    "requested_at": "requested at",
+    "requested_by": "requested by",
+    "summary": "what approval does",
+}
+STACKS: Final = (("approval_id", "state"), ("requested_by", "requested_at"), ("summary",))
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The request's id, or its first characters.")]
+Note = Annotated[str, typer.Option(metavar="TEXT", help="The reason, which is kept with the decision.")]
+
+
+@app.command("list", epilog="Example: fiatgate approvals list")
+def list_all(
+    *,
+    state: Annotated[str, typer.Option(metavar="S", help="pending, approved, rejected, or all.")] = "pending",
+    object: Annotated[
+        str, typer.Option(metavar="KIND:ID", help="Only requests about this thing: withdrawal:0197…")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
+    as_json: Json = False,
+) -> None:
+    """List requests, newest first; without options those that wait."""
+    wanted = pb.ListApprovalsRequest(object=object, limit=limit)
+    word = None if state == "all" else state
+    wanted.state = output.enum_number(pb.ApprovalState.DESCRIPTOR, word)  # type: ignore[assignment]  # see deals
+    found = _listed(wanted)[:limit]
+    rows = [output.plain(each) for each in found]
+    if not as_json:
+        short = output.shortened([each.approval_id for each in found])
+        rows = [row | {"approval_id": short[row["approval_id"]]} for row in rows]
+    empty = "No request waits for a second person" if state == "pending" else "No such requests"
+    output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
+
+
+@app.command("show", epilog="Example: fiatgate approvals show 0197…")
+def show(approval_id: Id, *, as_json: Json = False) -> None:
+    """Show a request: what its approval does, its author, and its decision."""
+    output.record(_found(approval_id), as_json=as_json)
+
+
+@app.command("approve", epilog="Example: fiatgate approvals approve 0197…")
+def approve(
+    approval_id: Id,
+    *,
+    note: Note = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve without a question.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Do what another person requested. It is checked again. You can't approve your own request."""
+    if as_json and not yes:
+        raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
+    asked = _found(approval_id)
+    if not yes and asked.state == pb.APPROVAL_STATE_PENDING:
+        output.lead(f"{asked.requested_by} requested: {asked.summary}")
+        typer.confirm("Approve?", abort=True, err=True)
+    request = pb.ApproveRequest(approval_id=asked.approval_id, note=note)
+    approved = connection.approvals(asked.service).Approve(request).approval
+    output.outcome(approved, f"Approved and done: {approved.summary}", everything=False, as_json=as_json)
+
+
+@app.command("reject", epilog='Example: fiatgate approvals reject 0197… --note "Another address"')
+def reject(approval_id: Id, *, note: Note = "", as_json: Json = False) -> None:
+    """Reject a request, or withdraw your own. It is kept, and changes nothing."""
+    asked = _found(approval_id)
+    request = pb.RejectRequest(approval_id=asked.approval_id, note=note)
+    rejected = connection.approvals(asked.service).Reject(request).approval
+    output.outcome(rejected, f"Rejected: {rejected.summary}", everything=False, as_json=as_json)
+
+
+def _found(beginning: str) -> pb.Approval:
+    """Returns the one request whose id begins so. Raises Ambiguous, and Refused when there is none."""
+    text = beginning.strip().lower()
+    waiting = pb.ListApprovalsRequest(state=pb.APPROVAL_STATE_PENDING, limit=LIST_MOST_ROWS)
+    for wanted in (waiting, pb.ListApprovalsRequest(limit=LIST_MOST_ROWS)):
+        found = [each for each in _listed(wanted) if text and each.approval_id.startswith(text)]
+        if len(found) > 1:
+            raise Ambiguous("request", beginning, [each.approval_id for each in found], more=False)
+        if found:
+            return found[0]
+    raise not_found("APPROVAL_NOT_FOUND", f"No request has an id that begins with {beginning}")
+
+
+def _listed(wanted: pb.ListApprovalsRequest) -> Sequence[pb.Approval]:
+    """Returns the requests of all services, newest first: their ids begin with their time."""
+    return sorted(_of_services(wanted), key=lambda each: each.approval_id, reverse=True)
+
+
+def _of_services(wanted: pb.ListApprovalsRequest) -> Iterator[pb.Approval]:
+    """Yields the requests of each service. A service that is away is named, and the others are read."""
+    for service in SERVICES:
+        try:
+            yield from connection.approvals(service).ListApprovals(wanted).approvals
+        except Refused as refused:
+            if refused.reason != "DB_UNAVAILABLE" or len(SERVICES) == 1:
+                raise
+            output.note(f"[bold red]{service} does not answer[/bold red]: its requests are missing here")

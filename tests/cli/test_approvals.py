@@ -1,0 +1,105 @@
+"""`fiatgate approvals`: two people at the command line, against the whole stack."""
+
+from __future__ import annotations
+
+import io
+import sys
+from decimal import Decimal
+from typing import Any, Final
+
+import pytest
+
+from deploy.local.waiting import wait_until
+from kit.base.ids import new_id
+from tests.cli.command_line import Fiatgate, run
+
+TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+SETTLE_SECONDS: Final = 30
+ANN: Final = ("--as", "ann@example.com")
+BEN: Final = ("--as", "ben@example.com")
+
+
+def made_withdrawal(fiatgate: Fiatgate, amount: str = "1000") -> dict[str, Any]:
+    """A pending withdrawal of a merchant who has sold enough for it."""
+    merchant = fiatgate(
+        *("merchants", "create", "Piano shop", "--owner", f"{new_id().hex}@shop.example", "--active"),
+        *("--category", "standard", "--callback-url", "https://shop.example/hook"),
+        *("--success-url", "https://shop.example/thanks", "--fail-url", "https://shop.example/sorry"),
+    )["merchant_id"]
+    api_key = fiatgate("keys", "create", merchant, "--name", "till")["api_key"]
+    body = {"amount": "2900.00", "currency_code": "EUR", "customer_id": "c", "external_id": new_id().hex}
+    answer = fiatgate.stack.request("POST", "/api/v1/create-invoice", api_key=api_key, json=body)
+    assert answer.status_code == 201, answer.text
+    deal = fiatgate("checkout", "select", answer.json()["invoice_id"], "eur-card")["deal"]
+    fiatgate("checkout", "mark-paid", answer.json()["invoice_id"])
+    fiatgate("deals", "confirm", deal["deal_id"])
+    wait_until(
+        lambda: Decimal(fiatgate("balance", merchant)["available"]) >= Decimal(amount),
+        "the credit",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    create = ("withdrawals", "create", merchant, "--method", "1", "--address", TRON_ADDRESS)
+    made: dict[str, Any] = fiatgate(*create, "--amount", amount)
+    return made
+
+
+def test_one_person_requests_and_another_approves_also_after_a_restart(fiatgate: Fiatgate) -> None:
+    made = made_withdrawal(fiatgate)
+    id = made["withdraw_uuid"]
+
+    refused = run("withdrawals", "process", id, *ANN)
+    assert (refused.exit_code, refused.out) == (1, "")
+    assert refused.err.startswith("APPROVAL_REQUIRED  Another person must approve this: Send ")
+    assert f"to {TRON_ADDRESS}" in refused.err
+    approval_id = refused.err.split()[-1]
+    assert f"The other person: fiatgate approvals approve {approval_id}\n" in refused.err
+
+    (listed,) = fiatgate("approvals", "list", "--object", f"withdrawal:{id}")
+    assert (listed["approval_id"], listed["service"], listed["state"]) == (
+        approval_id,
+        "withdrawals",
+        "pending",
+    )
+    assert listed["requested_by"].endswith(" for ann@example.com")
+    assert "Send " in fiatgate.shown("approvals", "list")
+    pending = next(each for each in fiatgate("status") if each["service"] == "withdrawals")["gauges"]
+    assert {each["name"]: each["value"] for each in pending}["approvals_pending"] >= 1
+
+    assert fiatgate.refused("approvals", "approve", approval_id, "--yes", *ANN) == "OTHER_PERSON_REQUIRED"
+    fiatgate.stack.restart("withdrawals")
+    fiatgate.stack.wait_until_ready()
+    told = fiatgate.shown("approvals", "approve", approval_id[:-1], "--yes", "--note", "as agreed", *BEN)
+    assert told.startswith("Approved and done: Send ")
+    shown = fiatgate("approvals", "show", approval_id)
+    assert (shown["state"], shown["decision_note"]) == ("approved", "as agreed")
+    assert shown["decided_by"].endswith(" for ben@example.com")
+    (now,) = fiatgate("withdrawals", "list", "--merchant", made["merchant_id"])
+    assert now["substatus"] == "processing"
+    refusal = fiatgate.refused("approvals", "approve", approval_id, "--yes", "--as", "cid@example.com")
+    assert refusal == "APPROVAL_STATE_CONFLICT"
+
+
+def test_a_question_shows_what_approval_does_and_a_no_changes_nothing(
+    fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_withdrawal(fiatgate)
+    assert fiatgate.refused("withdrawals", "process", made["withdraw_uuid"], *ANN) == "APPROVAL_REQUIRED"
+    (listed,) = fiatgate("approvals", "list", "--object", f"withdrawal:{made['withdraw_uuid']}")
+    approval_id = listed["approval_id"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    asked = run("approvals", "approve", approval_id, *BEN)
+    assert asked.exit_code == 1
+    assert f"requested: {listed['summary']}" in asked.out
+    assert run("approvals", "approve", approval_id, "--json", *BEN).exit_code == 2
+
+    told = fiatgate.shown("approvals", "reject", approval_id, "--note", "call them first", *ANN)
+    assert told.startswith("Rejected: Send ")
+    states = [each["state"] for each in fiatgate("approvals", "list", "--object", listed["object"])]
+    assert states == []
+    (kept,) = fiatgate("approvals", "list", "--state", "rejected", "--object", listed["object"])
+    assert kept["decision_note"] == "call them first"
+
+
+def test_an_unknown_request_is_named_as_such(fiatgate: Fiatgate) -> None:
+    for words in (("show", "ffff"), ("approve", "ffff", "--yes"), ("reject", "ffff")):
+        assert fiatgate.refused("approvals", *words) == "APPROVAL_NOT_FOUND"
