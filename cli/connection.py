@@ -33,7 +33,7 @@ from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
 
 
 def people() -> PeopleServiceStub:

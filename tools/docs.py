@@ -58,9 +58,6 @@ LOCAL: Final = (
 )
 
 
-_SERVICES = tuple(dict.fromkeys((*SERVICES, "accounts")))
-
-
 @dataclass(frozen=True)
 class Row:
     """One line of the table; several processes may read the same variables."""
@@ -74,7 +71,7 @@ class Row:
 def settings_classes() -> dict[str, type[Settings]]:
     """Returns the settings class of every process, by its name."""
     found: dict[str, type[Settings]] = {}
-    for service in _SERVICES:
+    for service in SERVICES:
         module = importlib.import_module(f"services.{service}.config")
         found[service] = getattr(module, f"{service.capitalize()}Settings")
     return found | {"gateway": GatewaySettings, "desk": DeskSettings, "dashboard": DashboardSettings}
@@ -133,7 +130,7 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
 def _names(processes: list[str]) -> str:
     if len(processes) == len(settings_classes()):
         return "all"
-    return "services" if set(processes) == set(_SERVICES) else ", ".join(processes)
+    return "services" if set(processes) == set(SERVICES) else ", ".join(processes)
 
 
 # -- commands

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from deploy.local import demo_invoice
 from deploy.local.home import write_private_json
-from deploy.local.plan import Plan
+from deploy.local.plan import DASHBOARD, DESK, Plan
 
 
 def announce(console: Console, plan: Plan, *, seconds: float) -> None:
@@ -27,6 +27,12 @@ def announce(console: Console, plan: Plan, *, seconds: float) -> None:
         _line(console, "pay a demo invoice", invoice["payment_link"])
     _line(console, "make another", demo_invoice.curl_line(plan.url, demo["api_key"]))
     _line(console, "the API", f"{plan.url}/docs")
+    links = plan.home.links()
+    for label, process in (("desk", DESK), ("dashboard", DASHBOARD)):
+        if link := links.get(label):
+            _line(console, f"the {label}", link, "(a link for one use: a click and you are in)")
+        else:
+            _line(console, f"the {label}", plan.consoles[process.name])
     _line(console, "as the operator", 'make cli ARGS="deals list"', "(or .venv/bin/fiatgate --help)")
     if plan.prometheus is not None:
         _line(console, "Prometheus", plan.prometheus.url)

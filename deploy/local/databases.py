@@ -12,7 +12,7 @@ import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import cursor
 
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
 
 
 def owner_of(service: str) -> str:
@@ -21,7 +21,7 @@ def owner_of(service: str) -> str:
 
 
 CONNECTIONS_OF_A_SERVICE = 90
-"""Enough for two processes of any service. All five together leave some to the owners and the superuser (postgres.py):
+"""Enough for two processes of any service. All together leave some to the owners and the superuser (postgres.py):
 no role can take all connections of the server."""
 CONNECTIONS_OF_AN_OWNER = 5
 NO_LIMIT = -1

@@ -3,6 +3,7 @@
 postgres/  nats/        the data: everything that must be kept
 secrets.json            made on the first start: passwords of databases and NATS, all keys (mode 0600)
 demo.json               the demo merchant's key and secret (mode 0600)
+links.json              the links of this start by which the demo people sign in (mode 0600)
 stack.json              while it runs: addresses, for the command line and for a second `make run` (mode 0600)
 logs/                   one rotated file per process
 """
@@ -62,6 +63,10 @@ class Home:
         return self.folder / "demo.json"
 
     @property
+    def links_file(self) -> Path:
+        return self.folder / "links.json"
+
+    @property
     def stack_file(self) -> Path:
         return self.folder / "stack.json"
 
@@ -89,8 +94,8 @@ class Home:
         return _lock(self.folder / "lock-data")
 
     def secrets(self) -> dict[str, Any]:
-        """Returns `postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `fact_signing_key`,
-        `webhook_seal_key`.
+        """Returns `postgres`, `databases` and `owners` by service, `nats` by user, `master_key`, `accounts_master_key`,
+        `fact_signing_key`, `webhook_seal_key`.
 
         Each is made on first use. The folder of an earlier version lacks some; the others stay as they are. A folder
         without a signing key also gets `unsigned_facts_until`, until that time has passed.
@@ -99,13 +104,15 @@ class Home:
         known = read_json(path) or {}
         made = {
             "postgres": secrets.token_urlsafe(24),
-            "databases": {service: secrets.token_urlsafe(24) for service in SERVICES},
-            "owners": {service: secrets.token_urlsafe(24) for service in SERVICES},
             "master_key": Fernet.generate_key().decode(),
+            "accounts_master_key": Fernet.generate_key().decode(),
             "fact_signing_key": new_private_key(),
             "webhook_seal_key": new_private_key(),
             **known,
-            "nats": {user: secrets.token_urlsafe(24) for user in USERS} | known.get("nats", {}),
+            **{
+                kind: {name: secrets.token_urlsafe(24) for name in names} | known.get(kind, {})
+                for kind, names in (("databases", SERVICES), ("owners", SERVICES), ("nats", USERS))
+            },
         }
         if known and "fact_signing_key" not in known:
             made["unsigned_facts_until"] = (SystemClock().now() + UNSIGNED_FACTS_COUNT).isoformat()
@@ -120,6 +127,10 @@ class Home:
     def demo(self) -> dict[str, Any] | None:
         """Returns the file that the seed wrote on the first start; None before."""
         return read_json(self.demo_file)
+
+    def links(self) -> dict[str, Any]:
+        """Returns the links of the last start, by `desk` and `dashboard`; None for a person who got none."""
+        return read_json(self.links_file) or {}
 
     def stack(self) -> dict[str, Any] | None:
         """Returns the description of the stack that runs here; None when none does."""

@@ -15,7 +15,7 @@ from deploy.local.databases import SERVICES, owner_of
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.nats import Nats
-from deploy.local.ports import free_ports, free_range
+from deploy.local.ports import free_ports, free_range, next_free
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
@@ -37,8 +37,24 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)  # its own, besides the common one
 
 
-# As in gateway/config.py, which this package may not import; tests/deploy_local/test_plan.py compares the two.
-GATEWAY_WORKERS = 2
+@dataclass(frozen=True, kw_only=True)
+class HttpProcess:
+    """A process with an HTTP server: its name, the name in its variables, what `python -m` runs, and its workers."""
+
+    name: str
+    variables: str
+    module: tuple[str, ...]
+    workers: int
+
+
+HTTP = (
+    # The workers as in gateway/config.py, which this package may not import; tests/deploy_local/test_plan.py compares.
+    HttpProcess(name="gateway", variables="GATEWAY", module=("gateway", "run"), workers=2),
+    # One person at a time uses a local console: a second worker would only take memory.
+    HttpProcess(name="console-desk", variables="DESK", module=("console", "desk"), workers=1),
+    HttpProcess(name="console-dashboard", variables="DASHBOARD", module=("console", "dashboard"), workers=1),
+)
+GATEWAY, DESK, DASHBOARD = HTTP
 
 STOPPING_ORDER = ("edge", "services", "data")
 
@@ -65,6 +81,17 @@ class Plan:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def consoles(self) -> dict[str, str]:
+        """The addresses of desk and dashboard in browsers. A host name, not 127.0.0.1: passkeys need one."""
+        return {each.name: self.environment[f"{PREFIX}{each.variables}_URL"] for each in (DESK, DASHBOARD)}
+
+    @property
+    def probed(self) -> list[str]:
+        """The addresses below which every HTTP process answers `/healthz` and `/readyz`."""
+        binds = [self.environment[f"{PREFIX}{each.variables}_BIND"] for each in (DESK, DASHBOARD)]
+        return [self.url, *(f"http://{bind}" for bind in binds)]
+
+    @property
     def owns_databases(self) -> bool:
         """Whether all databases are in the stack's own PostgreSQL, none given by the caller."""
         return all(f"@127.0.0.1:{self.postgres.port}/" in url for url in self.database_urls.values())
@@ -85,6 +112,7 @@ class Plan:
                 }
                 for service in SERVICES
             },
+            "consoles": self.consoles,
             "metrics": self.metrics,
             "prometheus_url": self.prometheus.url if self.prometheus else None,
             "supervisor_config": str(self.home.supervisor_config),
@@ -99,23 +127,27 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
     """
     own = _settings_of(caller)
     secrets = home.secrets()
-    metrics_ports = free_range(len(SERVICES) + _gateway_workers(own), apart_from=[port])
+    workers = {each.name: _workers(each, own) for each in HTTP}
+    console_ports = next_free([port + 1, port + 2], apart_from=[port])
+    metrics_ports = free_range(len(SERVICES) + sum(workers.values()), apart_from=[port, *console_ports])
     postgres_port, nats_port, rates_port, prometheus_port, *service_ports = free_ports(
-        4 + len(SERVICES), apart_from=[port, *metrics_ports]
+        4 + len(SERVICES), apart_from=[port, *console_ports, *metrics_ports]
     )
     postgres = Postgres(
         data=home.postgres / "data", port=postgres_port, password=secrets["postgres"], durable=durable
     )
     nats = Nats(folder=home.nats, port=nats_port, passwords=secrets["nats"], durable=durable)
-    metrics = _metrics(metrics_ports)
+    metrics = _metrics(metrics_ports, workers)
     environment = {
         "FIATGATE_HOME": str(home.folder),
         **_world(port, rates_port),
+        **_consoles(console_ports),
         **{
             f"{PREFIX}{service.upper()}_ADDRESS": f"127.0.0.1:{service_port}"
             for service, service_port in zip(SERVICES, service_ports, strict=True)
         },
-        **{f"{PREFIX}{process.upper()}_METRICS_BIND": first for process, (first, *_) in metrics.items()},
+        **{f"{PREFIX}{service.upper()}_METRICS_BIND": metrics[service][0] for service in SERVICES},
+        **{f"{PREFIX}{each.variables}_METRICS_BIND": metrics[each.name][0] for each in HTTP},
     }
     prometheus = _prometheus(home, caller, prometheus_port, metrics)
     database_urls = {each: _database_url(each, own, postgres, secrets) for each in SERVICES}
@@ -146,11 +178,14 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
                 )
                 for service in SERVICES
             ),
-            Program(
-                name="gateway",
-                group="edge",
-                command=_python("-m", "gateway", "run"),
-                environment=private["gateway"],
+            *(
+                Program(
+                    name=each.name,
+                    group="edge",
+                    command=_python("-m", *each.module),
+                    environment=private[each.name],
+                )
+                for each in HTTP
             ),
             *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
         ],
@@ -204,12 +239,19 @@ def _private(
     secrets: Mapping[str, Any],
 ) -> dict[str, dict[str, str]]:
     """Returns the secrets of each process, which no other process gets."""
-    private: dict[str, dict[str, str]] = {process: {} for process in (*SERVICES, "gateway")}
+    private: dict[str, dict[str, str]] = {
+        process: {} for process in (*SERVICES, *(each.name for each in HTTP))
+    }
     for service, url in database_urls.items():
         private[service][_database_variable(service)] = url
     for process, url in nats_urls.items():
         private[process][_nats_variable(process)] = url
     private["merchants"]["FIATGATE_MASTER_KEYS"] = own.get("FIATGATE_MASTER_KEYS") or secrets["master_key"]
+    private["accounts"] |= {
+        "FIATGATE_ACCOUNTS_MASTER_KEYS": own.get("FIATGATE_ACCOUNTS_MASTER_KEYS")
+        or secrets["accounts_master_key"],
+        "FIATGATE_SMTP_URL": own.get("FIATGATE_SMTP_URL", ""),
+    }
     signing_key = own.get("FIATGATE_FACT_SIGNING_KEY") or secrets["fact_signing_key"]
     private["webhooks"]["FIATGATE_WEBHOOK_SEAL_KEYS"] = (
         own.get("FIATGATE_WEBHOOK_SEAL_KEYS") or secrets["webhook_seal_key"]
@@ -250,17 +292,31 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
     }
 
 
-def _gateway_workers(own: Mapping[str, str]) -> int:
-    """Returns the number of workers; the gateway itself refuses a setting that is not a number."""
-    asked = own.get("FIATGATE_GATEWAY_WORKERS", "")
-    return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else GATEWAY_WORKERS
+def _consoles(ports: Sequence[int]) -> dict[str, str]:
+    """Returns the settings of desk and dashboard at these ports."""
+    settings = {}
+    for process, port in zip((DESK, DASHBOARD), ports, strict=True):
+        settings |= {
+            f"{PREFIX}{process.variables}_BIND": f"127.0.0.1:{port}",
+            f"{PREFIX}{process.variables}_URL": f"http://localhost:{port}",
+            f"{PREFIX}{process.variables}_WORKERS": str(process.workers),
+        }
+    return settings
 
 
-def _metrics(ports: Sequence[int]) -> dict[str, list[str]]:
-    """Returns one address per service, the others for the gateway: each of its workers takes the first free one."""
-    addresses = [f"127.0.0.1:{port}" for port in ports]
-    metrics = {service: [address] for service, address in zip(SERVICES, addresses, strict=False)}
-    return metrics | {"gateway": addresses[len(SERVICES) :]}
+def _workers(process: HttpProcess, own: Mapping[str, str]) -> int:
+    """Returns the number of its workers; the process itself refuses a setting that is not a number."""
+    asked = own.get(f"{PREFIX}{process.variables}_WORKERS", "")
+    return int(asked) if re.fullmatch(r"[1-9]\d?", asked) else process.workers
+
+
+def _metrics(ports: Sequence[int], workers: Mapping[str, int]) -> dict[str, list[str]]:
+    """Returns one address per service, and one per worker of an HTTP process: each takes the first free one of its
+    process.
+    """
+    addresses = iter(f"127.0.0.1:{port}" for port in ports)
+    counts = dict.fromkeys(SERVICES, 1) | workers
+    return {process: [next(addresses) for _ in range(count)] for process, count in counts.items()}
 
 
 def _prometheus(

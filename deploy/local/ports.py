@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from deploy.local.errors import CannotStart
 
@@ -12,6 +12,7 @@ from deploy.local.errors import CannotStart
 # restarts. Worse, a client that connects to its dead server can then be connected to itself and keep the port for good.
 _LOWEST, _HIGHEST = 15_000, 32_000
 _TRIES = 200
+_LAST = 65_535
 
 
 def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
@@ -23,6 +24,13 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
         except OSError:
             return False
         return True
+
+
+def next_free(ports: Sequence[int], *, apart_from: Collection[int] = ()) -> list[int]:
+    """Returns these ports; in place of one that is taken, or no port at all, another free one."""
+    usable = [port for port in ports if port <= _LAST and port not in apart_from and is_free(port)]
+    others = iter(free_ports(len(ports) - len(usable), apart_from=[*apart_from, *usable]))
+    return [port if port in usable else next(others) for port in ports]
 
 
 def free_range(count: int, *, apart_from: Collection[int] = ()) -> range:

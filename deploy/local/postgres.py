@@ -108,7 +108,7 @@ class Postgres:
             # Always on: a commit that is answered before it is written is lost with the process.
             "synchronous_commit": "on",
             "full_page_writes": on_off,
-            "max_connections": "500",
+            "max_connections": "600",
             "shared_buffers": "64MB",
             "timezone": "UTC",
             "log_timezone": "UTC",

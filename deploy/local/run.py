@@ -10,11 +10,13 @@ import threading
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
 
-from deploy.local import announcement, demo_invoice, schema_stamp
+from deploy.local import announcement, child, demo_invoice, schema_stamp
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.local.plan import Plan, make_plan
@@ -32,6 +34,16 @@ _STARTS_BEFORE_GIVING_UP = 3
 _SUPERVISOR_RESTARTS = 5
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GROUPS_ON_DATABASES = ("services", "edge")
+_DEMO_PEOPLE = "deploy.local.demo_people"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A module of ours that runs once, in a process of its own."""
+
+    module: str
+    process: subprocess.Popen[bytes]
+    log: Path
 
 
 class _Stopped(Exception):
@@ -106,11 +118,17 @@ class Runner:
             for group in _GROUPS_ON_DATABASES:
                 self._supervisor.start_group(group)
             self._supervisor.configure(plan)  # for a supervisord that has to be started again
+        # Beside the start of the services: it waits for accounts itself.
+        inviting = self._start_module(_DEMO_PEOPLE) if self._home.demo() else None
         self._wait_until_ready(plan, status)
+        if inviting:
+            self._finish(inviting)
         demo = self._home.demo()
         if demo is None or demo_invoice.refuses_key(plan.url, demo["api_key"]):
             status.update("Making a demo merchant's key ...")
             self._run_module("deploy.local.seed")
+        if not inviting:
+            self._run_module(_DEMO_PEOPLE)
         return plan, lock
 
     def _require_port(self) -> None:
@@ -152,11 +170,11 @@ class Runner:
                     log = last_lines(program.log)
                     raise CannotStart(f"{program.name} does not start; {program.log} ends:\n{log}")
             # Several times: each of the gateway's workers must have found the services.
-            return _answers(f"{plan.url}/healthz") and all(
-                _answers(f"{plan.url}/readyz") for _ in range(_READY_ANSWERS)
+            return all(_answers(f"{url}/healthz") for url in plan.probed) and all(
+                _answers(f"{url}/readyz") for url in plan.probed for _ in range(_READY_ANSWERS)
             )
 
-        self._wait(ready, f"{plan.url}/readyz to answer 200", timeout_seconds=_START_SECONDS)
+        self._wait(ready, f"{', '.join(plan.probed)} to be ready", timeout_seconds=_START_SECONDS)
 
     def _wait(self, condition: Callable[[], bool], what: str, *, timeout_seconds: float) -> None:
         def holds() -> bool:
@@ -170,24 +188,32 @@ class Runner:
             raise CannotStart(f"{late}\nThe logs are in {self._home.logs}") from None
 
     def _run_module(self, module: str) -> None:
+        self._finish(self._start_module(module))
+
+    def _start_module(self, module: str) -> _Step:
         log = self._home.logs / f"{module.rpartition('.')[2]}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", module, str(self._home.folder)],
+                child.command(sys.executable, "-m", module, str(self._home.folder)),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
             )
+        return _Step(module, process, log)
+
+    def _finish(self, step: _Step) -> None:
         try:
             self._wait(
-                lambda: process.poll() is not None, f"{module} to finish", timeout_seconds=_START_SECONDS
+                lambda: step.process.poll() is not None,
+                f"{step.module} to finish",
+                timeout_seconds=_START_SECONDS,
             )
         finally:
-            process.kill()  # has no effect once it has ended
-            process.wait()
-        if process.returncode != 0:
-            raise CannotStart(f"{module} failed; {log} ends:\n{last_lines(log)}")
+            step.process.kill()  # has no effect once it has ended
+            step.process.wait()
+        if step.process.returncode != 0:
+            raise CannotStart(f"{step.module} failed; {step.log} ends:\n{last_lines(step.log)}")
 
     def _watch(self, plan: Plan, lock: int) -> None:
         restarts = 0

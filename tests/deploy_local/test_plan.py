@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,14 +11,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from console.config import DashboardSettings, DeskSettings
 from deploy.local.databases import SERVICES
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
-from deploy.local.plan import GATEWAY_WORKERS, Plan, make_plan
-from deploy.local.ports import free_ports, free_range
+from deploy.local.plan import GATEWAY, HTTP, Plan, make_plan
+from deploy.local.ports import free_ports, free_range, next_free
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
 from kit.base.clock import SystemClock
+from kit.base.config.variables import variables_of
 from kit.events.signing import Signer
 from tests.support.signing import SIGNING_KEY
 
@@ -64,6 +67,8 @@ def test_a_process_gets_no_database_and_no_key_of_another(plan: Plan) -> None:
             [f"FIATGATE_{program.name.upper()}_DATABASE_URL"] if program.group == "services" else []
         )
         assert ("FIATGATE_MASTER_KEYS" in program.environment) == (program.name == "merchants")
+        assert ("FIATGATE_ACCOUNTS_MASTER_KEYS" in program.environment) == (program.name == "accounts")
+        assert ("FIATGATE_SMTP_URL" in program.environment) == (program.name == "accounts")
         assert ("FIATGATE_FACT_SIGNING_KEY" in program.environment) == (program.name == "invoices")
 
 
@@ -131,24 +136,53 @@ def test_a_nats_server_of_the_callers_is_everybodys_and_in_no_environment_that_a
 
 def test_every_address_is_on_loopback_and_its_own(plan: Plan) -> None:
     addresses = [value for name, value in plan.environment.items() if name.endswith("_ADDRESS")]
-    assert len(set(addresses)) == len(addresses) == 5
+    assert len(set(addresses)) == len(addresses) == len(SERVICES)
     assert all(address.startswith("127.0.0.1:") for address in addresses)
 
 
-def test_every_process_has_its_own_port_for_metrics_and_each_worker_of_the_gateway_one(plan: Plan) -> None:
-    assert set(plan.metrics) == {*SERVICES, "gateway"}
+def test_every_process_has_its_own_port_for_metrics_and_each_worker_one(plan: Plan) -> None:
+    names = {service: service.upper() for service in SERVICES} | {each.name: each.variables for each in HTTP}
+    assert set(plan.metrics) == set(names)
     addresses = [address for each in plan.metrics.values() for address in each]
-    assert len(set(addresses)) == len(addresses) == len(SERVICES) + 2
+    assert len(set(addresses)) == len(addresses) == len(SERVICES) + 4
     for process, (first, *_) in plan.metrics.items():
-        assert plan.environment[f"FIATGATE_{process.upper()}_METRICS_BIND"] == first
+        assert plan.environment[f"FIATGATE_{names[process]}_METRICS_BIND"] == first
     assert plan.as_json(process_id=1, ready=True)["metrics"] == plan.metrics
-    assert GatewaySettings.model_fields["workers"].default == GATEWAY_WORKERS
+    assert GatewaySettings.model_fields["workers"].default == GATEWAY.workers
+
+
+def test_the_console_has_host_names_and_the_ports_after_the_gateways(plan: Plan) -> None:
+    assert plan.consoles == {
+        "console-desk": "http://localhost:18081",
+        "console-dashboard": "http://localhost:18082",
+    }
+    assert plan.environment["FIATGATE_DESK_BIND"] == "127.0.0.1:18081"
+    assert plan.as_json(process_id=1, ready=True)["consoles"] == plan.consoles
+    for variable, settings in (("DESK", DeskSettings), ("DASHBOARD", DashboardSettings)):
+        known = {each for field in settings.model_fields for each in variables_of(settings, field)}
+        assert {name for name in plan.environment if name.startswith(f"FIATGATE_{variable}_")} <= known
+
+
+def test_the_console_takes_other_ports_where_the_next_ones_are_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        first, second = next_free([taken, 70_000])
+        assert taken not in (first, second)
+        assert first != second
+    assert next_free([free := free_ports(1)[0]]) == [free]
+    assert next_free([free], apart_from=[free]) != [free]
+
+
+def test_the_callers_addresses_of_the_console_win(tmp_path: Path) -> None:
+    plan = plan_for(tmp_path, {"FIATGATE_DESK_URL": "https://desk.example"})
+    assert plan.consoles["console-desk"] == "https://desk.example"
 
 
 def test_no_port_is_given_twice(plan: Plan) -> None:
     """Nothing listens yet, so nobody would notice before two processes start."""
     inner = [value for name, value in plan.environment.items() if name.endswith("_ADDRESS")]
     inner += [address for each in plan.metrics.values() for address in each]
+    inner += [plan.environment[f"FIATGATE_{each}_BIND"] for each in ("DESK", "DASHBOARD")]
     ports = [int(address.rpartition(":")[2]) for address in inner] + [
         plan.port,
         plan.postgres.port,
@@ -202,5 +236,5 @@ def test_nothing_secret_is_on_a_command_line(plan: Plan) -> None:
     secrets = plan.home.secrets()
     words = " ".join(word for program in plan.programs for word in program.command)
     passwords = (*secrets["databases"].values(), *secrets["nats"].values())
-    for secret in (secrets["postgres"], secrets["master_key"], *passwords):
+    for secret in (secrets["postgres"], secrets["master_key"], secrets["accounts_master_key"], *passwords):
         assert secret not in words

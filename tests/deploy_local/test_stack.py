@@ -25,12 +25,15 @@ HEALED = [
     "postgres",
     "nats",
     "demo-rates",
+    "accounts",
     "merchants",
     "catalog",
     "invoices",
     "withdrawals",
     "webhooks",
     "gateway",
+    "console-desk",
+    "console-dashboard",
 ]
 
 
@@ -90,6 +93,13 @@ def test_the_demo_merchant_and_its_key_are_listed_like_any_other(stack: Stack) -
     }
 
 
+def test_the_demo_people_have_links_to_both_surfaces(stack: Stack) -> None:
+    links, consoles = stack.home.links(), stack.home.running_stack()["consoles"]
+    for surface in ("desk", "dashboard"):
+        assert links[surface].startswith(f"{consoles[f'console-{surface}']}/invitation/")
+        assert requests.get(f"{consoles[f'console-{surface}']}/readyz", timeout=5).status_code == 200
+
+
 def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
     currencies = stack.request("GET", "/api/v1/currencies").json()["data"]
     assert {currency["currency"] for currency in currencies} == {
@@ -108,7 +118,7 @@ def test_every_demo_currency_has_a_fresh_rate_and_methods(stack: Stack) -> None:
 
 
 def test_what_is_secret_is_readable_by_us_alone(stack: Stack) -> None:
-    for name in ("secrets.json", "demo.json", "stack.json", "supervisor.conf"):
+    for name in ("secrets.json", "demo.json", "links.json", "stack.json", "supervisor.conf"):
         assert stat.S_IMODE((stack.home.folder / name).stat().st_mode) == 0o600, name
 
 

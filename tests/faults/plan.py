@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
-PROCESSES: Final = (*SERVICES, "gateway worker", "postgres", "nats")
+from deploy.local.databases import SERVICES
+
+PROCESSES: Final = (*SERVICES, "gateway worker", "console-desk", "console-dashboard", "postgres", "nats")
 LINKS: Final = (*SERVICES, "postgres", "nats")
 AWAY: Final = (*SERVICES, "postgres", "nats", "nats", "nats")
 ROWS: Final = (

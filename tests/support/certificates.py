@@ -19,10 +19,11 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from deploy.local.databases import SERVICES
+from deploy.local.plan import HTTP
 from kit.base.clock import SystemClock
 from kit.base.tls import Files
 
-PROCESSES = (*SERVICES, "gateway", "cli")
+PROCESSES = (*SERVICES, *(each.name for each in HTTP), "cli")
 BOTH = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
@@ -81,9 +82,10 @@ class Authority:
 
 def stack_settings(certificates: Mapping[str, Files]) -> dict[str, str]:
     """What a local stack is told, so that each process has the certificate of its name."""
+    names = {each.name: each.variables for each in HTTP}
     settings: dict[str, str] = {}
     for process, files in certificates.items():
-        own = f"FIATGATE_{process.upper()}_TLS_"
+        own = f"FIATGATE_{names.get(process, process.upper())}_TLS_"
         settings |= {f"{own}CERT": str(files.certificate), f"{own}KEY": str(files.key)}
         settings["FIATGATE_TLS_CA"] = str(files.ca)  # the same one in all folders
     return settings
