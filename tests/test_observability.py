@@ -130,9 +130,13 @@ def scraped(stack: Stack) -> Scrape:
 def test_every_process_answers_scrapes(stack: Stack) -> None:
     now = scraped(stack)
     processes = {
-        service: now.total("fiatgate_build_info", service=service) for service in (*SERVICES, "gateway")
+        service: now.total("fiatgate_build_info", service=service)
+        for service in (*SERVICES, "gateway", "console-desk", "console-dashboard")
     }
-    assert processes == {**dict.fromkeys(SERVICES, 1), "gateway": 2}
+    assert processes == {
+        **dict.fromkeys((*SERVICES, "console-desk", "console-dashboard"), 1),
+        "gateway": 2,
+    }
     for service in SERVICES:
         assert now.total("fiatgate_database_up", service=service) == 1
         assert now.total("fiatgate_db_pool_connections", service=service, state="limit") > 0

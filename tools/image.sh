@@ -37,8 +37,8 @@ started() {
 }
 
 started fiatgate --help >/dev/null
-for process in merchants catalog invoices withdrawals webhooks; do
-    started python -m "services.$process" settings >/dev/null
+for process in services.accounts services.merchants services.catalog services.invoices services.withdrawals services.webhooks \
+    gateway "console desk" "console dashboard"; do
+    started python -m $process settings >/dev/null
 done
-started python -m gateway settings >/dev/null
 echo "Built $image; every command in it starts."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import tomllib
@@ -20,7 +21,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 K8S: Final = ROOT / "deploy" / "k8s"
 BASE: Final = K8S / "base"
 VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-CLASSES: Final = settings_classes()
+CLASSES: Final = {settings.service: settings for settings in settings_classes().values()}
 SERVICES: Final = tuple(each for each, settings in CLASSES.items() if issubclass(settings, ServiceSettings))
 HTTP_PROCESSES: Final = tuple(each for each in CLASSES if each not in SERVICES)
 WITHOUT_WORKERS: Final = {"merchants"}
@@ -101,6 +102,11 @@ def secret_variables(settings: type[Settings]) -> set[str]:
     """Those whose value must not stand in a manifest: what settings keep out of their own repr."""
     hidden = [field for field, info in settings.model_fields.items() if info.repr is False]
     return {variable for field in hidden for variable in variables_of(settings, field)}
+
+
+def callers_of(service: str) -> set[str]:
+    """The processes that may call it; tests/test_architecture.py holds that equal to what they call."""
+    return set(importlib.import_module(f"services.{service}.rpc").CALLERS)
 
 
 @cache

@@ -12,6 +12,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -53,6 +54,8 @@ from tests.k8s.manifests import (
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 from tools.manifests import manifests as generated
 
+CONSOLE: Final = ("console-desk", "console-dashboard")
+"""They keep nothing, and use no NATS: they have no secret."""
 # For connections to be closed and the last spans to be sent, once everything has ended.
 CLOSING_SECONDS = 5
 
@@ -77,12 +80,17 @@ def test_every_process_is_there() -> None:
         for service in SERVICES
         if service not in WITHOUT_WORKERS
     }
-    assert commands == expected | {("python", "-m", "gateway", "run")}
+    http = {
+        ("python", "-m", "gateway", "run"),
+        ("python", "-m", "console", "desk"),
+        ("python", "-m", "console", "dashboard"),
+    }
+    assert commands == expected | http
 
 
 def test_only_services_without_workers_have_no_work() -> None:
     has_workers = {path.parent.name for path in ROOT.glob("services/*/workers.py")}
-    assert has_workers == set(SERVICES) - WITHOUT_WORKERS
+    assert has_workers | {"accounts"} == set(SERVICES) - WITHOUT_WORKERS
 
 
 # -- settings
@@ -125,7 +133,7 @@ def test_the_example_has_every_secret_that_is_referred_to() -> None:
 
 @on_workloads
 def test_a_service_sees_no_secret_of_another(workload: Manifest) -> None:
-    own = {f"fiatgate-{process(workload)}"}
+    own = set() if process(workload) in CONSOLE else {f"fiatgate-{process(workload)}"}
     if workload["kind"] == "Job":  # what serves has no right to change its tables
         own.add(f"fiatgate-migration-{process(workload)}")
         keys = {each["valueFrom"]["secretKeyRef"]["key"] for each in container(workload)["env"]}
@@ -143,6 +151,8 @@ def test_it_would_start_with_these_settings(workload: Manifest, monkeypatch: pyt
         "database-url": "postgresql://role:secret@postgres:5432/database",
         "migration-database-url": "postgresql://role_owner:secret@postgres:5432/database",
         "master-keys": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+        "accounts-master-keys": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+        "smtp-url": "smtps://fiatgate:secret@mail.example:465",
         "nats-url": "nats://process:secret@nats:4222",
         "fact-signing-key": SIGNING_KEY,
         "webhook-seal-keys": SEAL_KEY,
@@ -174,34 +184,48 @@ def test_every_process_of_a_pod_shows_its_metrics_on_a_named_port(deployment: Ma
     assert named == list(range(int(first), int(first) + processes))
 
 
-def test_customers_are_sent_to_the_ingress() -> None:
-    (ingress,) = of_kind("Ingress")
-    host = ingress["spec"]["rules"][0]["host"]
-    assert shared_settings()["FIATGATE_PUBLIC_URL"] == f"https://{host}"
-    assert ingress["spec"]["tls"][0]["hosts"] == [host]
+INGRESSES: Final = {name(each): each for each in of_kind("Ingress")}
+
+
+@pytest.mark.parametrize(
+    ("ingress", "setting"), [("gateway", "PUBLIC_URL"), ("console-dashboard", "DASHBOARD_URL")]
+)
+def test_browsers_are_sent_to_the_ingress(ingress: str, setting: str) -> None:
+    spec = INGRESSES[ingress]["spec"]
+    host = spec["rules"][0]["host"]
+    assert shared_settings()[f"FIATGATE_{setting}"] == f"https://{host}"
+    assert spec["tls"][0]["hosts"] == [host]
+
+
+def test_each_ingress_has_a_host_and_a_certificate_of_its_own() -> None:
+    """A cookie of the console belongs to its whole host."""
+    assert set(INGRESSES) == {"gateway", "console-dashboard"}
+    for of in (lambda spec: spec["rules"][0]["host"], lambda spec: spec["tls"][0]["secretName"]):
+        assert len({of(each["spec"]) for each in INGRESSES.values()}) == len(INGRESSES)
 
 
 def leads(ingress: Manifest, path: str) -> bool:
-    """Whether requests for that path reach the gateway; a prefix is one of whole segments, as Kubernetes has it."""
+    """Whether requests for that path reach the process; a prefix is one of whole segments, as Kubernetes has it."""
     paths = ingress["spec"]["rules"][0]["http"]["paths"]
-    assert {each["backend"]["service"]["name"] for each in paths} == {"gateway"}
+    assert {each["backend"]["service"]["name"] for each in paths} == {name(ingress)}
     return any(
         path == each["path"] or (each["pathType"] == "Prefix" and f"{path}/".startswith(f"{each['path']}/"))
         for each in paths
     )
 
 
-def test_the_ingress_leads_to_all_but_the_probes() -> None:
-    (ingress,) = of_kind("Ingress")
-    routes = set(re.findall(r'add_route\("([^"]+)"', (ROOT / "gateway" / "app.py").read_text()))
-    assert len(routes) > 20
-    assert {route for route in routes if not leads(ingress, route)} == {"/healthz", "/readyz"}
-    assert not leads(ingress, "/metrics")
+@pytest.mark.parametrize(
+    ("ingress", "folder"), [("gateway", "gateway"), ("console-dashboard", "console")], ids=lambda each: each
+)
+def test_the_ingress_leads_to_all_but_the_probes(ingress: str, folder: str) -> None:
+    code = "".join(path.read_text() for path in (ROOT / folder).rglob("*.py"))
+    routes = set(re.findall(r'add_route\(\s*f?"([^"]+)"', code))
+    assert {route for route in routes if not leads(INGRESSES[ingress], route)} == {"/healthz", "/readyz"}
+    assert not leads(INGRESSES[ingress], "/metrics")
 
 
 def test_the_ingress_lets_a_picture_pass() -> None:
-    (ingress,) = of_kind("Ingress")
-    most = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
+    most = INGRESSES["gateway"]["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
     assert PICTURE_BODY_MAX_BYTES <= int(most.removesuffix("m")) * 2**20 < 2 * PICTURE_BODY_MAX_BYTES
 
 

@@ -21,6 +21,7 @@ from tests.k8s.manifests import (
     SERVICES,
     VERSION,
     Manifest,
+    callers_of,
     component,
     container,
     known_variables,
@@ -33,7 +34,6 @@ from tests.k8s.manifests import (
     shared_settings,
 )
 from tests.k8s.test_network_policies import labels_of, peers, reaches
-from tests.test_architecture import calls_of
 
 FOLDER: Final = K8S / "components" / "mtls"
 PRODUCTION: Final = K8S / "overlays" / "production"
@@ -110,8 +110,7 @@ def test_the_authority_is_ours_alone_and_keeps_its_key() -> None:
 def test_callers_find_a_service_by_the_name_in_its_certificate(service: str) -> None:
     """By no other: the namespace, which is in longer names, isn't known here."""
     assert shared_settings()[f"FIATGATE_{service.upper()}_ADDRESS"].startswith(f"{service}:")
-    callers: Any = importlib.import_module(f"services.{service}.rpc").CALLERS
-    assert callers.keys() <= OWN.keys()
+    assert callers_of(service) <= OWN.keys()
 
 
 def test_what_must_be_there_first_is_applied_first() -> None:
@@ -191,7 +190,7 @@ def test_the_operators_pod_reaches_what_the_command_calls_and_nothing_else() -> 
         for port in (50051, 8080, HEALTH, 9464)
         if reaches(cli, each, port)
     }
-    assert reached == {(service, "serve", 50051) for service in calls_of("cli")}
+    assert reached == {(service, "serve", 50051) for service in SERVICES}
     for port in (5432, 4222, 443):
         assert not list(peers(labels_of(cli), "egress", port)), "no database, no NATS, no internet"
     assert not list(peers(labels_of(cli), "ingress", 50051))

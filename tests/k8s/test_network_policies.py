@@ -16,15 +16,16 @@ from tests.k8s.manifests import (
     SERVICES,
     WORKLOADS,
     Manifest,
+    callers_of,
     component,
     container,
     kustomization,
     name,
+    of_kind,
     on_workloads,
     process,
     shared_settings,
 )
-from tests.test_architecture import calls_of
 
 FOLDER: Final = K8S / "components" / "network-policies"
 POLICIES: Final[list[Manifest]] = [
@@ -145,8 +146,8 @@ def test_the_deny_selects_all_pods_of_ours_whatever_they_are() -> None:
 
 @on_workloads
 def test_it_reaches_those_it_calls_and_no_others(workload: Manifest) -> None:
-    called = set(calls_of(folder(workload))) if component(workload) != "migrate" else set()
-    expected = {(service, "serve", GRPC) for service in called}
+    called = {service for service in SERVICES if process(workload) in callers_of(service)}
+    expected = {(service, "serve", GRPC) for service in called if component(workload) != "migrate"}
     reached = {
         (process(target), component(target), port)
         for target in WORKLOADS
@@ -225,9 +226,23 @@ def let_out(address: str) -> bool:
 
 
 @on_workloads
-def test_customers_reach_the_gateway_only(workload: Manifest) -> None:
+def test_the_public_reaches_the_gateway_and_the_dashboard_only(workload: Manifest) -> None:
     visited = None in peers(labels_of(workload), "ingress", HTTP)
-    assert visited == (process(workload) == "gateway")
+    assert visited == (process(workload) in ("gateway", "console-dashboard"))
+
+
+def test_the_desk_is_reached_from_the_private_network_only() -> None:
+    (desk,) = [each for each in WORKLOADS if name(each) == "console-desk"]
+    (peer,) = peers(labels_of(desk), "ingress", HTTP)
+    assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "private-proxy"}}}
+    assert not [each for each in of_kind("Ingress") if "desk" in str(each)]
+
+
+@on_workloads
+def test_only_the_worker_of_accounts_sends_mail(workload: Manifest) -> None:
+    for port in (465, 587):
+        to_mail_servers = None in peers(labels_of(workload), "egress", port)
+        assert to_mail_servers == (name(workload) == "accounts-work")
 
 
 @on_workloads

@@ -131,7 +131,7 @@ def test_locally_every_secret_has_the_keys_that_are_referred_to() -> None:
     for workload in workloads(LOCAL):
         for variable in container(workload).get("env", []):
             reference = variable.get("valueFrom", {}).get("secretKeyRef")
-            if reference is not None:
+            if reference is not None and not reference.get("optional"):
                 assert reference["key"] in only(LOCAL, "Secret", reference["name"])["data"], variable["name"]
 
 
@@ -200,18 +200,20 @@ def test_production_brings_no_secret_and_no_database() -> None:
     assert "local-only" not in str(rendered(PRODUCTION))
 
 
-def test_production_has_one_host_and_an_image_of_a_registry() -> None:
-    ingress = only(PRODUCTION, "Ingress", "gateway")
-    host = ingress["spec"]["rules"][0]["host"]
+def test_production_has_hosts_of_its_own_and_an_image_of_a_registry() -> None:
     settings = only(PRODUCTION, "ConfigMap", "fiatgate-settings")["data"]
-    own = {
-        "FIATGATE_PUBLIC_URL": f"https://{host}",
-        "FIATGATE_NATS_REPLICAS": str(NATS["config"]["cluster"]["replicas"]),
-    }
+    own = {"FIATGATE_NATS_REPLICAS": str(NATS["config"]["cluster"]["replicas"])}
+    for ingress, setting in (("gateway", "PUBLIC_URL"), ("console-dashboard", "DASHBOARD_URL")):
+        spec = only(PRODUCTION, "Ingress", ingress)["spec"]
+        host = spec["rules"][0]["host"]
+        assert host.endswith(".your-domain.example")
+        assert spec["tls"][0]["hosts"] == [host]
+        own[f"FIATGATE_{setting}"] = f"https://{host}"
+    own["FIATGATE_DESK_URL"] = "https://desk.your-domain.example"
+    own["FIATGATE_SMTP_FROM"] = "fiatgate@your-domain.example"
     proxies = settings.pop("FIATGATE_TRUSTED_PROXIES")
     assert ip_network(proxies) in FOR_EXAMPLES, "no real one is trusted by mistake, and this one is refused"
     assert settings == {**shared_settings(), **own}, "the stream is kept on every server of NATS"
-    assert ingress["spec"]["tls"][0]["hosts"] == [host]
     images = {container(each)["image"] for each in workloads(PRODUCTION)}
     assert images == {f"registry.example.com/fiatgate:{VERSION}"}
 

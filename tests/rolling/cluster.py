@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deploy.local import demo_rates, seed
+from deploy.local.databases import SERVICES
 from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
@@ -28,7 +29,6 @@ from tests.support.databases import Databases, owner_url
 from tests.support.servers import NatsServer, PostgresServer
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 INVOICE_TTL_SECONDS: Final = 5
 GATEWAY_PORT: Final = 8080
 MASTER_KEY: Final = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -205,6 +205,8 @@ class Cluster:
         secrets = {
             "database-url": "",
             "master-keys": MASTER_KEY,
+            "accounts-master-keys": MASTER_KEY,
+            "smtp-url": "",
             "fact-signing-key": SIGNING_KEY,
             "webhook-seal-keys": SEAL_KEY,
             "fact-public-keys": ",".join(PUBLIC_KEYS),
