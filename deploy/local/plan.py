@@ -315,7 +315,7 @@ def _metrics(ports: Sequence[int], workers: Mapping[str, int]) -> dict[str, list
     process.
     """
     addresses = iter(f"127.0.0.1:{port}" for port in ports)
-    counts = dict.fromkeys(SERVICES, 1) | workers
+    counts = {**dict.fromkeys(SERVICES, 1), **workers}
     return {process: [next(addresses) for _ in range(count)] for process, count in counts.items()}
 
 
