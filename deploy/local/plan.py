@@ -294,7 +294,7 @@ def _world(port: int, rates_port: int) -> dict[str, str]:
 
 def _consoles(ports: Sequence[int]) -> dict[str, str]:
     """Returns the settings of desk and dashboard at these ports."""
-    settings = {}
+    settings: dict[str, str] = {}
     for process, port in zip((DESK, DASHBOARD), ports, strict=True):
         settings |= {
             f"{PREFIX}{process.variables}_BIND": f"127.0.0.1:{port}",
