@@ -167,29 +167,27 @@ def make_plan(home: Home, *, port: int, caller: Mapping[str, str], durable: bool
         migration_urls=migration_urls,
         metrics=metrics,
         prometheus=prometheus,
-        programs=[
-            *_data_programs(postgres, nats, rates_port),
-            *(
-                Program(
-                    name=service,
-                    group="services",
-                    command=_python("-m", f"services.{service}", "run"),
-                    environment=private[service],
-                )
-                for service in SERVICES
-            ),
-            *(
-                Program(
-                    name=each.name,
-                    group="edge",
-                    command=_python("-m", *each.module),
-                    environment=private[each.name],
-                )
-                for each in HTTP
-            ),
-            *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
-        ],
+        programs=_programs(postgres, nats, rates_port, private, prometheus),
     )
+
+
+def _programs(
+    postgres: Postgres,
+    nats: Nats,
+    rates_port: int,
+    private: Mapping[str, Mapping[str, str]],
+    prometheus: Prometheus | None,
+) -> list[Program]:
+    services = [(name, "services", (f"services.{name}", "run")) for name in SERVICES]
+    http = [(each.name, "edge", each.module) for each in HTTP]
+    return [
+        *_data_programs(postgres, nats, rates_port),
+        *(
+            Program(name=name, group=group, command=_python("-m", *module), environment=private[name])
+            for name, group, module in (*services, *http)
+        ),
+        *([Program(name="prometheus", group="edge", command=prometheus.command())] if prometheus else []),
+    ]
 
 
 def _database_url(
