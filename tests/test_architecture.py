@@ -94,6 +94,7 @@ REQUIRED_ROOMS: Final = frozenset(
 )
 ABSENT_WHEN_NOT_NEEDED: Final = frozenset({"events", "workers", "clients"})
 OWN_ROOMS: Final[Mapping[str, str]] = {
+    "invoices/account_forms": "forms of accounts by the libraries that know them, which domain must not import",
     "merchants/credentials": "how keys are made and sealed: cryptography, which domain must not know",
     "withdrawals/addresses": "address formats by the libraries that know them, which domain must not import",
     "withdrawals/transactions": "the writings of a transaction hash: formats of the networks, as addresses are",
@@ -103,7 +104,7 @@ OWN_ROOMS: Final[Mapping[str, str]] = {
 
 # Inside a service a file imports files of its own line and of the lines above it.
 ORDER: Final = (
-    ("domain", "addresses", "transactions", "credentials"),
+    ("domain", "account_forms", "addresses", "transactions", "credentials"),
     ("config", "errors", "models"),
     ("events", "store", "clients"),
     ("delivery",),
