@@ -51,7 +51,7 @@ class NewColumn:
 
     def __init__(self, table: str, name: str, *, right: str = "SELECT") -> None:
         self._values = {"table": table, "name": name, "right": right}
-        self._there: WeakSet[Engine] = WeakSet()
+        self._there: WeakSet[Engine | Database] = WeakSet()
 
     def is_there(self, connection: Connection | Session) -> bool:
         """Returns whether the column may be used. Once it may, no further query is made."""
@@ -61,6 +61,16 @@ class NewColumn:
         there = bool(connection.scalar(_HAS_COLUMN, self._values))
         if there:
             self._there.add(engine)
+        return there
+
+    def is_in(self, db: Database) -> bool:
+        """Returns the same for the calls that run hot statements and have no connection of their own."""
+        if db in self._there:
+            return True
+        with db.autocommit() as connection:
+            there = self.is_there(connection)
+        if there:
+            self._there.add(db)
         return there
 
 

@@ -1,7 +1,7 @@
 """Checks that an account has the form of its kind: customers would send money to a mistyped one.
 
-The check digits catch typing errors. A right form does not prove that the account exists. Libraries read IBANs, cards and
-telephone numbers.
+The check digits catch typing errors. A right form does not prove that the account exists. Libraries read IBANs, cards
+and telephone numbers.
 """
 
 import re
@@ -45,7 +45,9 @@ def _iban(account: str) -> str:
     try:
         return str(iban.validate(account.translate(_BETWEEN_DIGITS)))
     except ValidationError:
-        raise ValueError("this is no IBAN: its length or its check digits are wrong for its country") from None
+        raise ValueError(
+            "this is no IBAN: its length or its check digits are wrong for its country"
+        ) from None
 
 
 def _card(account: str) -> str:

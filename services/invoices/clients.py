@@ -23,6 +23,7 @@ from kit.rpc.breaker import Breaker
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused, database_unavailable
 from kit.work.worker import Loop, Outage, Signal
+from services.invoices.account_forms import AccountKind
 
 CATALOG_CHANGED = subject_of(catalog_pb2.CatalogChanged)
 CATALOG_RELOAD_SECONDS = 2.0
@@ -44,12 +45,15 @@ STOREFRONTS_MAX = 1000  # above this the one opened longest ago is dropped
 
 @dataclass(frozen=True, slots=True)
 class MethodTerms:
-    """An active method: the bounds of an invoice's amount, and its own commission, a fraction 0..1."""
+    """An active method: the bounds of an invoice's amount, its own commission, a fraction 0..1, and whether its
+    transfers carry a reference.
+    """
 
     code: str
     minimum: Decimal
     maximum: Decimal
     commission: Decimal
+    takes_reference: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,11 @@ class CurrencyTerms:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """Enabled currencies and methods; `decimals` has the disabled currencies too, `method_codes` all methods."""
+    """Enabled currencies and methods; `decimals` has the disabled currencies too, `account_kinds` all methods."""
 
     currencies: Mapping[str, CurrencyTerms]
     decimals: Mapping[str, int]
-    method_codes: frozenset[str]
+    account_kinds: Mapping[str, AccountKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Quote:
     client_percent: Decimal
     merchant_percent: Decimal
     rate: Decimal
+    takes_reference: bool
 
 
 class CatalogClient:
@@ -125,11 +130,12 @@ class CatalogClient:
         age_seconds = monotonic_seconds() - self._loaded_at_seconds
         return self._catalog if age_seconds <= CATALOG_MAX_AGE_SECONDS else None
 
-    def knows_method(self, method_code: str) -> bool:
-        """Returns whether the method exists; loads the catalog when the copy lacks it, because it may be new."""
-        if method_code not in self.catalog().method_codes:
-            self._load()
-        return method_code in self.catalog().method_codes
+    def account_kind(self, method_code: str) -> AccountKind | None:
+        """Returns the present kind of the method's accounts, None when there is no such method. Loads the catalog: the
+        method may be new.
+        """
+        self._load()
+        return self.catalog().account_kinds.get(method_code)
 
     def reloading(self) -> Loop:
         """Returns the loop that every process with calls runs: it reloads every 2 s, and when `changed` is set."""
@@ -151,6 +157,7 @@ class CatalogClient:
             client_percent=Decimal(answer.offer.client_percent),
             merchant_percent=Decimal(answer.offer.merchant_percent),
             rate=Decimal(answer.rate),
+            takes_reference=method.takes_reference,
         )
 
     def offers(
@@ -189,6 +196,7 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnaps
                 minimum=Decimal(method.min_sum),
                 maximum=Decimal(method.max_sum),
                 commission=Decimal(method.commission),
+                takes_reference=method.takes_reference,
             )
             methods.setdefault(method.currency_code, []).append(terms)
     currencies = {
@@ -205,8 +213,17 @@ def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnaps
     return CatalogSnapshot(
         currencies=currencies,
         decimals={currency.code: currency.decimals for currency in answer.currencies},
-        method_codes=frozenset(method.method_code for method in answer.methods),
+        account_kinds={
+            method.method_code: _ACCOUNT_KINDS.get(method.account_kind, AccountKind.FREE)
+            for method in answer.methods
+        },
     )
+
+
+# A catalog of the version before sends no kind.
+_ACCOUNT_KINDS: Mapping[int, AccountKind] = {
+    catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{kind.name}"): kind for kind in AccountKind
+}
 
 
 class MerchantsClient:

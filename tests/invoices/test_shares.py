@@ -15,7 +15,7 @@ from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
 from services.invoices.operations import checkout, desk, timers
-from services.invoices.store.deals import queue_for_requisites
+from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
 

@@ -153,6 +153,12 @@ def keep(table: str, columns: Sequence[str], *, ended: str | None = None, unless
         _refuse_row(table, "end_for_good", condition, "it has ended, and that is final")
 
 
+def set_once(table: str, columns: Sequence[str]) -> None:
+    """Refuses to change each of these columns once it has a value."""
+    conditions = (f"OLD.{each} IS NOT NULL AND OLD.{each} IS DISTINCT FROM NEW.{each}" for each in columns)
+    _refuse_row(table, "are_set_once", " OR ".join(conditions), f"{', '.join(columns)} are set once")
+
+
 def _refuse_statement(table: str, name: str, events: str, why: str) -> None:
     with each_by_itself():
         op.execute(

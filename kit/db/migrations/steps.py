@@ -16,11 +16,12 @@ def index_beside_traffic(
     *,
     where: TextClause | None = None,
     using: str = "btree",
+    unique: bool = False,
 ) -> None:
     """Makes an index while the table is written to, however large the table is.
 
-    It is no transaction: the rest of an interrupted attempt is dropped and the index made anew. Never make a unique
-    one: the version before may write rows that it refuses.
+    It is no transaction: the rest of an interrupted attempt is dropped and the index made anew. Make a unique one only
+    on a column of the same migration: of another, the version before may write rows that it refuses.
     """
     with op.get_context().autocommit_block():
         op.execute(f"SET lock_timeout = '{INDEX_WAIT_SECONDS}s'")
@@ -30,7 +31,23 @@ def index_beside_traffic(
             table,
             columns,
             postgresql_where=where,
+            unique=unique,
             postgresql_using=using,
             postgresql_concurrently=True,
         )
+        op.execute("RESET lock_timeout")
+
+
+def narrowed_unique_index(name: str, table: str, columns: Sequence[str], *, where: TextClause) -> None:
+    """Replaces a unique index by one of the same name for fewer rows: those that the version before writes.
+
+    It takes away a guard that the version before does not need, and nothing that it reads. The new index is there
+    before the old one goes.
+    """
+    new = f"{name}_new"
+    index_beside_traffic(new, table, columns, where=where, unique=True)
+    with op.get_context().autocommit_block():
+        op.execute(f"SET lock_timeout = '{INDEX_WAIT_SECONDS}s'")
+        op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
+        op.execute(f"ALTER INDEX {new} RENAME TO {name}")
         op.execute("RESET lock_timeout")

@@ -1,7 +1,8 @@
 """The places for open deals on the requisites of a payment method, and the share of one merchant."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -9,13 +10,22 @@ from services.invoices.domain.states import AWAITING_PAYMENT, DealStatus
 
 DEFAULT_MAX_DEALS = 100
 
+REFERENCE_RESTS = timedelta(days=180)
+"""How long the payment reference of a deal that ended is given to no other: a late transfer must not name two deals."""
+REFERENCE_CANDIDATES = 4
+"""With a million references in use, all of the candidates are taken once in 10^18 deals."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null while it is unknown."""
+    """A place that an invoice needs: of this method, for this amount. `amount_fiat` is null while it is unknown.
+
+    takes_reference  the transfer will carry the payment reference: other such deals of the amount are no obstacle
+    """
 
     method_code: str
     amount_fiat: Decimal | None
+    takes_reference: bool = False
 
 
 def may_hold_one_more(own: int, free: int, *, share_percent: int) -> bool:
@@ -69,7 +79,9 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class NewDeal:
-    """The deal that the choice of a method makes; its requisite is found when the deal is stored."""
+    """The deal that the choice of a method makes; its requisite and its payment reference are found when the deal is
+    stored: the reference is the first of `references` that is not in use.
+    """
 
     id: UUID
     invoice_id: UUID
@@ -85,5 +97,7 @@ class NewDeal:
     merchant_percent: Decimal
     created_at: datetime
     expires_at: datetime
+    takes_reference: bool
+    references: Sequence[str]
     status: DealStatus = AWAITING_PAYMENT.status
     sub_status: str = AWAITING_PAYMENT.sub_status

@@ -11,7 +11,7 @@ NEEDS = "0003"
 RIGHTS: Mapping[str, str] = {
     "invoices": "SELECT, INSERT, UPDATE (status, finished_at, deal_id, event_id)",
     "deals": "SELECT, INSERT, UPDATE (status, sub_status, mark_paid_at, confirm_before, adjusted_amount, amount_fiat,"
-    " merchant_usdt, finished_at)",
+    " merchant_usdt, finished_at, sender_name, sender_words)",
     "deal_transitions": "SELECT, INSERT",
     "requisites": "SELECT, INSERT, UPDATE (max_deals, open_deals, enabled, last_used_at)",
     "cases": "SELECT, INSERT, UPDATE (resolved_at, outcome, actor)",

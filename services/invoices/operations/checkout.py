@@ -1,7 +1,7 @@
 """The customer's steps on the payment page. Each may be repeated: a reload or a second click changes nothing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -11,19 +11,21 @@ from sqlalchemy.orm import Session
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.audit import acts
+from kit.base.codes import new_code
 from kit.base.ids import new_id
 from kit.base.pictures import Picture
-from kit.db.database import retry_conflicts
+from kit.db.database import refusing, retry_conflicts
 from kit.rpc.errors import Refused
 from services.invoices import errors
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import money, states
 from services.invoices.domain.late import PictureKind, late_money_possible
-from services.invoices.domain.places import NewDeal, Wanted
+from services.invoices.domain.names import words_of_name
+from services.invoices.domain.places import REFERENCE_CANDIDATES, NewDeal, Wanted
 from services.invoices.domain.states import AWAITING_PAYMENT, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
-from services.invoices.store import deals, invoices
+from services.invoices.store import deals, invoices, opening, shares
 from services.invoices.store.cases import case_of_invoice
 from services.invoices.store.views import CaseView, InvoiceView, RequisiteView
 from services.invoices.wiring import Deps
@@ -31,10 +33,16 @@ from services.invoices.wiring import Deps
 
 @dataclass(frozen=True)
 class Offer:
-    """A method that may be chosen, with its price for the customer."""
+    """A method that may be chosen, with its price for the customer.
+
+    taken      no account has a place for the deal now
+    free_from  the earliest time at which a place may become free; None when it is unknown, or none is taken
+    """
 
     offer: catalog_pb2.MethodOffer
     amount_fiat: Decimal
+    taken: bool = False
+    free_from: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,11 @@ class Checkout:
     now: datetime
 
 
-def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
-    """Returns the state that the customer's page shows. Raises INVOICE_NOT_FOUND."""
+def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Checkout:
+    """Returns the state that the customer's page shows. Raises INVOICE_NOT_FOUND.
+
+    choosing  the page shows the choice of methods although a deal is open
+    """
     now = deps.clock.now()
     view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
     storefront = deps.storefronts.of(view.merchant_id)
@@ -61,6 +72,8 @@ def get_checkout(deps: Deps, *, invoice_id: str) -> Checkout:
         try:
             _check_may_be_paid(storefront.merchant)
             offers = _offers(storefront, view)
+            if choosing or view.deal is None:
+                offers = _with_openings(deps, view, offers, now)
             refused = None if offers else "PAYMENT_METHOD_NOT_FOUND"
         except Refused as refusal:  # the page shows the reason, and everything else as usual
             refused = refusal.reason
@@ -103,7 +116,7 @@ def select_payment_method(
         if refused.reason != "NO_AVAILABLE_REQUISITES":
             raise
         amount_fiat = money.customer_amount(view.amount, quote.client_percent, quote.decimals)
-        wanted = [Wanted(quote.method_code, amount_fiat)]
+        wanted = [Wanted(quote.method_code, amount_fiat, quote.takes_reference)]
         raise scarcity.no_available_requisites(deps, view.merchant_id, wanted) from None
     return _with_requisite(deps, id)
 
@@ -117,10 +130,15 @@ def _check_may_be_paid(merchant: merchants_pb2.Merchant) -> None:
 
 
 @retry_conflicts
-def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str) -> InvoiceView:
-    """Records that the customer sent the money; from then on time does not end the deal."""
+def mark_paid(deps: Deps, *, invoice_id: str, deal_id: str, sender_name: str = "") -> InvoiceView:
+    """Records that the customer sent the money, and from whose account; from then on time does not end the deal."""
     return _customer_step(
-        deps, invoice_id, deal_id, Trigger.MARK_PAID, is_done=lambda deal: deal.mark_paid_at is not None
+        deps,
+        invoice_id,
+        deal_id,
+        Trigger.MARK_PAID,
+        is_done=lambda deal: deal.mark_paid_at is not None,
+        sender_name=fields.sender_name(sender_name) if sender_name.strip() else "",
     )
 
 
@@ -179,6 +197,7 @@ def _customer_step(
     is_done: Callable[[Deal], bool],
     note: str = "",
     picture: Picture | None = None,
+    sender_name: str = "",
 ) -> InvoiceView:
     now = deps.clock.now()
     with deps.db.transaction() as tx:
@@ -195,6 +214,8 @@ def _customer_step(
                 lifecycle.advance(
                     tx, deps, invoice, deal, trigger, now=now, actor=lifecycle.BY_CUSTOMER, note=note
                 )
+                if sender_name:
+                    deals.set_sender(tx, deal.id, name=sender_name, words=words_of_name(sender_name))
                 if picture is not None:
                     cases.keep_picture(tx, deal, PictureKind.APPEAL, picture, now)
         view = _flushed_view(tx, invoice)
@@ -214,7 +235,7 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                 if not deals.deals_enabled(tx):
                     raise errors.deals_system_disabled()
                 taken = set() if deal is None else {deal.method_code}
-                deals.queue_for_requisites(tx, taken | {quote.method_code})
+                opening.queue_for_requisites(tx, taken | {quote.method_code})
                 if deal is not None:
                     _require_replaceable(invoice, deal, now)
                     lifecycle.advance(
@@ -222,7 +243,9 @@ def _open_deal(deps: Deps, invoice_id: UUID, quote: Quote, now: datetime) -> Non
                     )
                     tx.flush()  # an invoice has one open deal: the old one must be closed before the new one is stored
                 new, share = _new_deal(invoice, quote, now), deps.settings.method_share_percent
-                if not deals.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share):
+                with refusing({"uq_deals_open_amount": errors.no_available_requisites}):
+                    opened = opening.open_deal(tx, new, actor=lifecycle.BY_CUSTOMER, share_percent=share)
+                if not opened:
                     raise errors.no_available_requisites()
                 lifecycle.send_hint(tx, deps, invoice.id)
     if overdue:
@@ -257,6 +280,8 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
         merchant_percent=quote.merchant_percent,
         created_at=now,
         expires_at=now + quote.payment_time,
+        takes_reference=quote.takes_reference,
+        references=[new_code() for _ in range(REFERENCE_CANDIDATES)],
     )
 
 
@@ -320,4 +345,24 @@ def _offers(storefront: Storefront, view: InvoiceView) -> list[Offer]:
         )
         for offer in storefront.offers(view.currency_code)
         if Decimal(offer.method.min_sum) <= view.amount <= Decimal(offer.method.max_sum)
+    ]
+
+
+def _with_openings(deps: Deps, view: InvoiceView, offers: Sequence[Offer], now: datetime) -> Sequence[Offer]:
+    """Returns the offers with what is known of their free places. The method of the open deal has its place."""
+    if not offers:
+        return offers
+    wanted = [
+        Wanted(each.offer.method.method_code, each.amount_fiat, each.offer.method.takes_reference)
+        for each in offers
+    ]
+    found = shares.openings(
+        deps.db, view.merchant_id, wanted, share_percent=deps.settings.method_share_percent
+    )
+    chosen = None if view.deal is None else view.deal.method_code
+    return [
+        offer
+        if free or place.method_code == chosen
+        else replace(offer, taken=True, free_from=free_from and max(free_from, now))
+        for offer, place, free, free_from in zip(offers, wanted, found.free, found.free_from, strict=True)
     ]

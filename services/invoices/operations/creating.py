@@ -161,7 +161,7 @@ def _wanted(terms: CurrencyTerms | None, merchant: merchants_pb2.Merchant, amoun
         return []
     allowed = merchant.allowed_methods
     return [
-        Wanted(method.code, _amount_fiat(method, merchant, amount, terms.decimals))
+        Wanted(method.code, _amount_fiat(method, merchant, amount, terms.decimals), method.takes_reference)
         for method in terms.methods
         if method.minimum <= amount <= method.maximum and (not allowed or method.code in allowed)
     ]

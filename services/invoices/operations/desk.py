@@ -16,6 +16,7 @@ from kit.db.database import retry_conflicts
 from kit.rpc import values
 from services.invoices import errors
 from services.invoices.domain import money
+from services.invoices.domain.names import words_of_name
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus, Trigger
 from services.invoices.models import Requisite
@@ -62,6 +63,8 @@ def list_deals(
     created_before: datetime | None = None,
     after_deal_id: str = "",
     oldest_first: bool = False,
+    reference: str = "",
+    sender_name: str = "",
 ) -> Sequence[ListedDeal]:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
 
@@ -75,6 +78,8 @@ def list_deals(
         method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_from=created_from,
         created_before=created_before,
+        reference=fields.reference(reference) if reference else "",
+        sender_words=words_of_name(fields.sender_name(sender_name)) if sender_name else "",
     )
     after = fields.deal_id(after_deal_id) if after_deal_id else None
     with deps.db.autocommit() as connection:
@@ -202,14 +207,17 @@ def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
 def add_requisite(
     deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
 ) -> RequisiteView:
-    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method."""
-    if not deps.catalog.knows_method(method_code):
+    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method, and for
+    an account that has not the form of the method's kind.
+    """
+    kind = deps.catalog.account_kind(method_code)
+    if kind is None:
         raise values.invalid("method_code", "No such payment method; set it with `fiatgate methods set`")
     row = Requisite(
         id=new_id(),
         method_code=method_code,
         holder=values.text("holder", holder, most=most_of(pb.AddRequisiteRequest, "holder")),
-        account=values.text("account", account, most=most_of(pb.AddRequisiteRequest, "account")),
+        account=fields.account(account, kind),
         bank=values.text("bank", bank, most=most_of(pb.AddRequisiteRequest, "bank")) if bank else None,
         max_deals=values.whole_number("max_deals", max_deals or DEFAULT_MAX_DEALS, least=1, most=10_000),
         open_deals=0,

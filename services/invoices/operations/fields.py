@@ -1,18 +1,46 @@
 """Checks of request values that are rules of this service; those of all services are in kit/rpc/values.py."""
 
+from functools import partial
 from uuid import UUID
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.codes import parse_code
 from kit.base.proto import most_of
 from kit.rpc import values
 from services.invoices import errors
+from services.invoices.account_forms import AccountKind, normal_form
+from services.invoices.domain.names import is_name
 from services.invoices.domain.states import SUB_STATUSES
 
+ACCOUNT_MAX_CHARACTERS = most_of(pb.AddRequisiteRequest, "account")
+SENDER_NAME_MAX_CHARACTERS = most_of(pb.MarkPaidRequest, "sender_name")
 NOTE_MAX_CHARACTERS = most_of(pb.OpenCustomerAppealRequest, "note")
 
 
 def note(value: str) -> str:
     return values.text("note", value, least=0, most=NOTE_MAX_CHARACTERS)
+
+
+def sender_name(value: str) -> str:
+    """Returns the name with one blank between its words."""
+    name = " ".join(values.text("sender_name", value, most=SENDER_NAME_MAX_CHARACTERS).split())
+    if not is_name(name):
+        raise values.invalid("sender_name", "Expected a name on one line, without control characters")
+    return name
+
+
+def reference(value: str) -> str:
+    """Returns a payment reference in its stored form, however it was typed."""
+    found = parse_code(value)
+    if found is None:
+        raise values.invalid("reference", "This is no payment reference: one looks like 7K3M 9QTX")
+    return found
+
+
+def account(value: str, kind: AccountKind) -> str:
+    """Returns an account of this kind in its normal form."""
+    typed = values.text("account", value, most=ACCOUNT_MAX_CHARACTERS)
+    return values.parsed("account", typed, partial(normal_form, kind))
 
 
 def sub_status(value: str) -> str:

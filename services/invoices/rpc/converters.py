@@ -63,6 +63,9 @@ def deal_to_message(deal: DealView) -> pb.Deal:
         requisite_id=str(deal.requisite_id),
         adjusted_amount=None if deal.adjusted_amount is None else fiat_text(deal.adjusted_amount),
         invoice_amount=fiat_text(deal.invoice_amount),
+        reference=deal.reference,
+        takes_reference=deal.takes_reference,
+        sender_name=deal.sender_name,
     )
 
 

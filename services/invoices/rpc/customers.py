@@ -20,13 +20,18 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
         self._deps = deps
 
     def GetCheckout(self, request: pb.GetCheckoutRequest, context: Context) -> pb.GetCheckoutResponse:
-        page = checkout.get_checkout(self._deps, invoice_id=request.invoice_id)
+        page = checkout.get_checkout(self._deps, invoice_id=request.invoice_id, choosing=request.choosing)
         return pb.GetCheckoutResponse(
             invoice=invoice_to_message(page.invoice),
             merchant_name=page.merchant.name,
             branding=page.merchant.branding,
             methods=[
-                pb.CheckoutMethod(offer=each.offer, amount_fiat=fiat_text(each.amount_fiat))
+                pb.CheckoutMethod(
+                    offer=each.offer,
+                    amount_fiat=fiat_text(each.amount_fiat),
+                    taken=each.taken,
+                    free_from=timestamp_from(each.free_from),
+                )
                 for each in page.offers
             ],
             requisite=requisite_to_message(page.requisite) if page.requisite else None,
@@ -50,7 +55,12 @@ class CheckoutServicer(pb_grpc.CheckoutServiceServicer):
         )
 
     def MarkPaid(self, request: pb.MarkPaidRequest, context: Context) -> pb.MarkPaidResponse:
-        view = checkout.mark_paid(self._deps, invoice_id=request.invoice_id, deal_id=request.deal_id)
+        view = checkout.mark_paid(
+            self._deps,
+            invoice_id=request.invoice_id,
+            deal_id=request.deal_id,
+            sender_name=request.sender_name,
+        )
         return pb.MarkPaidResponse(invoice=invoice_to_message(view))
 
     def CancelCheckout(

@@ -57,6 +57,8 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             created_before=optional_datetime(request, "created_before"),
             after_deal_id=request.after_deal_id,
             oldest_first=request.oldest_first,
+            reference=request.reference,
+            sender_name=request.sender_name,
         )
         return pb.ListDealsResponse(
             deals=[deal_to_message(row.deal) for row in rows],

@@ -130,6 +130,20 @@ WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid)
   AND deals.method_code IS DISTINCT FROM requisites.method_code
 """
 
+# The schema of the version before has no references: there all deals are alone.
+_ALONE_OR_WITH_REFERENCE = """
+SELECT deals.id, 'amount_fiat' AS field, deals.amount_fiat AS found,
+       'an amount without another open deal on its account, for its transfer has no reference' AS due
+FROM deals
+WHERE deals.id > CAST(:first AS uuid) AND deals.id <= CAST(:last AS uuid) AND deals.status IN ('pending', 'appeal')
+  AND NOT coalesce(CAST(to_jsonb(deals) ->> 'takes_reference' AS boolean), false)
+  AND EXISTS (
+    SELECT FROM deals AS other
+    WHERE other.requisite_id = deals.requisite_id AND other.amount_fiat = deals.amount_fiat AND other.id <> deals.id
+      AND other.status IN ('pending', 'appeal')
+  )
+"""
+
 # -- requisites and cases
 
 _OPEN_DEALS_ARE_COUNTED = """
@@ -182,6 +196,8 @@ PARTS: Final = (
             "client_percent",
             "merchant_percent",
             "requisite_id",
+            "reference",
+            "takes_reference",
         ),
         follows=(
             _DEAL_IS_OF_ITS_INVOICE,
@@ -190,6 +206,7 @@ PARTS: Final = (
             _TIMES_ARE_THOSE_OF_THE_STEPS,
             _EACH_STEP_IS_ALLOWED,
             _ACCOUNT_IS_OF_ITS_METHOD,
+            _ALONE_OR_WITH_REFERENCE,
         ),
     ),
     Part(

@@ -5,9 +5,14 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, literal_column, select, text
 
+from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, parse_decimal
+from kit.db.database import if_known
 from kit.db.finding import Found, Ids, Search, begins_like
+from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
+from services.invoices.store.deals import has_reference, has_sender_like
+from services.invoices.store.shares import REFERENCE
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
 
@@ -109,6 +114,8 @@ _DEALS = (
         Invoice.external_id,
         Invoice.customer_id,
         Requisite.account,
+        if_known("deals", "reference"),
+        if_known("deals", "sender_name"),
     )
     .join(Invoice, Invoice.id == Deal.invoice_id)
     .join(Requisite, Requisite.id == Deal.requisite_id)
@@ -138,6 +145,8 @@ def _deals(
                 "account": row.account,
                 "amount": fiat_text(row.amount_fiat),
                 "currency_code": row.currency_code,
+                "reference": row.reference or "",
+                "sender_name": row.sender_name or "",
             },
         )
         for row in connection.execute(query)
@@ -152,6 +161,19 @@ def _deals_by_amount(connection: Connection, text: str, limit: int) -> Sequence[
     amount = _amount(text)
     condition = None if amount is None else Deal.amount_fiat == amount
     return _deals(connection, condition, limit, "amount", "amount_fiat")
+
+
+def _deals_by_reference(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    reference = parse_code(text)
+    if reference is None or not REFERENCE.is_there(connection):
+        return ()
+    return _deals(connection, has_reference(reference), limit, "reference", "reference")
+
+
+def _deals_by_sender(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    if not any(each.isalpha() for each in text) or not REFERENCE.is_there(connection):
+        return ()
+    return _deals(connection, has_sender_like(words_of_name(text)), limit, "sender", "sender_name")
 
 
 def _open_deals_by_account(connection: Connection, text: str, limit: int) -> Sequence[Found]:
@@ -218,6 +240,7 @@ def _case_by_number(connection: Connection, text: str, limit: int) -> Sequence[F
 
 SEARCHES: Final[Sequence[Search]] = (
     _deals_by_id,
+    _deals_by_reference,
     _invoices_by_id,
     _invoices_by_order,
     _deals_by_amount,
@@ -225,6 +248,7 @@ SEARCHES: Final[Sequence[Search]] = (
     _open_deals_by_account,
     _requisites_by_account,
     _invoices_by_customer,
+    _deals_by_sender,
     _requisites_by_id,
     _case_by_number,
 )

@@ -1,6 +1,6 @@
 """Invoices with their newest deal, and the outbox."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -19,12 +19,15 @@ from services.invoices.domain.creating import CreationFacts, NewInvoice
 from services.invoices.domain.places import Wanted
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import Deal, Invoice, Outbox
-from services.invoices.store.deals import DEALS
-from services.invoices.store.shares import accounts_of, may_have_place
+from services.invoices.store.deals import DEALS, DEALS_KNOWN
+from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
 from services.invoices.store.views import InvoiceView
 
 _INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
 _VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
+_VIEW_KNOWN = select(*_INVOICES.columns, *DEALS_KNOWN.columns).outerjoin_from(
+    Invoice, Deal, Deal.id == Invoice.deal_id
+)
 _DEAL_BEGINS = len(_INVOICES.columns)
 
 
@@ -38,11 +41,8 @@ def _view(*columns: Any) -> InvoiceView:
 
 # One round trip decides and inserts. The facts come from the insert's own snapshot. The unique constraints stop an
 # insert that races with another: then nothing is created and no fact stands against it, and the caller tries again.
-_WANTED_ACCOUNTS = f"({accounts_of('wanted.method_code', 'wanted.amount_fiat')}) AS accounts"
 
-_CREATE = Prepared(
-    "create_if_allowed",
-    f"""
+_CREATE_SQL = """
 WITH duplicate AS (
   SELECT id, status FROM invoices WHERE merchant_id = :merchant_id AND external_id = :external_id
 ), waiting AS (
@@ -60,8 +60,9 @@ WITH duplicate AS (
   SELECT count(*) AS n, min(created_at) AS oldest FROM newest_unpaid
 ), free AS (
   SELECT EXISTS (
-    SELECT FROM unnest(:method_codes, :amounts_fiat) AS wanted (method_code, amount_fiat)
-    WHERE {may_have_place(_WANTED_ACCOUNTS, "wanted.method_code")}
+    SELECT FROM unnest(:method_codes, :amounts_fiat, :takes_references)
+      AS wanted (method_code, amount_fiat, takes_reference)
+    WHERE {may_have_place}
   ) AS requisite
 ), system AS (
   SELECT coalesce((SELECT enabled FROM switches WHERE name = 'deals'), true) AS enabled
@@ -86,30 +87,44 @@ SELECT EXISTS (SELECT FROM created) AS created,
        unpaid.oldest AS oldest_unpaid_at,
        free.requisite AS requisite_free
 FROM unpaid, free, system
-""",  # noqa: S608  made of constants
-    {
-        "id": "uuid",
-        "merchant_id": "uuid",
-        "key_id": "uuid",
-        "external_id": "text",
-        "amount": "numeric",
-        "currency_code": "text",
-        "customer_id": "text",
-        "purpose": "text",
-        "callback_url": "text",
-        "success_url": "text",
-        "fail_url": "text",
-        "created_at": "timestamptz",
-        "expires_at": "timestamptz",
-        "acceptable": "boolean",
-        "method_codes": "text[]",
-        "amounts_fiat": "numeric[]",
-        "share_percent": "bigint",
-        "window_start": "timestamptz",
-        "customer_limit": "bigint",
-    },
-    CreationFacts,
-)
+"""
+_CREATE_PARAMETERS = {
+    "id": "uuid",
+    "merchant_id": "uuid",
+    "key_id": "uuid",
+    "external_id": "text",
+    "amount": "numeric",
+    "currency_code": "text",
+    "customer_id": "text",
+    "purpose": "text",
+    "callback_url": "text",
+    "success_url": "text",
+    "fail_url": "text",
+    "created_at": "timestamptz",
+    "expires_at": "timestamptz",
+    "acceptable": "boolean",
+    "method_codes": "text[]",
+    "amounts_fiat": "numeric[]",
+    "takes_references": "boolean[]",
+    "share_percent": "bigint",
+    "window_start": "timestamptz",
+    "customer_limit": "bigint",
+}
+
+
+def _create(*, known: bool) -> Prepared[CreationFacts]:
+    """Returns the statement for the present schema, or that of the version before."""
+    takes = "wanted.takes_reference" if known else ""
+    accounts = f"({accounts_of('wanted.method_code', 'wanted.amount_fiat', takes)}) AS accounts"
+    return Prepared(
+        "create_if_allowed" if known else "create_if_allowed_before",
+        _CREATE_SQL.format(may_have_place=may_have_place(accounts, "wanted.method_code")),
+        _CREATE_PARAMETERS,
+        CreationFacts,
+    )
+
+
+_CREATE = {known: _create(known=known) for known in (True, False)}
 
 
 def create_if_allowed(
@@ -124,7 +139,7 @@ def create_if_allowed(
 ) -> CreationFacts:
     """Inserts the invoice unless a fact stands against it, and returns the facts. One statement."""
     facts = db.one_or_none(
-        _CREATE,
+        _CREATE[REFERENCE.is_in(db)],
         {
             "id": new.id,
             "merchant_id": new.merchant_id,
@@ -143,6 +158,7 @@ def create_if_allowed(
             "acceptable": acceptable,
             "method_codes": [each.method_code for each in wanted],
             "amounts_fiat": [each.amount_fiat for each in wanted],
+            "takes_references": [each.takes_reference for each in wanted],
             "share_percent": share_percent,
             "window_start": window_start,
             "customer_limit": customer_limit,
@@ -160,34 +176,50 @@ def invoice_view(connection: Connection | Session, invoice_id: UUID) -> InvoiceV
     return None if row is None else _view(*row)
 
 
-_VIEW_SQL = str(_VIEW.compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+def _hot_view(
+    name: str, condition: str, parameters: Mapping[str, str]
+) -> Mapping[bool, Prepared[InvoiceView]]:
+    """Returns the statement for the present schema, and for that of the version before."""
+    return {
+        known: Prepared(
+            name if known else f"{name}_before",
+            f"{view.compile(dialect=postgresql.dialect())} WHERE {condition}",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+            parameters,
+            _view,
+        )
+        for known, view in ((True, _VIEW_KNOWN), (False, _VIEW))
+    }
 
-_VIEW_BY_ID = Prepared("invoice_by_id", f"{_VIEW_SQL} WHERE invoices.id = :id", {"id": "uuid"}, _view)
+
+_VIEW_BY_ID = _hot_view("invoice_by_id", "invoices.id = :id", {"id": "uuid"})
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:
     """Returns the invoice for the payment page, which is read often: outside of any transaction."""
-    return db.one_or_none(_VIEW_BY_ID, {"id": invoice_id})
+    return db.one_or_none(_VIEW_BY_ID[REFERENCE.is_in(db)], {"id": invoice_id})
 
 
-def _view_of_merchant(name: str, condition: str, parameter: str, type_name: str) -> Prepared[InvoiceView]:
-    sql = f"{_VIEW_SQL} WHERE invoices.merchant_id = :merchant_id AND {condition}"
-    return Prepared(name, sql, {"merchant_id": "uuid", parameter: type_name}, _view)
-
-
-_MERCHANTS_VIEW_BY_ID = _view_of_merchant("merchants_invoice_by_id", "invoices.id = :id", "id", "uuid")
-_MERCHANTS_VIEW_BY_EXTERNAL_ID = _view_of_merchant(
-    "merchants_invoice_by_external_id", "invoices.external_id = :external_id", "external_id", "text"
+_MERCHANTS_VIEW_BY_ID = _hot_view(
+    "merchants_invoice_by_id",
+    "invoices.merchant_id = :merchant_id AND invoices.id = :id",
+    {"merchant_id": "uuid", "id": "uuid"},
+)
+_MERCHANTS_VIEW_BY_EXTERNAL_ID = _hot_view(
+    "merchants_invoice_by_external_id",
+    "invoices.merchant_id = :merchant_id AND invoices.external_id = :external_id",
+    {"merchant_id": "uuid", "external_id": "text"},
 )
 
 
 def invoice_view_by_ref(db: Database, merchant_id: UUID, ref: str, ref_id: UUID | None) -> InvoiceView | None:
     """Returns the merchant's invoice of that id, else the one of that external id (docs/api.md#get-invoice)."""
+    known = REFERENCE.is_in(db)
     if ref_id is not None:
-        by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID, {"merchant_id": merchant_id, "id": ref_id})
+        by_id = db.one_or_none(_MERCHANTS_VIEW_BY_ID[known], {"merchant_id": merchant_id, "id": ref_id})
         if by_id is not None:
             return by_id
-    return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID, {"merchant_id": merchant_id, "external_id": ref})
+    values = {"merchant_id": merchant_id, "external_id": ref}
+    return db.one_or_none(_MERCHANTS_VIEW_BY_EXTERNAL_ID[known], values)
 
 
 def invoice_count(

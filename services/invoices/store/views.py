@@ -11,7 +11,11 @@ from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus
 
 @dataclass(frozen=True, slots=True)
 class DealView:
-    """A deal. Amounts are fiat, `merchant_usdt` is USDT, rates are fiat per USDT, percents are 0..100."""
+    """A deal. Amounts are fiat, `merchant_usdt` is USDT, rates are fiat per USDT, percents are 0..100.
+
+    reference        empty for a deal from before deals had references
+    takes_reference  whether the customer was asked to write it into the transfer
+    """
 
     id: UUID
     invoice_id: UUID
@@ -33,6 +37,9 @@ class DealView:
     expires_at: datetime
     mark_paid_at: datetime | None
     finished_at: datetime | None
+    reference: str
+    takes_reference: bool
+    sender_name: str | None
 
     @property
     def state(self) -> DealState:

@@ -1,0 +1,104 @@
+"""The statement that opens a deal: it finds a requisite with room and a payment reference that is not in use."""
+
+from collections.abc import Collection
+from dataclasses import asdict
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.orm import Session
+
+from kit.db.database import TransactionConflict, refusing
+from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
+from services.invoices.models import DEAL_IS_OPEN
+from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
+
+_QUEUE = text("SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || :method_code, 0))")
+
+
+def queue_for_requisites(tx: Session, method_codes: Collection[str]) -> None:
+    """Locks these methods, so that their choices run one after the other and each sees the places that the one before
+    took.
+
+    A change from one method to another locks both, always in the same order: else two changes in opposite directions
+    would each hold the lock that the other waits for. Call this as late as possible: the others wait until the commit.
+    """
+    for code in sorted(method_codes):
+        tx.execute(_QUEUE, {"method_code": code})
+
+
+# The first candidate that no open deal has, and none that ended a short time ago.
+_FRESH_REFERENCE = f"""
+    SELECT candidate AS reference
+    FROM unnest(CAST(:references AS text[])) WITH ORDINALITY AS candidates (candidate, number)
+    WHERE NOT EXISTS (
+        SELECT FROM deals
+        WHERE deals.reference = candidate AND ({DEAL_IS_OPEN} OR finished_at > :references_rest_since)
+    )
+    ORDER BY number LIMIT 1"""  # noqa: S608  made of constants
+
+
+def _open_deal(*, known: bool) -> TextClause:
+    """Returns the statement for the present schema, or that of the version before.
+
+    One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal that
+    stands against this amount, if the merchant may have it; inserts the deal, its place in the invoice, and the first
+    row of its history. Of several requisites it takes the one with the smallest part of its places taken, then the one
+    used longest ago: a merchant must not be able to fill one requisite after the other.
+    """
+    accounts = accounts_of(":method_code", ":amount_fiat", ":takes_reference" if known else "")
+    return text(f"""
+WITH accounts AS (
+    {accounts}
+), fresh AS (
+    {_FRESH_REFERENCE if known else "SELECT"}
+), taken AS (
+    UPDATE requisites SET open_deals = open_deals + 1, last_used_at = :created_at
+    WHERE id = (
+        SELECT id FROM accounts
+        WHERE free > 0 AND holder IS NULL AND {may_have_place("accounts", ":method_code")}
+        ORDER BY open_deals::numeric / max_deals, last_used_at NULLS FIRST, id
+        LIMIT 1
+    ) AND enabled AND open_deals < max_deals AND EXISTS (SELECT FROM fresh)
+    RETURNING id
+), opened AS (
+    INSERT INTO deals (
+        id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code, currency_decimals,
+        invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, requisite_id, created_at,
+        expires_at{", reference, takes_reference" if known else ""}
+    )
+    SELECT :id, :invoice_id, :merchant_id, :status, :sub_status, :method_code, :method_name, :currency_code,
+        :currency_decimals, :invoice_amount, :amount_fiat, :conversion_rate, :client_percent, :merchant_percent,
+        taken.id, :created_at, :expires_at{", fresh.reference, :takes_reference" if known else ""}
+    FROM taken, fresh
+    RETURNING id, invoice_id, status, sub_status
+), placed AS (
+    UPDATE invoices SET deal_id = opened.id FROM opened WHERE invoices.id = opened.invoice_id
+), first_transition AS (
+    INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+    SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
+)
+SELECT id FROM opened
+""")  # noqa: S608  made of constants
+
+
+_OPEN_DEAL = {known: _open_deal(known=known) for known in (True, False)}
+
+
+def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> bool:
+    """Opens the deal as the invoice's newest one, on a requisite that has room for it; false when none has, or when the
+    merchant already holds its share of the method.
+
+    Call this only under the invoice's lock, between `queue_for_requisites` and the end of the transaction. The partial
+    unique indexes on deals are the second guard. Raises TransactionConflict when a deal of another method took the
+    reference at the same moment; the next attempt takes another.
+    """
+    values = asdict(new) | {
+        "references": list(new.references),
+        "actor": actor,
+        "share_percent": share_percent,
+    }
+    rest_since = new.created_at - REFERENCE_RESTS
+    with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
+        opened = tx.execute(
+            _OPEN_DEAL[REFERENCE.is_there(tx)], values | {"references_rest_since": rest_since}
+        )
+    return opened.one_or_none() is not None
