@@ -19,7 +19,15 @@ import psutil
 
 from kit.base.clock import SystemClock
 
-BENCHMARKS = ("bench_api", "bench_webhooks", "bench_latency", "bench_chain", "bench_stack", "bench_walls")
+BENCHMARKS = (
+    "bench_api",
+    "bench_webhooks",
+    "bench_latency",
+    "bench_chain",
+    "bench_stack",
+    "bench_walls",
+    "bench_actors",
+)
 README = Path(__file__).with_name("README.md")
 RESULTS = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)
 BENCHMARK_SECONDS = 900
