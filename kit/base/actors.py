@@ -4,6 +4,8 @@ Each call has its own context, so an actor that is bound there ends with the cal
 that of their process.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,6 +50,16 @@ _of_process: Actor | None = None
 def bind(actor: Actor) -> None:
     """Makes `actor` the author of the work of this context."""
     _current.set(actor)
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Makes `actor` the author of the work inside the block: for a call that learns its person only by its work."""
+    before = _current.set(actor)
+    try:
+        yield
+    finally:
+        _current.reset(before)
 
 
 def bind_process(actor: Actor) -> None:

@@ -10,7 +10,7 @@ from kit.base.config.variables import load
 from kit.observe import log
 from kit.process.main import main
 from kit.process.service import Service
-from services.accounts import rpc
+from services.accounts import rpc, workers
 from services.accounts.config import AccountsSettings
 from services.accounts.operations import keys
 from services.accounts.wiring import wire
@@ -24,6 +24,8 @@ SERVICE = Service(
     permissions=rpc.PERMISSIONS,
     actor_keys=keys.OwnKeys,
     slots=rpc.SLOTS,
+    workers=workers.workers,
+    gauges=workers.gauges,
 )
 
 

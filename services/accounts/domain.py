@@ -78,6 +78,9 @@ class Person:
                 return each
         return self.memberships[0] if len(self.memberships) == 1 else None
 
+    def roles_at(self, merchant_id: UUID) -> Sequence[str]:
+        return next((each.roles for each in self.memberships if each.merchant_id == merchant_id), ())
+
     def is_only_of(self, merchant_id: UUID) -> bool:
         """Whether the person has no role outside of this merchant, so that its owners decide over the account."""
         return not self.roles and all(each.merchant_id == merchant_id for each in self.memberships)
@@ -207,9 +210,7 @@ def network_of(address: str) -> str:
 
 # -- e-mail
 
-MAIL_ATTEMPTS: Final = 12
-
 
 def mail_due_after(attempts: int) -> timedelta:
     """Returns the pause before the next attempt: from 30 seconds to an hour."""
-    return min(timedelta(seconds=30 * 2**attempts), timedelta(hours=1))
+    return min(timedelta(seconds=30 * 2 ** min(attempts - 1, 10)), timedelta(hours=1))

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
 from kit.base import actors
 from kit.base.ids import new_id
 from kit.db.database import refusing
@@ -24,7 +25,7 @@ from services.accounts.domain import (
     Surface,
     Way,
 )
-from services.accounts.operations.sessions import author
+from services.accounts.operations.sessions import author, end_all
 from services.accounts.store import factors, people, sessions
 from services.accounts.store.factors import Challenged
 from services.accounts.wiring import Deps
@@ -103,6 +104,7 @@ def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: st
             proof=(made.credential_id, made.sign_count),
         )
         sessions.mark_stepped_up(tx, session_id, at=now)
+        _record(tx, "factor.add", f"passkey:{passkey.id}", shown)
     return passkey
 
 
@@ -115,6 +117,7 @@ def remove_passkey(deps: Deps, *, passkey_id: str) -> None:
         if not factors.remove_passkey(tx, person_id, wanted):
             raise errors.factor_not_found()
         _require_a_way_in(deps, tx, person_id)
+        _record(tx, "factor.remove", f"passkey:{wanted}", "")
 
 
 # -- password
@@ -133,7 +136,8 @@ def set_password(deps: Deps, *, password: str) -> None:
     with deps.db.transaction() as tx:
         people.lock_person(tx, person_id)
         factors.set_password(tx, person_id, hashed, at=now)
-        sessions.end_sessions_of(tx, person_id, at=now, but=session_id)
+        _record(tx, "factor.add", f"person:{person_id}", "password")
+        end_all(deps, tx, person_id, but=session_id)
 
 
 # -- TOTP
@@ -167,6 +171,7 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
             raise errors.code_invalid()
         factors.confirm_totp(tx, person_id, step=step, at=now)
         sessions.mark_stepped_up(tx, session_id, at=now)
+        _record(tx, "factor.add", f"person:{person_id}", "TOTP")
 
 
 def remove_totp(deps: Deps) -> None:
@@ -177,6 +182,7 @@ def remove_totp(deps: Deps) -> None:
         if not factors.remove_totp(tx, person_id):
             raise errors.factor_not_found()
         _require_a_way_in(deps, tx, person_id)
+        _record(tx, "factor.remove", f"person:{person_id}", "TOTP")
 
 
 # -- recovery codes
@@ -191,7 +197,13 @@ def make_recovery_codes(deps: Deps) -> list[str]:
         _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
         factors.replace_recovery_codes(tx, person_id, hashes, at=deps.clock.now())
+        _record(tx, "factor.add", f"person:{person_id}", "recovery codes")
     return codes
+
+
+def _record(tx: Tx, act: str, object: str, factor: str) -> None:
+    """Records the act; never anything of the factor but its kind or name."""
+    acts.record(tx, act, object, note=factor)
 
 
 def _may_add_factors(deps: Deps, tx: Tx) -> None:

@@ -2,16 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
 from kit.base import actors
 from kit.base.ids import new_id
 from kit.rpc import values
 from services.accounts import errors
 from services.accounts.credentials import tokens
-from services.accounts.domain import INVITATION_LASTS, NAME_CHARACTERS, Client, Invitation, Surface, Way
+from services.accounts.domain import (
+    INVITATION_LASTS,
+    NAME_CHARACTERS,
+    Client,
+    Invitation,
+    Person,
+    Surface,
+    Way,
+)
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
 from services.accounts.operations.reach import merchant_reached
@@ -70,7 +78,7 @@ def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
     """Stores the invitation, whose roles the author may give, and queues its e-mail."""
     now = deps.clock.now()
     token = tokens.new_token()
-    link = f"{deps.settings.url_of(invitation.surface)}/invitation/{token}"
+    link = f"{deps.settings.url_of(invitation.surface)}/invitation?token={token}"
     people.withdraw_others_of(tx, invitation.email, invitation.merchant_id, at=now)
     people.add_invitation(
         tx,
@@ -78,6 +86,13 @@ def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
         token_hash=tokens.hash_of(token),
         by_operator=actors.current().surface != Surface.DASHBOARD.value,
         at=now,
+    )
+    acts.record(
+        tx,
+        "person.invite",
+        f"invitation:{invitation.id}",
+        merchant_id=invitation.merchant_id,
+        after={"email": invitation.email, "roles": [*invitation.roles, *invitation.member_roles]},
     )
     if not deps.settings.smtp_url:
         return Invited(invitation=invitation, link=link)
@@ -105,6 +120,13 @@ def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
         merchant_reached(invitation.merchant_id, errors.invitation_not_found)
         if not people.withdraw_invitation(tx, wanted, at=now):
             raise errors.invitation_not_found()
+        acts.record(
+            tx,
+            "invitation.withdraw",
+            f"invitation:{wanted}",
+            merchant_id=invitation.merchant_id,
+            before={"email": invitation.email},
+        )
 
 
 # -- the invited person
@@ -134,27 +156,34 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
         before = people.person(tx, person_id)
         if before is None or before.disabled_at is not None:
             raise errors.invitation_invalid()
-        _add_roles(deps, tx, person_id, invitation)
+        _add_roles(deps, tx, before, invitation)
         person = people.person(tx, person_id)
         assert person is not None
+        with actors.acting(sessions.actor_of(person, surface)):
+            acts.record(
+                tx,
+                "invitation.accept",
+                f"person:{person_id}",
+                merchant_id=invitation.merchant_id,
+                after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
+                note=f"invited by {invitation.invited_by}",
+            )
         if not by_operator and invitation.merchant_id and not before.is_only_of(invitation.merchant_id):
             return ""
-        session = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
+        token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
     SIGN_INS.labels(Way.INVITATION.value, "started").inc()
-    return session
+    return token
 
 
-def _add_roles(deps: Deps, tx: Tx, person_id: UUID, invitation: Invitation) -> None:
+def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> None:
     """Adds the roles to those that the person has now."""
-    person = people.person(tx, person_id)
-    assert person is not None
     if invitation.merchant_id is None:
-        people.set_staff_roles(tx, person_id, fields.staff_roles([*person.roles, *invitation.roles]))
+        people.set_staff_roles(tx, person.id, fields.staff_roles([*person.roles, *invitation.roles]))
         return
-    own = person.merchant_of(invitation.merchant_id)
-    there = own.roles if own is not None and own.merchant_id == invitation.merchant_id else ()
-    roles = fields.member_roles("member_roles", [*there, *invitation.member_roles])
-    people.set_member_roles(tx, person_id, invitation.merchant_id, roles, at=deps.clock.now())
+    roles = fields.member_roles(
+        "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]
+    )
+    people.set_member_roles(tx, person.id, invitation.merchant_id, roles, at=deps.clock.now())
 
 
 def _hash_of(token: str) -> bytes:

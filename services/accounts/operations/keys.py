@@ -7,6 +7,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.observe.log import get_logger
@@ -58,6 +59,7 @@ def rotate_actor_key(deps: Deps) -> str:
     with deps.db.transaction() as tx:
         keys.lock_keys(tx)
         made = _made(deps, tx)
+        acts.record(tx, "actor_key.rotate", f"actor_key:{made.id}")
     deps.kept_key.forget()
     _log.info("actor_key_rotated", key_id=str(made.id))
     return str(made.id)

@@ -5,13 +5,15 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
 from kit.base.ids import parse_id
 from kit.rpc import values
 from services.accounts import errors
 from services.accounts.domain import ADMIN, OWNER, Person
 from services.accounts.operations import fields
 from services.accounts.operations.reach import as_shown, merchant_reached, own_merchant
-from services.accounts.store import people, sessions
+from services.accounts.operations.sessions import end_all
+from services.accounts.store import people
 from services.accounts.wiring import Deps
 
 PEOPLE_PER_PAGE = 200
@@ -67,13 +69,20 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
         if ADMIN in person.roles and not people.active_admins(tx):
             raise errors.last_admin()
     else:
-        if merchant_id not in {each.merchant_id for each in person.memberships}:
+        if not person.roles_at(merchant_id):
             raise errors.person_not_found()
         people.lock_owners(tx, merchant_id)
         people.set_member_roles(tx, person_id, merchant_id, roles, at=deps.clock.now())
-        before = next(each.roles for each in person.memberships if each.merchant_id == merchant_id)
-        if OWNER in before and not people.active_owners(tx, merchant_id):
+        if OWNER in person.roles_at(merchant_id) and not people.active_owners(tx, merchant_id):
             raise errors.last_owner()
+    acts.record(
+        tx,
+        "person.roles",
+        f"person:{person_id}",
+        merchant_id=merchant_id,
+        before={"roles": person.roles if merchant_id is None else person.roles_at(merchant_id)},
+        after={"roles": roles},
+    )
     return _shown(tx, person_id)
 
 
@@ -88,7 +97,8 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
             people.set_disabled(tx, wanted, now)
             if ADMIN in person.roles and not people.active_admins(tx):
                 raise errors.last_admin()
-            sessions.end_sessions_of(tx, wanted, at=now)
+            acts.record(tx, "person.disable", f"person:{wanted}", after={"email": person.email})
+            end_all(deps, tx, wanted)
         return _shown(tx, wanted)
 
 
@@ -96,8 +106,10 @@ def enable_person(deps: Deps, *, person_id: str) -> Person:
     """Raises PERSON_NOT_FOUND."""
     wanted = values.uuid_or(errors.person_not_found, person_id)
     with deps.db.transaction() as tx:
-        _to_change(tx, wanted)
-        people.set_disabled(tx, wanted, None)
+        person = _to_change(tx, wanted)
+        if person.disabled_at is not None:
+            people.set_disabled(tx, wanted, None)
+            acts.record(tx, "person.enable", f"person:{wanted}", after={"email": person.email})
         return _shown(tx, wanted)
 
 

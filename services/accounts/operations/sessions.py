@@ -6,12 +6,13 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.rpc import values
 from kit.rpc.actor_tokens import write_token
-from services.accounts import domain, errors
+from services.accounts import errors
 from services.accounts.credentials import tokens
 from services.accounts.domain import SEEN_EVERY, Client, Factors, Person, Session, Surface, Way
 from services.accounts.operations import keys
@@ -38,26 +39,14 @@ class Authorized:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedIn:
-    """A live session with its person. `membership` is that of the merchant that the session acts for."""
+    """A live session with its person."""
 
     session: Session
     person: Person
-    membership: domain.Membership | None
 
     @property
     def actor(self) -> Actor:
-        on_desk = self.session.surface is Surface.DESK
-        roles = self.person.roles if on_desk else self.membership.roles if self.membership else ()
-        return Actor(
-            kind="person",
-            name=self.person.email,
-            surface=self.session.surface.value,
-            person_id=self.person.id,
-            session_id=self.session.id,
-            roles=frozenset(roles),
-            merchant_id=None if on_desk or self.membership is None else self.membership.merchant_id,
-            stepped_up_at=self.session.stepped_up_at,
-        )
+        return actor_of(self.person, self.session.surface, self.session)
 
 
 def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized:
@@ -96,7 +85,25 @@ def signed_in_by(deps: Deps, tx: Tx, session_token: str, surface: Surface) -> Si
     person = people.person(tx, session.person_id)
     if person is None or not person.may_use(surface):
         raise errors.session_invalid()
-    return SignedIn(session=session, person=person, membership=person.merchant_of(session.merchant_id))
+    return SignedIn(session=session, person=person)
+
+
+def actor_of(person: Person, surface: Surface, session: Session | None = None) -> Actor:
+    """Returns the author of the person's work on this surface."""
+    member = None
+    if surface is Surface.DASHBOARD:
+        member = person.merchant_of(None if session is None else session.merchant_id)
+    roles = person.roles if surface is Surface.DESK else () if member is None else member.roles
+    return Actor(
+        kind="person",
+        name=person.email,
+        surface=surface.value,
+        person_id=person.id,
+        session_id=None if session is None else session.id,
+        roles=frozenset(roles),
+        merchant_id=None if member is None else member.merchant_id,
+        stepped_up_at=None if session is None else session.stepped_up_at,
+    )
 
 
 def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, client: Client) -> str:
@@ -106,6 +113,18 @@ def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, cli
         new_id(), person.id, surface=surface, way=way, client=client, at=deps.clock.now()
     )
     sessions.add_session(tx, session, token_hash=tokens.hash_of(token))
+    with actors.acting(actor_of(person, surface, session)):
+        acts.record(
+            tx,
+            "session.start",
+            f"session:{session.id}",
+            after={
+                "way": way,
+                "surface": surface,
+                "address": client.address,
+                "user_agent": client.user_agent,
+            },
+        )
     return token
 
 
@@ -124,8 +143,12 @@ def choose_merchant(deps: Deps, *, session_token: str, surface: Surface, merchan
 def sign_out(deps: Deps, *, session_token: str) -> None:
     with deps.db.transaction() as tx:
         session = sessions.session_by_token(tx, tokens.hash_of(session_token[:SESSION_TOKEN_CHARACTERS]))
-        if session is not None:
-            sessions.end_session(tx, session.id, at=deps.clock.now())
+        if session is None:
+            return
+        person = people.person(tx, session.person_id)
+        assert person is not None
+        with actors.acting(actor_of(person, session.surface, session)):
+            _end(deps, tx, session)
 
 
 # -- lists, and the end by others
@@ -154,14 +177,27 @@ def end_own_session(deps: Deps, *, session_id: str) -> None:
         session = sessions.live_session(tx, wanted, live(deps))
         if session is None or session.person_id != person_id:
             raise errors.session_not_found()
-        sessions.end_session(tx, wanted, at=deps.clock.now())
+        _end(deps, tx, session)
 
 
 def end_other_sessions(deps: Deps) -> int:
     """Ends all of the person's sessions but the one of this call; returns their number."""
     person_id, session_id = author()
     with deps.db.transaction() as tx:
-        return len(sessions.end_sessions_of(tx, person_id, at=deps.clock.now(), but=session_id))
+        return len(end_all(deps, tx, person_id, but=session_id))
+
+
+def end_all(deps: Deps, tx: Tx, person_id: UUID, *, but: UUID | None = None) -> list[UUID]:
+    """Ends all sessions of the person, but one where given; returns their ids."""
+    ended = sessions.end_sessions_of(tx, person_id, at=deps.clock.now(), but=but)
+    for each in ended:
+        acts.record(tx, "session.end", f"session:{each}", note=f"of person:{person_id}")
+    return ended
+
+
+def _end(deps: Deps, tx: Tx, session: Session) -> None:
+    if sessions.end_session(tx, session.id, at=deps.clock.now()):
+        acts.record(tx, "session.end", f"session:{session.id}", note=f"of person:{session.person_id}")
 
 
 def list_sessions(deps: Deps, *, person_id: str) -> list[Session]:
@@ -180,7 +216,7 @@ def end_session(deps: Deps, *, session_id: str) -> None:
         session = sessions.live_session(tx, wanted, live(deps))
         if session is None:
             raise errors.session_not_found()
-        sessions.end_session(tx, wanted, at=deps.clock.now())
+        _end(deps, tx, session)
 
 
 def live(deps: Deps) -> LiveLimits:

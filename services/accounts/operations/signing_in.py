@@ -6,6 +6,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
+from kit.audit import acts
+from kit.base import actors
 from kit.base.ids import new_id
 from kit.observe import metrics
 from kit.observe.log import get_logger
@@ -211,6 +213,15 @@ def _proved_by_passkey(
         return None
     if passkeys.went_back(stored.sign_count, count):
         factors.mark_cloned(tx, stored.id, at=deps.clock.now())
+        person = people.person(tx, stored.person_id)
+        assert person is not None
+        with actors.acting(sessions.actor_of(person, surface)):
+            acts.record(
+                tx,
+                "passkey.cloned",
+                f"passkey:{stored.id}",
+                note=f"counter {stored.sign_count}, then {count}",
+            )
         CLONED.inc()
         _log.warning("passkey_cloned", passkey_id=str(stored.id), person_id=str(stored.person_id))
         return None

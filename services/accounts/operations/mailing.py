@@ -1,0 +1,67 @@
+"""E-mails with links of invitations: sent one after the other, again after growing pauses until the link expires."""
+
+from datetime import timedelta
+from typing import Final
+
+from kit.observe import metrics
+from kit.observe.log import get_logger
+from services.accounts.clients import MailFailed, MailServer
+from services.accounts.domain import Surface, mail_due_after
+from services.accounts.store import mails
+from services.accounts.store.mails import DueMail
+from services.accounts.wiring import Deps
+
+LEASE: Final = timedelta(minutes=2)
+"""Longer than one attempt takes: meanwhile no other process sends the mail."""
+
+SENT: Final = metrics.counter("mails_sent", "E-mails that the mail server took")
+FAILED: Final = metrics.counter(
+    "mails_failed", "Attempts that the mail server did not take; they are made again"
+)
+
+_log = get_logger()
+
+_PLACES: Final = {Surface.DESK: "the desk", Surface.DASHBOARD: "the dashboard"}
+
+
+def send_due_mail(deps: Deps, server: MailServer) -> bool:
+    """Sends the mail that is due for longest; returns whether there was one."""
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        mail = mails.take_due_mail(tx, now=now, lease=LEASE)
+    if mail is None:
+        return False
+    if mail.expires_at <= now:
+        _remove(deps, mail)
+        _log.warning("mail_expired", invitation_id=str(mail.invitation_id), attempts=mail.attempts - 1)
+        return True
+    try:
+        server.send(to=mail.email, subject="Your invitation to Fiatgate", text=_text(deps, mail))
+    except MailFailed as error:
+        FAILED.inc()
+        due_at = deps.clock.now() + mail_due_after(mail.attempts)
+        with deps.db.transaction() as tx:
+            mails.put_off_mail(tx, mail.invitation_id, due_at=due_at, error=str(error))
+        _log.warning("mail_failed", invitation_id=str(mail.invitation_id), error=str(error))
+        return True
+    _remove(deps, mail)
+    SENT.inc()
+    _log.info("mail_sent", invitation_id=str(mail.invitation_id), attempts=mail.attempts)
+    return True
+
+
+def _remove(deps: Deps, mail: DueMail) -> None:
+    """Removes the mail and with it the only copy of its link."""
+    with deps.db.transaction() as tx:
+        mails.remove_mail(tx, mail.invitation_id)
+
+
+def _text(deps: Deps, mail: DueMail) -> str:
+    link = deps.vault.open(mail.sealed_link).decode()
+    return (
+        f"Hello {mail.name},\n\n"
+        f"{mail.invited_by} invites you to {_PLACES[mail.surface]} of Fiatgate. Open this link to sign in.\n"
+        f"It works once, until {mail.expires_at:%Y-%m-%d %H:%M} UTC:\n\n"
+        f"{link}\n\n"
+        "If you did not expect this, ignore it: without the link nothing happens.\n"
+    )
