@@ -16,8 +16,8 @@ class MailFailed(Exception):
 
 
 class MailServer:
-    """Sends e-mail over SMTP: with TLS from the start (smtps), else after STARTTLS. The link in a mail is a key, so only a
-    server on this machine may do without.
+    """Sends e-mail over SMTP: with TLS from the start (smtps), else after STARTTLS. The link in a mail is a key:
+    only a server on this machine may do without.
     """
 
     def __init__(self, url: str, *, sender: str) -> None:

@@ -172,19 +172,37 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The failures that are free, after which each further one doubles the delay."""
+    """The failures that are free, after which each further one doubles the delay; one is forgiven in each period of
+    `forgiven_every`.
+    """
 
     free: int
     longest: timedelta
+    forgiven_every: timedelta
 
 
 GUESSES_FORGOTTEN_AFTER: Final = timedelta(hours=24)
 PATIENCE: Final[Mapping[str, Patience]] = {
-    "network": Patience(free=20, longest=timedelta(minutes=15)),
-    "person": Patience(free=5, longest=timedelta(minutes=15)),
-    "step_up": Patience(free=5, longest=timedelta(minutes=15)),
+    "network": Patience(free=20, longest=timedelta(minutes=15), forgiven_every=timedelta(minutes=5)),
+    "person": Patience(free=5, longest=timedelta(minutes=15), forgiven_every=timedelta(hours=1)),
+    "step_up": Patience(free=5, longest=timedelta(minutes=15), forgiven_every=timedelta(hours=1)),
 }
 """By kind of counter. Many people share a network, so it has more free failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """A number of failures, and the time from which the next period of forgiving is counted."""
+
+    count: int
+    since: datetime
+
+    def at(self, now: datetime, patience: Patience) -> "Failures":
+        """Returns those that are not forgiven."""
+        periods = max((now - self.since) // patience.forgiven_every, 0)
+        if periods >= self.count:
+            return Failures(0, now)
+        return Failures(self.count - periods, self.since + periods * patience.forgiven_every)
 
 
 def delay_after(failures: int, patience: Patience) -> timedelta:

@@ -199,7 +199,9 @@ class Session(Base):
 
 
 class Guess(Base):
-    """Failures in a row, by person or by network, and the time until which further guesses are not looked at."""
+    """Failures by person or by network, and the time until which further guesses are not checked. `last_at` is
+    `since` of domain.Failures.
+    """
 
     __tablename__ = "guesses"
     __table_args__ = (

@@ -1,74 +1,27 @@
 """A link for one use leads to a session, and nothing else does."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
 from kit.base import actors
-from kit.base.actors import Actor
 from kit.base.ids import new_id
-from kit.rpc.errors import Refused
-from services.accounts.domain import Client, Surface
+from services.accounts.domain import Surface
 from services.accounts.operations import factors, invitations, people, sessions
-from services.accounts.operations.invitations import Invited
 from services.accounts.wiring import Deps
-from tests.accounts.conftest import DASHBOARD_URL, DESK_URL, OPERATOR
+from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
+from tests.accounts.house import (
+    BROWSER,
+    accept,
+    acts_of,
+    invite_member,
+    invite_staff,
+    owner_of,
+    refused,
+    token_of,
+)
 from tests.support.clock import ManualClock
-
-BROWSER = Client(address="192.0.2.7", user_agent="Browser")
-
-
-def invite_staff(deps: Deps, email: str, *roles: str) -> Invited:
-    return invitations.invite_person(
-        deps, email=email, name="Ada", roles=roles or ("desk",), merchant_id="", member_roles=()
-    )
-
-
-def invite_member(deps: Deps, email: str, merchant_id: UUID, *roles: str) -> Invited:
-    return invitations.invite_person(
-        deps,
-        email=email,
-        name="Bob",
-        roles=(),
-        merchant_id=str(merchant_id),
-        member_roles=roles or ("viewer",),
-    )
-
-
-def token_of(made: Invited) -> str:
-    return made.link.rpartition("=")[2]
-
-
-def accept(deps: Deps, made: Invited, surface: Surface = Surface.DESK) -> str:
-    return invitations.accept_invitation(deps, token=token_of(made), surface=surface, client=BROWSER)
-
-
-@contextmanager
-def refused(reason: str) -> Iterator[None]:
-    with pytest.raises(Refused) as caught:
-        yield
-    assert caught.value.reason == reason
-
-
-@contextmanager
-def acting(actor: Actor) -> Iterator[None]:
-    actors.bind(actor)
-    yield
-    actors.bind(OPERATOR)
-
-
-def owner_of(merchant_id: UUID) -> Actor:
-    return Actor(
-        kind="person",
-        name="owner@shop.example",
-        surface="dashboard",
-        person_id=new_id(),
-        session_id=new_id(),
-        roles=frozenset({"owner"}),
-        merchant_id=merchant_id,
-    )
 
 
 def test_a_link_leads_to_a_session_of_its_surface_with_its_roles(
@@ -82,6 +35,9 @@ def test_a_link_leads_to_a_session_of_its_surface_with_its_roles(
     assert (authorized.person.email, authorized.person.roles) == (email, ["desk", "prices"])
     assert authorized.stepped_up_until is not None
     assert not authorized.factors.are_complete
+    assert acts_of(deps, f"invitation:{made.invitation.id}") == [("person.invite", "eve@laptop")]
+    assert acts_of(deps, f"person:{authorized.person.id}") == [("invitation.accept", email)]
+    assert acts_of(deps, f"session:{authorized.session.id}") == [("session.start", email)]
 
     merchant_id = new_id()
     made = invite_member(deps, new_email(), merchant_id, "owner")
@@ -131,14 +87,7 @@ def test_a_link_for_a_known_person_adds_roles_and_lets_them_make_new_factors(
     token = accept(deps, invite_staff(deps, email, "treasury"))
     authorized = sessions.authorize(deps, session_token=token, surface=Surface.DESK)
     assert authorized.person.roles == ["desk", "treasury"]
-    me = Actor(
-        kind="person",
-        name=email,
-        surface="desk",
-        person_id=authorized.person.id,
-        session_id=authorized.session.id,
-    )
-    with acting(me):
+    with actors.acting(sessions.actor_of(authorized.person, Surface.DESK, authorized.session)):
         assert factors.start_totp(deps)[1].startswith("otpauth://totp/Fiatgate:")
 
 
@@ -150,13 +99,13 @@ def test_an_owner_of_a_merchant_gets_no_session_of_a_person_who_has_roles_elsewh
     accept(deps, invite_staff(deps, operator := new_email(), "admin"))
     accept(deps, invite_member(deps, elsewhere := new_email(), other, "owner"), Surface.DASHBOARD)
     for email in (operator, elsewhere):
-        with acting(owner_of(merchant_id)):
+        with actors.acting(owner_of(merchant_id)):
             made = invite_member(deps, email, merchant_id, "finance")
         assert accept(deps, made, Surface.DASHBOARD) == ""
         person = people.get_person(deps, person=email)
         assert merchant_id in {each.merchant_id for each in person.memberships}
 
-    with acting(owner_of(merchant_id)):
+    with actors.acting(owner_of(merchant_id)):
         made = invite_member(deps, new_email(), merchant_id, "finance")
         assert accept(deps, made, Surface.DASHBOARD)  # a new person
         again = invite_member(deps, made.invitation.email, merchant_id, "finance")
@@ -168,7 +117,7 @@ def test_an_owner_reaches_its_own_merchant_only(deps: Deps, new_email: Callable[
     foreign = invite_member(deps, email := new_email(), other, "owner")
     accept(deps, foreign, Surface.DASHBOARD)
     waiting = invite_member(deps, new_email(), other)
-    with acting(owner_of(merchant_id)):
+    with actors.acting(owner_of(merchant_id)):
         with refused("MERCHANT_NOT_FOUND"):
             invite_member(deps, new_email(), other)
         with refused("MERCHANT_NOT_FOUND"):

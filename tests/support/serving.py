@@ -9,6 +9,7 @@ from typing import TypeVar
 import grpc
 
 from kit.rpc.client import channel
+from kit.rpc.permissions import Checks
 from kit.rpc.server import Options, RpcServer
 from kit.rpc.slots import Slots
 
@@ -19,10 +20,15 @@ TEST_MASTER_KEY = "A" * 43 + "="
 
 @contextmanager
 def serving(
-    add_to: Callable[[grpc.Server, D], None], deps: D, *, threads: int = 4, slots: Sequence[Slots] = ()
+    add_to: Callable[[grpc.Server, D], None],
+    deps: D,
+    *,
+    threads: int = 4,
+    slots: Sequence[Slots] = (),
+    checks: Checks | None = None,
 ) -> Iterator[str]:
     """Serve what `add_to` registers until the block ends; gives its address."""
-    server = RpcServer(Options(threads=threads, slots=slots))
+    server = RpcServer(Options(threads=threads, slots=slots, checks=checks))
     add_to(server, deps)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kit.observe import metrics
 from services.accounts import errors
-from services.accounts.domain import PATIENCE, Client, delay_after, network_of
+from services.accounts.domain import PATIENCE, Client, Failures, delay_after, network_of
 from services.accounts.store import guesses
 from services.accounts.wiring import Deps
 
@@ -47,9 +47,10 @@ def begin(deps: Deps, counters: Counters) -> None:
             DELAYED.inc()
             raise errors.sign_in_delayed(math.ceil(wait.total_seconds()))
         for row in rows:
-            row.failures += 1
-            row.last_at = now
-            row.delayed_until = now + delay_after(row.failures, PATIENCE[row.kind])
+            patience = PATIENCE[row.kind]
+            left = Failures(row.failures, row.last_at).at(now, patience)
+            row.failures, row.last_at = left.count + 1, left.since
+            row.delayed_until = now + delay_after(row.failures, patience)
 
 
 def take_back(deps: Deps, counters: Counters) -> None:

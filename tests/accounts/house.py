@@ -1,0 +1,149 @@
+"""People of the tests: invited, signed in, with factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import pyotp
+import pytest
+from sqlalchemy import text
+
+from kit.base import actors
+from kit.base.actors import Actor
+from kit.base.ids import new_id
+from kit.rpc.errors import Refused
+from services.accounts.domain import Client, Surface
+from services.accounts.operations import factors, invitations, sessions, signing_in
+from services.accounts.operations.invitations import Invited
+from services.accounts.store import people
+from services.accounts.wiring import Deps
+
+BROWSER = Client(address="192.0.2.7", user_agent="Browser")
+PASSWORD = "tundra violin obelisk"
+
+
+def client(address: str) -> Client:
+    return Client(address=address, user_agent="Browser")
+
+
+@contextmanager
+def refused(reason: str) -> Iterator[None]:
+    with pytest.raises(Refused) as caught:
+        yield
+    assert caught.value.reason == reason
+
+
+def invite_staff(deps: Deps, email: str, *roles: str) -> Invited:
+    return invitations.invite_person(
+        deps, email=email, name="Ada", roles=roles or ("desk",), merchant_id="", member_roles=()
+    )
+
+
+def invite_member(deps: Deps, email: str, merchant_id: UUID, *roles: str) -> Invited:
+    return invitations.invite_person(
+        deps,
+        email=email,
+        name="Bob",
+        roles=(),
+        merchant_id=str(merchant_id),
+        member_roles=roles or ("viewer",),
+    )
+
+
+def token_of(made: Invited) -> str:
+    return made.link.rpartition("=")[2]
+
+
+def accept(deps: Deps, made: Invited, surface: Surface = Surface.DESK) -> str:
+    return invitations.accept_invitation(deps, token=token_of(made), surface=surface, client=BROWSER)
+
+
+@dataclass
+class Someone:
+    """A person who is signed in on a surface."""
+
+    deps: Deps
+    email: str
+    token: str
+    surface: Surface
+    secret: str = ""
+
+    @property
+    def actor(self) -> Actor:
+        with self.deps.db.transaction() as tx:
+            return sessions.signed_in_by(self.deps, tx, self.token, self.surface).actor
+
+    @property
+    def person_id(self) -> UUID:
+        with self.deps.db.transaction() as tx:
+            person = people.person_by_email(tx, self.email)
+        assert person is not None
+        return person.id
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        with actors.acting(self.actor):
+            yield
+
+    def code(self) -> str:
+        return pyotp.TOTP(self.secret).at(self.deps.clock.now())
+
+    def add_password_and_totp(self) -> None:
+        with self.acting():
+            factors.set_password(self.deps, password=PASSWORD)
+            self.secret, _ = factors.start_totp(self.deps)
+            factors.confirm_totp(self.deps, code=self.code())
+
+    def recovery_codes(self) -> list[str]:
+        with self.acting():
+            return factors.make_recovery_codes(self.deps)
+
+    def sign_in(
+        self, *, password: str = PASSWORD, code: str | None = None, address: str = "192.0.2.7"
+    ) -> str:
+        return signing_in.sign_in_by_password(
+            self.deps,
+            email=self.email,
+            password=password,
+            code=self.code() if code is None else code,
+            surface=self.surface,
+            client=client(address),
+        )
+
+
+def operator(deps: Deps, email: str, *roles: str) -> Someone:
+    return Someone(deps, email, accept(deps, invite_staff(deps, email, *roles)), Surface.DESK)
+
+
+def member(deps: Deps, email: str, merchant_id: UUID, *roles: str) -> Someone:
+    made = invite_member(deps, email, merchant_id, *roles)
+    return Someone(deps, email, accept(deps, made, Surface.DASHBOARD), Surface.DASHBOARD)
+
+
+def authorize(deps: Deps, token: str, surface: Surface = Surface.DESK) -> sessions.Authorized:
+    return sessions.authorize(deps, session_token=token, surface=surface)
+
+
+def owner_of(merchant_id: UUID) -> Actor:
+    return Actor(
+        kind="person",
+        name="owner@shop.example",
+        surface="dashboard",
+        person_id=new_id(),
+        session_id=new_id(),
+        roles=frozenset({"owner"}),
+        merchant_id=merchant_id,
+    )
+
+
+def acts_of(deps: Deps, object: str = "", *, act: str = "") -> list[tuple[str, str]]:
+    """The name and the author of each act of an object, or of a name, in their order."""
+    found = text(
+        "SELECT act, actor_name FROM acts WHERE (:object = '' OR object = :object)"
+        " AND (:act = '' OR act = :act) ORDER BY id"
+    )
+    with deps.db.transaction() as tx:
+        return [(row.act, row.actor_name) for row in tx.execute(found, {"object": object, "act": act})]

@@ -1,0 +1,296 @@
+"""Signing in by password and code: each code once, and few guesses."""
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from sqlalchemy import text
+
+from kit.base.clock import monotonic_seconds
+from kit.rpc.errors import Refused
+from services.accounts.credentials.passwords import weakness_of
+from services.accounts.domain import PATIENCE, Failures, Surface, delay_after, network_of
+from services.accounts.operations import factors, signing_in
+from services.accounts.wiring import Deps
+from tests.accounts.house import PASSWORD, Someone, acts_of, authorize, client, operator, refused
+from tests.support.clock import START, ManualClock
+
+_networks = count(1)
+
+
+@pytest.fixture
+def ada(deps: Deps, new_email: Callable[[], str], clock: ManualClock) -> Someone:
+    with deps.db.transaction() as tx:
+        tx.execute(text("DELETE FROM guesses"))
+    someone = operator(deps, new_email())
+    someone.add_password_and_totp()
+    clock.advance(minutes=2)
+    return someone
+
+
+@pytest.fixture
+def address() -> str:
+    """In a network that no other test uses."""
+    return f"198.18.{next(_networks)}.9"
+
+
+def test_password_and_code_lead_to_a_session_that_is_stepped_up(deps: Deps, ada: Someone) -> None:
+    authorized = authorize(deps, ada.sign_in())
+    assert authorized.person.email == ada.email
+    assert authorized.factors.are_complete
+    assert authorized.stepped_up_until is not None
+    assert (authorized.session.way.value, authorized.session.address) == ("password", "192.0.2.7")
+
+
+def test_a_code_counts_once_and_no_earlier_one_after_it(deps: Deps, ada: Someone, clock: ManualClock) -> None:
+    before = ada.code()
+    clock.advance(seconds=30)
+    now = ada.code()
+    ada.sign_in(code=now)
+    for used in (now, before):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(code=used)
+    clock.advance(seconds=30)
+    ada.sign_in()
+
+
+def test_of_two_sign_ins_with_one_code_at_once_one_gets_in(deps: Deps, ada: Someone) -> None:
+    code = ada.code()
+
+    def attempt(_number: int) -> bool:
+        try:
+            ada.sign_in(code=code)
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(attempt, range(4))) == 1
+
+
+def test_a_phone_may_be_half_a_minute_off_and_no_more(deps: Deps, ada: Someone, clock: ManualClock) -> None:
+    code = ada.code()
+    clock.advance(seconds=60)
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in(code=code)
+    code = ada.code()
+    clock.advance(seconds=30)
+    ada.sign_in(code=code)
+
+
+def test_each_recovery_code_gets_in_once_and_new_ones_replace_them(deps: Deps, ada: Someone) -> None:
+    ada.token = ada.sign_in()
+    codes = ada.recovery_codes()
+    assert len(set(codes)) == 10
+    ada.sign_in(code=codes[0])
+    ada.sign_in(code=codes[1].lower().replace("-", " "))
+    for used in codes[:2]:
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(code=used)
+    with ada.acting():
+        assert factors.list_factors(deps).unused_recovery_codes == 8
+    again = ada.recovery_codes()
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in(code=codes[2])
+    ada.sign_in(code=again[0])
+
+
+def test_a_recovery_code_does_not_step_up(deps: Deps, ada: Someone) -> None:
+    ada.token = ada.sign_in()
+    code = ada.recovery_codes()[0]
+    with refused("SIGN_IN_REFUSED"):
+        signing_in.step_up(
+            deps, session_token=ada.token, surface=Surface.DESK, client=client("192.0.2.7"), code=code
+        )
+
+
+def test_a_password_without_a_code_or_of_another_surface_is_refused(deps: Deps, ada: Someone) -> None:
+    for code in ("", "000000"):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(code=code)
+    ada.surface = Surface.DASHBOARD
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in()
+
+
+def test_unknown_and_known_people_get_the_same_answer_after_the_same_work(
+    deps: Deps, ada: Someone, address: str
+) -> None:
+    answers, seconds = [], []
+    for email in (ada.email, "nobody@example.com"):
+        someone = Someone(deps, email, "", Surface.DESK)
+        best = 9.0
+        for _ in range(4):
+            started = monotonic_seconds()
+            with pytest.raises(Refused) as caught:
+                someone.sign_in(password="wrong " * 3, code="000000", address=address)
+            best = min(best, monotonic_seconds() - started)
+            answers.append((caught.value.reason, caught.value.message, dict(caught.value.metadata)))
+        seconds.append(best)
+    assert len({repr(each) for each in answers}) == 1
+    assert max(seconds) < 1.5 * min(seconds), seconds
+
+
+def test_each_wrong_guess_beyond_five_doubles_the_delay_of_known_and_unknown_people(
+    deps: Deps, ada: Someone, clock: ManualClock, address: str
+) -> None:
+    for someone in (ada, Someone(deps, "stranger@example.com", "", Surface.DESK)):
+        delays = []
+        for _ in range(8):
+            with refused("SIGN_IN_REFUSED"):
+                someone.sign_in(password="wrong", code="000000", address=address)
+            with deps.db.transaction() as tx:
+                counted = text(
+                    "SELECT delayed_until FROM guesses WHERE kind = 'person' AND subject = :subject"
+                )
+                subject = hashlib.sha256(someone.email.encode()).hexdigest()
+                until = tx.execute(counted, {"subject": subject}).scalar_one()
+            delays.append((until - clock.now()).total_seconds())
+            clock.set(until)
+            clock.advance(seconds=1)
+        assert delays == [0, 0, 0, 0, 2, 4, 8, 16]
+
+
+def test_failures_are_forgiven_one_by_one() -> None:
+    patience = PATIENCE["network"]
+    failed = Failures(3, START)
+    assert failed.at(START + timedelta(minutes=4), patience) == failed
+    later = failed.at(START + timedelta(minutes=9), patience)
+    assert later == Failures(2, START + timedelta(minutes=5))
+    assert later.at(START + timedelta(minutes=10), patience).count == 1
+    assert failed.at(START + timedelta(days=1), patience).count == 0
+
+
+def test_a_delayed_guess_is_not_checked_even_if_it_is_right(
+    deps: Deps, ada: Someone, clock: ManualClock, address: str
+) -> None:
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address=address)
+    with pytest.raises(Refused) as caught:
+        ada.sign_in(address=address)
+    assert (caught.value.reason, dict(caught.value.metadata)) == (
+        "SIGN_IN_DELAYED",
+        {"retry_after_seconds": "2"},
+    )
+    clock.advance(seconds=2)
+    ada.sign_in(address=address)
+    clock.advance(seconds=30)
+    with refused("SIGN_IN_REFUSED"):  # a right one forgets the wrong ones before it
+        ada.sign_in(password="wrong", address=address)
+    ada.sign_in(address=address)
+
+
+def test_ten_thousand_wrong_passwords_take_months(deps: Deps, ada: Someone, address: str) -> None:
+    most = PATIENCE["person"].longest
+    assert delay_after(10_000, PATIENCE["person"]) == delay_after(20, PATIENCE["person"]) == most
+    assert sum((delay_after(each, PATIENCE["person"]) for each in range(10_000)), most * 0).days > 90
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE guesses SET failures = 9999 WHERE kind = 'person'"))
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in(password="wrong", address=address)
+    with deps.db.transaction() as tx:
+        newest = text(
+            "SELECT delayed_until - last_at FROM guesses WHERE kind = 'network' AND subject = :network"
+        )
+        assert tx.execute(newest, {"network": network_of(address)}).scalar_one().total_seconds() == 0
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in(password="wrong", address=address)
+
+
+def test_a_network_that_guesses_many_people_is_delayed_and_its_neighbour_is_not(
+    deps: Deps, ada: Someone, address: str
+) -> None:
+    for number in range(20):
+        stranger = Someone(deps, f"guess{number}@example.com", "", Surface.DESK)
+        with refused("SIGN_IN_REFUSED"):
+            stranger.sign_in(password="wrong", code="000000", address=address)
+    with refused("SIGN_IN_DELAYED"):
+        ada.sign_in(address=address.replace(".9", ".200"))
+    ada.sign_in(address="203.0.113.5")
+
+
+def test_concurrent_guesses_are_all_counted(deps: Deps, ada: Someone, address: str) -> None:
+    def guess(_number: int) -> str:
+        try:
+            ada.sign_in(password="wrong", address=address)
+        except Refused as error:
+            return error.reason
+        return ""
+
+    with ThreadPoolExecutor(8) as threads:
+        reasons = list(threads.map(guess, range(12)))
+    assert reasons.count("SIGN_IN_REFUSED") == 5
+    assert reasons.count("SIGN_IN_DELAYED") == 7
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.0/24"),
+        ("::ffff:192.0.2.7", "192.0.2.0/24"),
+        ("2001:db8:1:2ff::1", "2001:db8:1:200::/56"),
+        ("unknown", ""),
+    ],
+)
+def test_a_network_is_what_one_household_has(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+# -- setting a password
+
+
+def test_a_new_password_ends_the_other_sessions(deps: Deps, ada: Someone, clock: ManualClock) -> None:
+    other = ada.sign_in()
+    clock.advance(minutes=5)
+    with refused("STEP_UP_REQUIRED"), ada.acting():
+        factors.set_password(deps, password="another obelisk violin")
+    current = Someone(deps, ada.email, ada.sign_in(), Surface.DESK, ada.secret)
+    with current.acting():
+        factors.set_password(deps, password="another obelisk violin")
+    authorize(deps, current.token)
+    for ended in (other, ada.token):
+        with refused("SESSION_INVALID"):
+            authorize(deps, ended)
+    assert ("factor.add", ada.email) in acts_of(deps, f"person:{ada.person_id}")
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "short",
+        "password1234",
+        "Password123!",
+        "P@ssw0rd2023",
+        "qwertyuiop12",
+        "1qaz2wsx3edc",
+        "123456789012",
+        "aaaaaaaaaaaa",
+        "abcabcabcabc",
+        "iloveyou2024",
+        "Summer2024!!",
+        "admin123admin123",
+        "letmein letmein",
+        "fiatgate2024!",
+        "ada.lovelace1990",
+        "x" * 257,
+    ],
+)
+def test_a_common_password_is_refused(password: str) -> None:
+    assert weakness_of(password, own=("ada.lovelace@example.com", "Ada Lovelace"))
+
+
+@pytest.mark.parametrize(
+    "password", [PASSWORD, "correct horse battery staple", "xK9$vq2LmZ8w", "ключ от дома 7"]
+)
+def test_an_unusual_one_is_taken(password: str) -> None:
+    assert weakness_of(password, own=("ada.lovelace@example.com", "Ada Lovelace")) == ""
+
+
+def test_the_longest_password_is_judged_quickly() -> None:
+    started = monotonic_seconds()
+    weakness_of("aB3$" * 64, own=("ada@example.com", "Ada"))
+    assert monotonic_seconds() - started < 1
