@@ -8,6 +8,7 @@ from itertools import count
 import grpc
 import pytest
 from cryptography.fernet import Fernet
+from sqlalchemy import text
 
 from kit.base import actors
 from kit.base.actors import Actor
@@ -58,8 +59,12 @@ def _wired(make_settings: Callable[..., AccountsSettings]) -> Iterator[Deps]:
 
 @pytest.fixture
 def deps(_wired: Deps, clock: ManualClock) -> Deps:
-    """The author of calls without a name of their own is the command line."""
+    """The author of calls without a name of their own is the command line. No guesses are counted yet: the clock of the
+    test before went its own way.
+    """
     actors.bind(OPERATOR)
+    with _wired.db.transaction() as tx:
+        tx.execute(text("DELETE FROM guesses"))
     return replace(_wired, clock=clock, kept_key=KeptKey())
 
 

@@ -1,0 +1,238 @@
+"""Passkeys: registered and used with an authenticator in software, for one host, one challenge, one device."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from services.accounts.domain import Surface
+from services.accounts.operations import factors, signing_in
+from services.accounts.wiring import Deps
+from tests.accounts.authenticator import PRESENT, Authenticator
+from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
+from tests.accounts.house import BROWSER, Someone, acts_of, authorize, operator, refused
+from tests.support.clock import ManualClock
+
+
+def register(someone: Someone, device: Authenticator, *, name: str = "Laptop") -> str:
+    """The id of the new passkey."""
+    with someone.acting():
+        challenge_id, options = factors.start_passkey_registration(someone.deps)
+        answer = device.create(options)
+        made = factors.register_passkey(
+            someone.deps, challenge_id=str(challenge_id), credential=answer, name=name
+        )
+        return str(made.id)
+
+
+def sign_in(deps: Deps, device: Authenticator, surface: Surface = Surface.DESK) -> str:
+    challenge_id, options = signing_in.start_passkey(deps, surface=surface, session_token="")
+    return signing_in.sign_in_by_passkey(
+        deps, challenge_id=str(challenge_id), credential=device.get(options), surface=surface, client=BROWSER
+    )
+
+
+def step_up(someone: Someone, device: Authenticator) -> str:
+    challenge_id, options = signing_in.start_passkey(
+        someone.deps, surface=someone.surface, session_token=someone.token
+    )
+    return signing_in.step_up(
+        someone.deps,
+        session_token=someone.token,
+        surface=someone.surface,
+        client=BROWSER,
+        challenge_id=str(challenge_id),
+        credential=device.get(options),
+    )
+
+
+@pytest.fixture
+def ada(deps: Deps, new_email: Callable[[], str]) -> Someone:
+    return operator(deps, new_email())
+
+
+@pytest.fixture
+def device(ada: Someone) -> Authenticator:
+    made = Authenticator(DESK_URL)
+    register(ada, made)
+    return made
+
+
+def test_a_passkey_signs_in_without_a_name_and_steps_up(
+    deps: Deps, ada: Someone, device: Authenticator, clock: ManualClock
+) -> None:
+    ada.token = sign_in(deps, device)
+    authorized = authorize(deps, ada.token)
+    assert (authorized.person.email, authorized.session.way.value) == (ada.email, "passkey")
+    assert authorized.factors.are_complete
+    clock.advance(minutes=5)
+    assert authorize(deps, ada.token).stepped_up_until is None
+    before, ada.token = ada.token, step_up(ada, device)
+    assert authorize(deps, ada.token).stepped_up_until is not None
+    with refused("SESSION_INVALID"):
+        authorize(deps, before)
+    with ada.acting():
+        (listed,) = factors.list_factors(deps).passkeys
+    assert (listed.name, listed.last_used_at) == ("Laptop", clock.now())
+
+
+def test_a_counter_that_goes_back_is_refused_and_the_passkey_counts_no_more(
+    deps: Deps, ada: Someone, device: Authenticator
+) -> None:
+    copy = replace(device)
+    sign_in(deps, device)
+    sign_in(deps, device)
+    with refused("SIGN_IN_REFUSED"):
+        sign_in(deps, copy)
+    with refused("SIGN_IN_REFUSED"):
+        sign_in(deps, device)
+    with ada.acting():
+        assert factors.list_factors(deps).passkeys == []
+    assert ("passkey.cloned", ada.email) in acts_of(deps, act="passkey.cloned")
+
+
+def test_a_device_that_counts_nothing_signs_in_again_and_again(deps: Deps, ada: Someone) -> None:
+    device = Authenticator(DESK_URL, counts=False)
+    register(ada, device)
+    for _ in range(3):
+        sign_in(deps, device)
+
+
+def test_a_challenge_has_one_answer_within_five_minutes(
+    deps: Deps, ada: Someone, device: Authenticator, clock: ManualClock
+) -> None:
+    def answer(challenge_id: object, credential: str) -> str:
+        return signing_in.sign_in_by_passkey(
+            deps,
+            challenge_id=str(challenge_id),
+            credential=credential,
+            surface=Surface.DESK,
+            client=BROWSER,
+        )
+
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    credential = device.get(options)
+    answer(challenge_id, credential)
+    with refused("SIGN_IN_REFUSED"):  # replayed
+        answer(challenge_id, credential)
+
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    with refused("SIGN_IN_REFUSED"):  # of another challenge: the wrong answer uses it up
+        answer(challenge_id, credential)
+    with refused("SIGN_IN_REFUSED"):
+        answer(challenge_id, device.get(options))
+
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    clock.advance(minutes=5)
+    with refused("SIGN_IN_REFUSED"):
+        answer(challenge_id, device.get(options))
+    with refused("SIGN_IN_REFUSED"):
+        answer("none", "{}")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"origin": DASHBOARD_URL},
+        {"origin": "https://evil.example"},
+        {"flags": PRESENT},  # without verification of its user
+        {"key": Authenticator("").key},
+        {"credential_id": b"another"},
+        {"user_handle": b"another person"},
+    ],
+    ids=lambda broken: next(iter(broken)),
+)
+def test_an_answer_that_proves_nothing_is_refused(
+    deps: Deps, ada: Someone, device: Authenticator, broken: dict[str, object]
+) -> None:
+    with refused("SIGN_IN_REFUSED"):
+        sign_in(deps, replace(device, **broken))  # type: ignore[arg-type]
+    sign_in(deps, device)
+
+
+@pytest.mark.parametrize("garbage", ["", "{}", "[]", "null", "nonsense", '{"rawId": 1}', "x" * 20_000])
+def test_garbage_is_refused(deps: Deps, ada: Someone, garbage: str) -> None:
+    challenge_id, _ = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    with refused("SIGN_IN_REFUSED"):
+        signing_in.sign_in_by_passkey(
+            deps, challenge_id=str(challenge_id), credential=garbage, surface=Surface.DESK, client=BROWSER
+        )
+    with ada.acting():
+        challenge_id, _ = factors.start_passkey_registration(deps)
+        with refused("PASSKEY_INVALID"):
+            factors.register_passkey(deps, challenge_id=str(challenge_id), credential=garbage, name="Laptop")
+
+
+def test_a_challenge_is_for_its_purpose_its_session_and_its_surface(
+    deps: Deps, ada: Someone, device: Authenticator, new_email: Callable[[], str]
+) -> None:
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    with refused("SIGN_IN_REFUSED"):  # one to sign in does not step up
+        signing_in.step_up(
+            deps,
+            session_token=ada.token,
+            surface=Surface.DESK,
+            client=BROWSER,
+            challenge_id=str(challenge_id),
+            credential=device.get(options),
+        )
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token=ada.token)
+    with refused("SIGN_IN_REFUSED"):  # and the other way round
+        signing_in.sign_in_by_passkey(
+            deps,
+            challenge_id=str(challenge_id),
+            credential=device.get(options),
+            surface=Surface.DESK,
+            client=BROWSER,
+        )
+    eve = operator(deps, new_email())
+    with refused("SIGN_IN_REFUSED"):  # another person's passkey steps nobody up
+        step_up(eve, device)
+    with eve.acting():
+        challenge_id, options = factors.start_passkey_registration(deps)
+    with ada.acting(), refused("PASSKEY_INVALID"):
+        factors.register_passkey(
+            deps, challenge_id=str(challenge_id), credential=Authenticator(DESK_URL).create(options), name="x"
+        )
+
+
+def test_a_device_is_registered_once(ada: Someone, device: Authenticator) -> None:
+    with refused("PASSKEY_INVALID"):
+        register(ada, device)
+
+
+def test_the_last_way_in_stays(
+    deps: Deps, ada: Someone, device: Authenticator, new_email: Callable[[], str]
+) -> None:
+    with ada.acting():
+        (only,) = factors.list_factors(deps).passkeys
+        with refused("LAST_FACTOR"):
+            factors.remove_passkey(deps, passkey_id=str(only.id))
+    second = register(ada, Authenticator(DESK_URL), name="Phone")
+    with ada.acting():
+        factors.remove_passkey(deps, passkey_id=str(only.id))
+        with refused("FACTOR_NOT_FOUND"):
+            factors.remove_passkey(deps, passkey_id=str(only.id))
+        with refused("FACTOR_NOT_FOUND"):
+            factors.remove_totp(deps)
+    ada.add_password_and_totp()
+    with ada.acting():
+        factors.remove_passkey(deps, passkey_id=second)
+        with refused("LAST_FACTOR"):
+            factors.remove_totp(deps)
+    with refused("SIGN_IN_REFUSED"):
+        sign_in(deps, device)
+
+
+def test_a_new_person_adds_factors_after_the_link_and_later_ones_need_a_step_up(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    clock.advance(minutes=20)  # more than a step-up lasts: a person who has nothing can't step up
+    device = Authenticator(DESK_URL)
+    register(ada, device)
+    register(ada, Authenticator(DESK_URL), name="Phone")  # to register is to prove
+    clock.advance(minutes=5)
+    with refused("STEP_UP_REQUIRED"):
+        register(ada, Authenticator(DESK_URL), name="Another")
+    ada.token = step_up(ada, device)
+    register(ada, Authenticator(DESK_URL), name="Another")
