@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -254,12 +255,16 @@ def test_each_session_can_be_ended_by_its_person_and_by_operators(
     assert left.id == ada.actor.session_id
 
 
+def acts_for(someone: Someone) -> tuple[UUID | None, set[str]]:
+    """The merchant that a member acts for, and its roles there."""
+    return someone.actor.merchant_id, set(someone.actor.roles)
+
+
 def test_a_member_of_several_merchants_chooses_one(deps: Deps, new_email: Callable[[], str]) -> None:
     first, second = new_id(), new_id()
     bob = member(deps, new_email(), first, "viewer")
     member(deps, bob.email, second, "finance")
-    assert bob.actor.merchant_id is None
-    assert bob.actor.roles == frozenset()
+    assert acts_for(bob) == (None, set())
     for foreign in (str(new_id()), "none"):
         with refused("MERCHANT_NOT_FOUND"):
             sessions.choose_merchant(
@@ -268,6 +273,6 @@ def test_a_member_of_several_merchants_chooses_one(deps: Deps, new_email: Callab
     sessions.choose_merchant(
         deps, session_token=bob.token, surface=Surface.DASHBOARD, merchant_id=str(second)
     )
-    assert (bob.actor.merchant_id, bob.actor.roles) == (second, {"finance"})
+    assert acts_for(bob) == (second, {"finance"})
     people.set_roles(deps, person_id=str(bob.person_id), roles=[], merchant_id=str(second))
-    assert (bob.actor.merchant_id, bob.actor.roles) == (first, {"viewer"})
+    assert acts_for(bob) == (first, {"viewer"})
