@@ -18,6 +18,7 @@ from cli.commands import (
     deals,
     demo,
     fact_keys,
+    find,
     invoices,
     keys,
     merchants,
@@ -68,6 +69,7 @@ def begin(
 
 BOOKS, WORK, SETUP = "Overview", "Every day", "Merchants, methods and prices"
 app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --watch")(status.status)
+app.command("find", rich_help_panel=BOOKS, epilog="Example: fiatgate find 50.90")(find.find)
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)

@@ -24,6 +24,9 @@ SERVICES: Final = {
 }
 """The service that keeps each kind of thing."""
 
+SHOWN_MOST: Final = 10
+"""The most things that an answer names."""
+
 _UNKNOWN: Final = {kind: f"{kind.upper()}_NOT_FOUND" for kind in SERVICES} | {"key": "API_KEY_NOT_FOUND"}
 
 
@@ -51,7 +54,9 @@ def completed(kind: str, text: str) -> str:
     return answer.ids[0]
 
 
-def _of(kind: str) -> Callable[[str], str]:
+def parser_of(kind: str) -> Callable[[str], str]:
+    """Returns the parser of an argument or option that is the id of such a thing."""
+
     def parse(text: str) -> str:
         return completed(kind, text)
 
@@ -61,7 +66,7 @@ def _of(kind: str) -> Callable[[str], str]:
 def _argument(kind: str, metavar: str) -> Any:
     return typer.Argument(
         metavar=metavar,
-        parser=_of(kind),
+        parser=parser_of(kind),
         help=f"The {kind}'s id, or its first characters.",
         show_default=False,
     )
@@ -69,6 +74,7 @@ def _argument(kind: str, metavar: str) -> Any:
 
 DealId = Annotated[str, _argument("deal", "ID")]
 DealIds = Annotated[list[str], _argument("deal", "ID …")]
+SomeDealIds = Annotated[list[str] | None, _argument("deal", "ID …")]
 InvoiceId = Annotated[str, _argument("invoice", "INVOICE_ID")]
 InvoiceIds = Annotated[list[str], _argument("invoice", "INVOICE_ID …")]
 MerchantId = Annotated[str, _argument("merchant", "MERCHANT")]
@@ -80,12 +86,14 @@ WithdrawalIds = Annotated[list[str], _argument("withdrawal", "ID …")]
 
 OfMerchant = Annotated[
     str,
-    typer.Option("--merchant", metavar="ID", parser=_of("merchant"), help="Only those of this merchant."),
+    typer.Option(
+        "--merchant", metavar="ID", parser=parser_of("merchant"), help="Only those of this merchant."
+    ),
 ]
 
 
 def after(kind: str) -> Any:
     """Returns the option that begins a list after the last thing of the page before."""
     return typer.Option(
-        "--after", metavar="ID", parser=_of(kind), help="Begin after this one: the next page."
+        "--after", metavar="ID", parser=parser_of(kind), help="Begin after this one: the next page."
     )

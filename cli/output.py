@@ -119,6 +119,28 @@ def lead(sentence: str, *next_commands: str) -> None:
         console.print(f"[dim]Next:[/dim] {escape(printable(command))}", soft_wrap=True)
 
 
+def overview(sentence: str, *next_commands: str) -> None:
+    """Prints the sentence and the commands above a table. A pipe gets the table only, for grep, cut and wc."""
+    if is_screen():
+        lead(sentence, *next_commands)
+        console.print()
+
+
+def counted(noun: str, things: Sequence[Any], *, more: bool = False) -> str:
+    """Returns the sentence above a list: "There are 2 invoices.", "The newest 100 invoices."."""
+    if more:
+        return f"The newest {len(things)} {noun}s."
+    if not things:
+        return f"There are no such {noun}s."
+    return f"There is 1 {noun}." if len(things) == 1 else f"There are {len(things)} {noun}s."
+
+
+def facts(message: Message, names: Sequence[str]) -> None:
+    """Prints these fields of one thing for people; those without a value are left out."""
+    values = plain(message)
+    console.print(_card({name: values[name] for name in names if _is_set(values[name])}, title=""))
+
+
 def is_screen() -> bool:
     """Returns whether the output has a width to fit: ids are short there, and rows take several lines."""
     return console.width < PIPED_WIDTH

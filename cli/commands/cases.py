@@ -1,14 +1,16 @@
 """`fiatgate cases …`: customers' reports of money that came late."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli import connection, grouping, output
-from cli.output import INT64_MOST, Json
+from cli import connection, grouping, names, output, paging
+from cli.moments import Since, Until
+from cli.output import INT64_MOST, Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+from kit.base.proto import timestamp_from
 
 NAME = "cases"
 app = typer.Typer(
@@ -19,19 +21,67 @@ Number = Annotated[
 ]
 EARLIER_NAMES = {"token_normalize_func": lambda name: {"save-proof": "save-picture"}.get(name, name)}
 """For the commands with `--save-picture`, which was called `--save-proof` before."""
-COLUMNS = ("number", "opened_at", "invoice_id", "deal_id", "resolved_at", "outcome")
+COLUMNS = {
+    "number": "case",
+    "state": "state",
+    "age": "age",
+    "merchant": "merchant",
+    "invoice_id": "invoice",
+    "deal_id": "deal",
+    "note": "customer's text",
+    "outcome": "answer",
+}
+STACKS = (("number", "state"), ("age",), ("invoice_id", "deal_id"), ("merchant",), ("note", "outcome"))
 
 
 @app.command("list", epilog="Example: fiatgate cases list --open")
 def list_all(
     *,
     open_only: Annotated[bool, typer.Option("--open", help="Only cases that wait for an answer.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
+    since: Since = None,
+    until: Until = None,
+    after: Annotated[
+        int, typer.Option("--after", metavar="NUMBER", min=0, max=INT64_MOST, help="Begin after this one.")
+    ] = 0,
+    limit: paging.Limit = paging.ROWS,
     as_json: Json = False,
 ) -> None:
     """List cases, newest first."""
-    answer = connection.desk().ListCases(pb.ListCasesRequest(open_only=open_only, limit=limit))
-    output.records(answer.cases, COLUMNS, as_json=as_json, empty="No such cases")
+    request = pb.ListCasesRequest(
+        open_only=open_only,
+        limit=paging.asked(limit),
+        opened_from=timestamp_from(since),
+        opened_before=timestamp_from(until),
+        after_number=after,
+    )
+    found = connection.desk().ListCases(request).cases
+    page = paging.page(found, limit)
+    if as_json:
+        output.print_json([output.plain(case) for case in page])
+    else:
+        _print_page(page, more=paging.is_cut(found, limit))
+    if paging.is_cut(found, limit):
+        paging.print_more(str(page[-1].number))
+
+
+def _print_page(page: Sequence[pb.Case], *, more: bool) -> None:
+    merchants = names.of_merchants(case.merchant_id for case in page)
+    ids = output.shortened(id for case in page for id in (case.invoice_id, case.deal_id))
+    rows = [
+        output.plain(case)
+        | {
+            "state": "resolved" if case.HasField("resolved_at") else "open",
+            "age": output.age(output.plain(case)["opened_at"]),
+            "merchant": merchants[case.merchant_id],
+            "invoice_id": ids[case.invoice_id],
+            "deal_id": ids[case.deal_id],
+        }
+        for case in page
+    ]
+    output.overview(
+        output.counted("case", page, more=more), *(["fiatgate cases show NUMBER"] if page else [])
+    )
+    output.rows(rows, COLUMNS, as_json=False, empty="No such cases", stacks=STACKS)
 
 
 @app.command(
@@ -62,11 +112,14 @@ def resolve(
     number: Number,
     *,
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="The answer; the customer reads it.")],
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Close a case with an answer. The invoice stays as it is: pay back, or credit by a new invoice."""
     request = pb.ResolveCaseRequest(number=number, outcome=outcome)
-    output.record(connection.desk().ResolveCase(request).case, as_json=as_json)
+    case = connection.desk().ResolveCase(request).case
+    sentence = f"Case {number} is closed; the customer reads your answer on the page."
+    output.outcome(case, sentence, everything=everything, as_json=as_json)
 
 
 def save(file: Path, deal_id: str, kind: pb.ProofKind.ValueType) -> None:

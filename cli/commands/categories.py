@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
-from cli.output import Json
+from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
 NAME = "categories"
@@ -17,11 +17,14 @@ def set_one(
     code: Annotated[str, typer.Argument(metavar="CODE")],
     *,
     commission: Annotated[str, typer.Option(metavar="0..1", help="0.05 is five percent.")],
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Create a category or change its commission."""
     request = pb.SetCategoryRequest(code=code, commission=commission)
-    output.record(connection.merchants().SetCategory(request).category, as_json=as_json)
+    category = connection.merchants().SetCategory(request).category
+    sentence = f"Category {category.code} has a commission of {category.commission}."
+    output.outcome(category, sentence, everything=everything, as_json=as_json)
 
 
 @app.command("list", epilog="Example: fiatgate categories list")

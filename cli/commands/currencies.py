@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, output
-from cli.output import Json
+from cli.output import Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 
 NAME = "currencies"
@@ -30,6 +30,7 @@ def set_one(
     enabled: Annotated[
         bool, typer.Option("--enabled/--disabled", help="Whether merchants may use it.")
     ] = True,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Create a currency or replace its options."""
@@ -44,7 +45,12 @@ def set_one(
         enabled=enabled,
     )
     answer = connection.catalog().SetCurrency(pb.SetCurrencyRequest(currency=currency))
-    output.record(answer.currency, as_json=as_json)
+    made = answer.currency
+    state = "enabled" if made.enabled else "disabled"
+    sentence = f"{made.code} is {state}: invoices of {made.min_amount} to {made.max_amount}."
+    output.outcome(
+        made, sentence, f"fiatgate rates set {made.code} RATE", everything=everything, as_json=as_json
+    )
 
 
 @app.command("list", epilog="Example: fiatgate currencies list")
@@ -52,6 +58,13 @@ def list_all(*, as_json: Json = False) -> None:
     """List all currencies, also disabled ones."""
     answer = connection.catalog().GetCatalog(pb.GetCatalogRequest())
     columns = ("code", "name", "symbol", "decimals", "min_amount", "max_amount", "markup", "enabled")
-    output.records(
-        answer.currencies, columns, as_json=as_json, empty="No currencies yet: fiatgate currencies set"
+    rows = [output.plain(each) for each in answer.currencies]
+    stacks = (
+        ("code",),
+        ("name", "symbol"),
+        ("min_amount", "max_amount"),
+        ("decimals", "markup"),
+        ("enabled",),
     )
+    empty = "No currencies yet: fiatgate currencies set"
+    output.rows(rows, columns, as_json=as_json, empty=empty, stacks=stacks)

@@ -1,23 +1,25 @@
 """`fiatgate deals …`: the operator's desk."""
 
+import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from cli import connection, grouping, output, rejecting
+from cli import connection, deal_list, grouping, ids, output, paging, rejecting, several
 from cli.commands import cases, methods
-from cli.output import Json
-from cli.rejecting import DealFilter
+from cli.deal_list import DealFilter, Listed
+from cli.moments import Since, Until, age
+from cli.output import Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.clock import SystemClock
-from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+from kit.base.codes import in_groups
 
 NAME = "deals"
 app = typer.Typer(help="The deal desk: confirm, reject, appeals, the switch.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="ID", help="The deal's UUID.")]
 Note = Annotated[str, typer.Option(help="The reason, for the history.")]
 Status = Annotated[str | None, typer.Option("--status", metavar="S", help="pending, appeal, completed, …")]
 SubStatus = Annotated[
@@ -26,12 +28,12 @@ SubStatus = Annotated[
 Overdue = Annotated[
     bool, typer.Option("--overdue", help="Only deals in appeal because no operator confirmed in time.")
 ]
-Merchant = Annotated[str, typer.Option("--merchant", metavar="ID", help="Only deals of this merchant.")]
 Method = Annotated[str, typer.Option("--method", metavar="CODE", help="Only deals of this payment method.")]
 OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only deals opened longer ago: 90s, 30m, 24h, 7d."),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
 @app.command("list", epilog="Example: fiatgate deals list --status pending")
@@ -40,17 +42,43 @@ def list_all(
     status: Status = None,
     sub_status: SubStatus = "",
     overdue: Overdue = False,
-    merchant: Merchant = "",
+    merchant: ids.OfMerchant = "",
     method: Method = "",
+    reference: Annotated[
+        str, typer.Option(metavar="REF", help="Only the deal with this payment reference.")
+    ] = "",
+    sender: Annotated[
+        str, typer.Option(metavar="NAME", help="Only deals whose sender's name has these words.")
+    ] = "",
+    since: Since = None,
+    until: Until = None,
     older_than: OlderThan = None,
-    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
+    after: Annotated[str, ids.after("deal")] = "",
+    limit: paging.Limit = paging.ROWS,
     as_json: Json = False,
 ) -> None:
-    """List deals with their account, customer and order, newest first."""
+    """List deals with their account, reference, sender and order, newest first."""
     wanted = _wanted(
-        status, sub_status, overdue=overdue, merchant=merchant, method=method, older_than=older_than
+        status,
+        sub_status,
+        overdue=overdue,
+        merchant=merchant,
+        method=method,
+        older_than=older_than,
+        since=since,
+        until=until,
+        reference=reference,
+        sender=sender,
     )
-    rejecting.print_rows(rejecting.found(wanted, limit), as_json=as_json)
+    found = deal_list.found(wanted, paging.asked(limit), after_deal_id=after)
+    page = paging.page(found, limit)
+    if not as_json:
+        more = paging.is_cut(found, limit)
+        next_commands = ["fiatgate deals show ID", "fiatgate deals confirm ID …"] if page else []
+        output.overview(deal_list.summary([listed.deal for listed in page], more=more), *next_commands)
+    deal_list.print_rows(page, as_json=as_json)
+    if paging.is_cut(found, limit):
+        paging.print_more(page[-1].deal.deal_id)
 
 
 def _wanted(
@@ -61,19 +89,28 @@ def _wanted(
     merchant: str,
     method: str,
     older_than: str | None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    reference: str = "",
+    sender: str = "",
 ) -> DealFilter:
-    if overdue and sub_status not in ("", rejecting.OVERDUE):
+    if overdue and sub_status not in ("", deal_list.OVERDUE):
         raise typer.BadParameter("give either --overdue or --sub-status", param_hint="--sub-status")
+    if older_than is not None and until is not None:
+        raise typer.BadParameter("give either --until or --older-than", param_hint="--older-than")
     methods.require_known(method)
     try:
-        opened_before = None if older_than is None else SystemClock().now() - rejecting.age(older_than)
+        opened_before = until if older_than is None else SystemClock().now() - age(older_than)
     except (ValueError, OverflowError) as fault:
         raise typer.BadParameter(str(fault), param_hint="--older-than") from None
     return DealFilter(
         status=output.enum_number(pb.DealStatus.DESCRIPTOR, status),
-        sub_status=rejecting.OVERDUE if overdue else sub_status,
+        sub_status=deal_list.OVERDUE if overdue else sub_status,
         merchant_id=merchant,
         method_code=method,
+        reference=reference,
+        sender_name=sender,
+        created_from=since,
         created_before=opened_before,
     )
 
@@ -84,7 +121,7 @@ def _wanted(
     context_settings=cases.EARLIER_NAMES,
 )
 def show(
-    deal_id: Id,
+    deal_id: ids.DealId,
     *,
     save_picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the picture of the customer's appeal here.")
@@ -98,34 +135,96 @@ def show(
         cases.save(save_picture, deal_id, pb.PROOF_KIND_APPEAL)
     if as_json:
         output.print_json(whole["deal"] | {name: whole[name] for name in ("requisite", "history", "proofs")})
-    else:
-        grouping.print_deal(whole, output.plain(rejecting.invoice_of(answer.deal)))
+        return
+    output.overview(_state(answer.deal), *_next_steps(answer.deal))
+    request = pb.GetInvoiceRequest(merchant_id=answer.deal.merchant_id, invoice_ref=answer.deal.invoice_id)
+    grouping.print_deal(whole, output.plain(connection.invoices().GetInvoice(request).invoice))
 
 
-@app.command("confirm", epilog="Example: fiatgate deals confirm 0197…")
-def confirm(deal_id: Id, *, as_json: Json = False) -> None:
-    """Confirm that the money came: the invoice succeeds, the merchant is credited."""
-    request = pb.ConfirmDealRequest(deal_id=deal_id)
-    output.record(connection.desk().ConfirmDeal(request).deal, as_json=as_json)
+def _state(deal: pb.Deal) -> str:
+    """Returns the sentence above a deal."""
+    amount = f"{deal.amount_fiat} {deal.currency_code}"
+    reference = f", reference {in_groups(deal.reference)}" if deal.reference else ""
+    if deal.status == pb.DEAL_STATUS_COMPLETED:
+        return f"Completed: {amount} came, {deal.merchant_usdt} USDT were credited."
+    if deal.status == pb.DEAL_STATUS_APPEAL:
+        return f"In appeal: has {amount} come{reference}?"
+    if deal.sub_status == deal_list.AWAITING_CONFIRMATION:
+        return (
+            f"Marked paid {output.age(output.plain(deal)['mark_paid_at'])} ago: has {amount} come{reference}?"
+        )
+    if deal.status == pb.DEAL_STATUS_PENDING:
+        return f"Not marked paid yet: the customer is to send {amount}{reference}."
+    return f"Ended without a payment: {deal.sub_status.replace('_', ' ')}."
+
+
+def _next_steps(deal: pb.Deal) -> list[str]:
+    id = output.short(deal.deal_id)
+    if deal.status == pb.DEAL_STATUS_APPEAL:
+        return [f"fiatgate deals resolve {id} --paid (or --amount A, or --reject)"]
+    if deal.sub_status == deal_list.AWAITING_CONFIRMATION:
+        return [f"fiatgate deals confirm {id}, or fiatgate deals reject {id}"]
+    return []
+
+
+@app.command("confirm", epilog="Example: fiatgate deals confirm 0197… 0198…")
+def confirm(
+    deal_ids: ids.DealIds, *, yes: Yes = False, everything: Everything = False, as_json: Json = False
+) -> None:
+    """Confirm that the money came: the invoice succeeds, the merchant is credited.
+
+    A deal that the customer has not marked paid is shown first, and confirmed when you agree. Exit code 1 when one of
+    them was not confirmed.
+    """
+    if not yes:
+        _require_marked(deal_list.named(deal_ids), as_json=as_json)
+    several.each(
+        deal_ids,
+        lambda id: connection.desk().ConfirmDeal(pb.ConfirmDealRequest(deal_id=id)).deal,
+        lambda deal: (
+            f"Confirmed: {deal.amount_fiat} {deal.currency_code} came, {deal.merchant_usdt} USDT are credited."
+        ),
+        everything=everything,
+        as_json=as_json,
+    )
+
+
+def _require_marked(deals: Sequence[Listed], *, as_json: bool) -> None:
+    """Ends the command unless the customers have marked all deals paid, or the operator agrees."""
+    unmarked = [listed for listed in deals if listed.deal.sub_status == deal_list.AWAITING_PAYMENT]
+    if not unmarked:
+        return
+    the_deal = "The deal is" if len(deals) == 1 else f"{len(unmarked)} of {len(deals)} deals are"
+    if as_json or not sys.stdin.isatty():
+        message = (
+            f"{the_deal} not marked paid by the customer. Nothing was confirmed. If the money came: --yes"
+        )
+        unmarked_ids = ", ".join(listed.deal.deal_id for listed in unmarked)
+        output.refusal("NOT_MARKED_PAID", message, {"deal_ids": unmarked_ids})
+        raise typer.Exit(1)
+    deal_list.print_rows(unmarked, as_json=False)
+    these = "it" if len(deals) == 1 else f"all {len(deals)}"
+    typer.confirm(
+        f"{the_deal} not marked paid by the customer. Confirm {these} all the same?", abort=True, err=True
+    )
 
 
 @app.command("reject", epilog="Example: fiatgate deals reject --overdue --method upi --older-than 24h")
 def reject(
-    deal_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="UUIDs of deals.", show_default=False)
-    ] = None,
+    deal_ids: ids.SomeDealIds = None,
     *,
     status: Annotated[str | None, typer.Option("--status", metavar="S", help="pending or appeal.")] = None,
     sub_status: SubStatus = "",
     overdue: Overdue = False,
-    merchant: Merchant = "",
+    merchant: ids.OfMerchant = "",
     method: Method = "",
     older_than: OlderThan = None,
     limit: Annotated[
         int, typer.Option(min=1, max=rejecting.MOST, help="Largest number of deals to reject.")
     ] = 100,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Reject without a question.")] = False,
+    yes: Yes = False,
     note: Note = "",
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Reject: the money did not come, the invoice fails. One deal, several, or all open ones of a kind.
@@ -140,32 +239,33 @@ def reject(
         raise typer.BadParameter("both IDs and options that choose deals were given: give one of the two")
     if not deal_ids and not wanted.is_narrow:
         raise typer.BadParameter("give IDs, or options that choose deals")
-    if wanted.status not in (pb.DEAL_STATUS_UNSPECIFIED, *rejecting.OPEN):
+    if wanted.status not in (pb.DEAL_STATUS_UNSPECIFIED, *deal_list.OPEN):
         raise typer.BadParameter("only open deals can be rejected: pending or appeal", param_hint="--status")
     if deal_ids and len(deal_ids) == 1:
-        (deal,) = rejecting.named(deal_ids)
-        if deal.status == pb.DEAL_STATUS_APPEAL:
-            _confirm([deal], limit, yes=yes, as_json=as_json)
-        output.record(rejecting.reject(deal, note=note), as_json=as_json)
+        (listed,) = deal_list.named(deal_ids)
+        if listed.deal.status == pb.DEAL_STATUS_APPEAL:
+            _confirm([listed], limit, yes=yes, as_json=as_json)
+        rejected = rejecting.reject(listed.deal, note=note)
+        output.outcome(rejected, "Rejected: the invoice has failed.", everything=everything, as_json=as_json)
         return
     if deal_ids and len(deal_ids) > limit:
         raise typer.BadParameter(f"at most {limit} deals at once, or --limit", param_hint="ID")
     _require_yes(yes=yes, as_json=as_json)
-    deals = list(rejecting.named(deal_ids)) if deal_ids else rejecting.found_open(wanted, limit)
+    deals = deal_list.named(deal_ids) if deal_ids else deal_list.found_open(wanted, limit)
     _confirm(deals, limit, yes=yes, as_json=as_json)
-    _report(_reject_each(deals, note=note, quiet=as_json), as_json=as_json)
+    _report(_reject_each([listed.deal for listed in deals], note=note, quiet=as_json), as_json=as_json)
 
 
-def _confirm(deals: Sequence[pb.Deal], limit: int, *, yes: bool, as_json: bool) -> None:
+def _confirm(deals: Sequence[Listed], limit: int, *, yes: bool, as_json: bool) -> None:
     """Shows the deals, and ends the command unless the operator agrees."""
     _require_yes(yes=yes, as_json=as_json)
     if as_json:
         return
-    rejecting.print_rows(deals, as_json=False)
+    deal_list.print_rows(deals, as_json=False)
     if len(deals) == limit > 1:
         output.note(f"[dim]The oldest {limit}; there may be more[/dim]")
     if deals and not yes:
-        typer.confirm(_question(deals), abort=True, err=True)
+        typer.confirm(_question([listed.deal for listed in deals]), abort=True, err=True)
 
 
 def _question(deals: Sequence[pb.Deal]) -> str:
@@ -203,15 +303,25 @@ def _report(rows: Sequence[dict[str, str]], *, as_json: bool) -> None:
 
 
 @app.command("appeal", epilog='Example: fiatgate deals appeal 0197… --note "another amount came"')
-def appeal(deal_id: Id, *, note: Note = "", as_json: Json = False) -> None:
-    """Keep the deal open until an operator resolves it."""
-    request = pb.OpenAppealRequest(deal_id=deal_id, note=note)
-    output.record(connection.desk().OpenAppeal(request).deal, as_json=as_json)
+def appeal(
+    deal_ids: ids.DealIds, *, note: Note = "", everything: Everything = False, as_json: Json = False
+) -> None:
+    """Keep the deals open until an operator resolves them. Exit code 1 when one of them was not moved."""
+    several.each(
+        deal_ids,
+        lambda id: connection.desk().OpenAppeal(pb.OpenAppealRequest(deal_id=id, note=note)).deal,
+        lambda deal: (
+            f"In appeal: {deal.amount_fiat} {deal.currency_code} wait for a decision without a limit of time."
+        ),
+        "fiatgate deals resolve ID --paid (or --amount A, or --reject)",
+        everything=everything,
+        as_json=as_json,
+    )
 
 
 @app.command("resolve", epilog="Example: fiatgate deals resolve 0197… --amount 90.00")
 def resolve(
-    deal_id: Id,
+    deal_id: ids.DealId,
     *,
     paid: Annotated[bool, typer.Option("--paid", help="The customer paid the requested amount.")] = False,
     amount: Annotated[
@@ -219,6 +329,7 @@ def resolve(
     ] = None,
     rejected: Annotated[bool, typer.Option("--reject", help="The money did not come.")] = False,
     note: Note = "",
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """End an appeal in one of three ways."""
@@ -231,7 +342,8 @@ def resolve(
         request.paid = True
     else:
         request.rejected = True
-    output.record(connection.desk().ResolveAppeal(request).deal, as_json=as_json)
+    deal = connection.desk().ResolveAppeal(request).deal
+    output.outcome(deal, _state(deal), everything=everything, as_json=as_json)
 
 
 @app.command("system", epilog="Example: fiatgate deals system off")
@@ -240,8 +352,12 @@ def system(word: Annotated[str, typer.Argument(metavar="on|off|show")], *, as_js
     if word not in {"on", "off", "show"}:
         raise typer.BadParameter("expected on, off or show")
     desk = connection.desk()
+    state: pb.GetDealsSystemResponse | pb.SetDealsSystemResponse
     if word == "show":
-        output.record(desk.GetDealsSystem(pb.GetDealsSystemRequest()), as_json=as_json)
+        state = desk.GetDealsSystem(pb.GetDealsSystemRequest())
     else:
-        request = pb.SetDealsSystemRequest(enabled=word == "on")
-        output.record(desk.SetDealsSystem(request), as_json=as_json)
+        state = desk.SetDealsSystem(pb.SetDealsSystemRequest(enabled=word == "on"))
+    sentence = (
+        "New invoices and deals are accepted." if state.enabled else "New invoices and deals are refused."
+    )
+    output.outcome(state, sentence, everything=False, as_json=as_json)

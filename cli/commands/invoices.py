@@ -1,35 +1,210 @@
 """`fiatgate invoices …`"""
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
 import typer
 
-from cli import connection, output
-from cli.output import Json
+from cli import connection, csv_file, ids, names, output, paging, several
+from cli.csv_file import Csv
+from cli.moments import Since, Until
+from cli.output import Everything, Json
+from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.proto import timestamp_from
+from kit.rpc.errors import not_found
+from kit.rpc.values import LIST_MOST_ROWS
 
 NAME = "invoices"
-app = typer.Typer(help="Invoices: show, cancel.", no_args_is_help=True)
+app = typer.Typer(help="Invoices: list, show, cancel.", no_args_is_help=True)
+COLUMNS = {
+    "invoice_id": "invoice",
+    "status": "status",
+    "age": "age",
+    "asked": "amount",
+    "merchant": "merchant",
+    "external_id": "order",
+    "customer_id": "customer",
+}
+STACKS = (("invoice_id", "status"), ("age",), ("asked",), ("merchant",), ("external_id", "customer_id"))
+CSV_COLUMNS = (
+    *(
+        "invoice_id",
+        "created_at",
+        "finished_at",
+        "status",
+        "amount",
+        "currency_code",
+        "merchant_id",
+        "merchant",
+    ),
+    *(
+        "external_id",
+        "customer_id",
+        "purpose",
+        "deal_id",
+        "deal_status",
+        "deal_sub_status",
+        "payment_method_code",
+    ),
+    *("amount_fiat", "conversion_rate", "merchant_usdt", "reference", "sender_name"),
+)
+
+
+@app.command("list", epilog="Example: fiatgate invoices list --since 24h --status success --csv")
+def list_all(
+    *,
+    since: Since = None,
+    until: Until = None,
+    amount: Annotated[str, typer.Option(metavar="A", help="Only invoices of this requested amount.")] = "",
+    status: Annotated[
+        str | None, typer.Option(metavar="S", help="pending, success, fail, expired, canceled.")
+    ] = None,
+    merchant: ids.OfMerchant = "",
+    after: Annotated[str, ids.after("invoice")] = "",
+    limit: paging.Limit = paging.ROWS,
+    as_csv: Csv = False,
+    as_json: Json = False,
+) -> None:
+    """List the invoices of all merchants, newest first. CSV has all of them, whatever the limit."""
+    request = _request(since, until, amount=amount, status=status, merchant=merchant, after=after)
+    if as_csv:
+        csv_file.write(_csv_rows(request), CSV_COLUMNS)
+        return
+    request.limit = paging.asked(limit)
+    found = connection.desk().ListAllInvoices(request).invoices
+    page = paging.page(found, limit)
+    if as_json:
+        output.print_json([output.plain(invoice) for invoice in page])
+    else:
+        _print_page(page, more=paging.is_cut(found, limit))
+    if paging.is_cut(found, limit):
+        paging.print_more(page[-1].invoice_id)
+
+
+def _request(
+    since: datetime | None,
+    until: datetime | None,
+    *,
+    amount: str,
+    status: str | None,
+    merchant: str,
+    after: str,
+) -> pb.ListAllInvoicesRequest:
+    request = pb.ListAllInvoicesRequest(
+        merchant_id=merchant,
+        amount=amount,
+        created_from=timestamp_from(since),
+        created_before=timestamp_from(until),
+        after_invoice_id=after,
+    )
+    request.status = output.enum_number(pb.InvoiceStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
+    return request
+
+
+def _csv_rows(request: pb.ListAllInvoicesRequest) -> Iterator[dict[str, Any]]:
+    """Yields a row for each invoice, page by page: the first lines are written before the last are read."""
+    request.limit = LIST_MOST_ROWS
+    while True:
+        page = connection.desk().ListAllInvoices(request).invoices
+        merchants = names.of_merchants(invoice.merchant_id for invoice in page)
+        for invoice in page:
+            row = output.plain(invoice)
+            deal = row["deal"] or {}
+            of_deal = {"deal_status": deal.get("status"), "deal_sub_status": deal.get("sub_status")}
+            yield deal | row | of_deal | {"merchant": merchants[invoice.merchant_id]}
+        if len(page) < LIST_MOST_ROWS:
+            return
+        request.after_invoice_id = page[-1].invoice_id
+
+
+def _print_page(page: Sequence[pb.Invoice], *, more: bool) -> None:
+    merchants = names.of_merchants(invoice.merchant_id for invoice in page)
+    short_ids = output.shortened(invoice.invoice_id for invoice in page)
+    rows = []
+    for invoice in page:
+        row = output.plain(invoice)
+        rows.append(
+            row
+            | {
+                "invoice_id": short_ids[invoice.invoice_id],
+                "age": output.age(row["created_at"]),
+                "asked": f"{invoice.amount} {invoice.currency_code}",
+                "merchant": merchants[invoice.merchant_id],
+            }
+        )
+    output.overview(
+        output.counted("invoice", page, more=more), *(["fiatgate invoices show ID"] if page else [])
+    )
+    output.rows(rows, COLUMNS, as_json=False, empty="No such invoices", stacks=STACKS)
 
 
 @app.command("show", epilog="Example: fiatgate invoices show order-17 --merchant 0197…")
 def show(
-    ref: Annotated[str, typer.Argument(metavar="REF", help="The invoice's UUID or external id.")],
+    ref: Annotated[
+        str,
+        typer.Argument(metavar="REF", help="The invoice's id, its first characters, or the order's number."),
+    ],
     *,
-    merchant: Annotated[str, typer.Option(metavar="ID", help="The merchant's UUID.")],
+    merchant: Annotated[
+        str, typer.Option(metavar="ID", parser=ids.parser_of("merchant"), help="The merchant of the order.")
+    ] = "",
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Show an invoice with its deal."""
-    request = pb.GetInvoiceRequest(merchant_id=merchant, invoice_ref=ref)
-    output.record(connection.invoices().GetInvoice(request).invoice, as_json=as_json)
+    owner, ref = (merchant, ref) if merchant else _merchant_and_id(ref)
+    request = pb.GetInvoiceRequest(merchant_id=owner, invoice_ref=ref)
+    invoice = connection.invoices().GetInvoice(request).invoice
+    next_commands = []
+    if invoice.HasField("deal"):
+        next_commands.append(f"fiatgate deals show {output.short(invoice.deal.deal_id)}")
+    if invoice.finished_at.ToSeconds():
+        next_commands.append(f"fiatgate webhooks list {output.short(invoice.invoice_id)}")
+    output.outcome(invoice, _state(invoice), *next_commands, everything=everything, as_json=as_json)
+    if not everything and not as_json:
+        output.console.print()
+        output.facts(
+            invoice, ("invoice_id", "merchant_id", "external_id", "customer_id", "purpose", "created_at")
+        )
+
+
+def _merchant_and_id(ref: str) -> tuple[str, str]:
+    """Returns the ids of the merchant and of the only invoice with this id, beginning of an id, or order."""
+    answer = connection.find("invoices").Find(find_pb2.FindRequest(text=ref, limit=ids.SHOWN_MOST))
+    fitting = {
+        each.id: each.facts["merchant_id"]
+        for each in answer.found
+        if each.kind == "invoice" and each.field in ("id", "order")
+    }
+    if len(fitting) > 1:
+        raise ids.Ambiguous("invoice", ref, list(fitting), more=bool(answer.cut))
+    for id, merchant_id in fitting.items():
+        return merchant_id, id
+    raise not_found("INVOICE_NOT_FOUND", f"No invoice has the id or the order {ref}")
+
+
+def _state(invoice: pb.Invoice) -> str:
+    """Returns the sentence above an invoice."""
+    status = output.enum_word(pb.InvoiceStatus.DESCRIPTOR, invoice.status)
+    sentence = f"{invoice.amount} {invoice.currency_code}, {status}"
+    if not invoice.HasField("deal"):
+        return f"{sentence}; no payment method was chosen."
+    deal = invoice.deal
+    state = deal.sub_status.replace("_", " ")
+    return (
+        f"{sentence}; deal: {deal.amount_fiat} {deal.currency_code} by {deal.payment_method_name}, {state}."
+    )
 
 
 @app.command("cancel", epilog="Example: fiatgate invoices cancel 0197…")
-def cancel(
-    invoice_id: Annotated[str, typer.Argument(metavar="ID", help="The invoice's UUID.")],
-    *,
-    as_json: Json = False,
-) -> None:
-    """Cancel an invoice that is not marked paid."""
-    request = pb.CancelInvoiceRequest(invoice_id=invoice_id)
-    output.record(connection.invoices().CancelInvoice(request).invoice, as_json=as_json)
+def cancel(invoice_ids: ids.InvoiceIds, *, everything: Everything = False, as_json: Json = False) -> None:
+    """Cancel invoices that are not marked paid. Exit code 1 when one of them was not canceled."""
+    several.each(
+        invoice_ids,
+        lambda id: connection.invoices().CancelInvoice(pb.CancelInvoiceRequest(invoice_id=id)).invoice,
+        lambda invoice: f"Canceled: {invoice.amount} {invoice.currency_code}, order {invoice.external_id}.",
+        everything=everything,
+        as_json=as_json,
+    )

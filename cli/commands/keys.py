@@ -4,18 +4,17 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, output
-from cli.output import Json
+from cli import connection, ids, output, several
+from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
 NAME = "keys"
 app = typer.Typer(help="API keys with their signing secrets.", no_args_is_help=True)
-Merchant = Annotated[str, typer.Argument(metavar="MERCHANT", help="The merchant's UUID.")]
 
 
 @app.command("create", epilog="Example: fiatgate keys create 0197… --name production")
 def create(
-    merchant_id: Merchant,
+    merchant_id: ids.MerchantId,
     *,
     name: Annotated[str, typer.Option(help="For people, at most 64 characters.")] = "",
     as_json: Json = False,
@@ -28,19 +27,27 @@ def create(
 
 
 @app.command("list", epilog="Example: fiatgate keys list 0197…")
-def list_all(merchant_id: Merchant, *, as_json: Json = False) -> None:
+def list_all(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
     """List a merchant's keys, newest first, without the keys themselves."""
     answer = connection.merchants().ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))
     columns = ("key_id", "name", "hint", "active", "created_at", "deactivated_at")
-    output.records(answer.keys, columns, as_json=as_json, empty="No keys yet: fiatgate keys create MERCHANT")
+    stacks = (("key_id",), ("name", "hint"), ("active",), ("created_at", "deactivated_at"))
+    rows = [output.plain(key) for key in answer.keys]
+    if not as_json:
+        short_ids = output.shortened(row["key_id"] for row in rows)
+        rows = [row | {"key_id": short_ids[row["key_id"]]} for row in rows]
+        output.overview(output.counted("key", rows))
+    empty = "No keys yet: fiatgate keys create MERCHANT"
+    output.rows(rows, columns, as_json=as_json, empty=empty, stacks=stacks)
 
 
 @app.command("deactivate", epilog="Example: fiatgate keys deactivate 0197…")
-def deactivate(
-    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's UUID, not the key.")],
-    *,
-    as_json: Json = False,
-) -> None:
-    """Refuse the key from now on. It cannot be activated again."""
-    answer = connection.merchants().DeactivateApiKey(pb.DeactivateApiKeyRequest(key_id=key_id))
-    output.record(answer.key, as_json=as_json)
+def deactivate(key_ids: ids.KeyIds, *, everything: Everything = False, as_json: Json = False) -> None:
+    """Refuse the keys from now on. They cannot be activated again. Exit code 1 when one was not deactivated."""
+    several.each(
+        key_ids,
+        lambda id: connection.merchants().DeactivateApiKey(pb.DeactivateApiKeyRequest(key_id=id)).key,
+        lambda key: f"Deactivated: key {key.name or key.hint}. Requests with it are refused from now on.",
+        everything=everything,
+        as_json=as_json,
+    )

@@ -1,22 +1,36 @@
 """`fiatgate merchants …`"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from cli import connection, logos, output, stack
-from cli.output import Json
+from cli import connection, ids, logos, output, paging, several, stack
+from cli.moments import Since, Until
+from cli.output import Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
+from kit.rpc.values import LIST_MOST_ROWS
 
 NAME = "merchants"
 PAGE = 200
+COLUMNS = {
+    "merchant_id": "merchant",
+    "state": "state",
+    "age": "age",
+    "name": "name",
+    "owner_email": "owner",
+    "category_code": "category",
+    "client_share": "client's share",
+}
+STACKS = (("merchant_id", "state"), ("age",), ("name", "owner_email"), ("category_code", "client_share"))
 app = typer.Typer(help="Merchants: create, configure, activate, ban.", no_args_is_help=True)
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The merchant's UUID.")]
 Category = Annotated[str | None, typer.Option(metavar="CODE", help="Category, which sets the commission.")]
 Share = Annotated[
     str | None, typer.Option(metavar="0..1", help="Part of the commission that the client pays.")
@@ -54,6 +68,7 @@ def create(
     logo: logos.MerchantLogo = None,
     frame_origins: Origins = None,
     active: Annotated[bool, typer.Option("--active", help="Activate at once.")] = False,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Create a merchant."""
@@ -73,38 +88,75 @@ def create(
         frame_origins=_codes(frame_origins),
     )
     made = connection.merchants().CreateMerchant(request).merchant
-    _show(made, as_json=as_json)
+    id = output.short(made.merchant_id)
+    next_commands = [f"fiatgate keys create {id}"] if active else [f"fiatgate merchants activate {id}"]
+    _show(
+        made,
+        f"Created: {made.name}, {made.merchant_id}.",
+        *next_commands,
+        everything=everything,
+        as_json=as_json,
+    )
     if currencies or methods:
         _note_unknown_codes(made)
 
 
 @app.command("list", epilog="Example: fiatgate merchants list --json")
-def list_all(*, as_json: Json = False) -> None:
-    """List all merchants, newest first."""
-    columns = (
-        "merchant_id",
-        "name",
-        "owner_email",
-        "status",
-        "owner_blocked",
-        "category_code",
-        "client_share",
+def list_all(
+    *,
+    since: Since = None,
+    until: Until = None,
+    after: Annotated[str, ids.after("merchant")] = "",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", min=1, max=LIST_MOST_ROWS, help="The most rows of a page.", show_default="all"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List merchants, newest first."""
+    found = list(islice(_merchants(since, until, after), None if limit is None else limit + 1))
+    page = found[:limit]
+    if as_json:
+        output.print_json([output.plain(merchant) for merchant in page])
+    else:
+        _print_page(page, more=len(found) > len(page))
+    if len(found) > len(page):
+        paging.print_more(page[-1].merchant_id)
+
+
+def _print_page(page: Sequence[pb.Merchant], *, more: bool) -> None:
+    short_ids = output.shortened(merchant.merchant_id for merchant in page)
+    rows = [
+        row
+        | {
+            "merchant_id": short_ids[row["merchant_id"]],
+            "state": "owner blocked" if row["owner_blocked"] else row["status"],
+            "age": output.age(row["created_at"]),
+        }
+        for row in map(output.plain, page)
+    ]
+    output.overview(
+        output.counted("merchant", page, more=more), *(["fiatgate merchants show ID"] if page else [])
     )
-    output.records(
-        _all_merchants(), columns, as_json=as_json, empty="No merchants yet: fiatgate merchants create"
+    output.rows(
+        rows, COLUMNS, as_json=False, empty="No merchants yet: fiatgate merchants create", stacks=STACKS
     )
 
 
 @app.command("show", epilog="Example: fiatgate merchants show 0197…")
-def show(merchant_id: Id, *, as_json: Json = False) -> None:
+def show(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
     """Show one merchant with all its options."""
-    request = pb.GetMerchantRequest(merchant_id=merchant_id)
-    _show(connection.merchants().GetMerchant(request).merchant, as_json=as_json)
+    merchant = connection.merchants().GetMerchant(pb.GetMerchantRequest(merchant_id=merchant_id)).merchant
+    id = output.short(merchant_id)
+    next_commands = (f"fiatgate balance {id}", f"fiatgate invoices list --merchant {id}")
+    _show(merchant, _state(merchant), *next_commands, everything=True, as_json=as_json)
 
 
 @app.command("set", epilog="Example: fiatgate merchants set 0197… --colour #1d5bb8 --logo shop.png")
 def configure(
-    merchant_id: Id,
+    merchant_id: ids.MerchantId,
     *,
     name: Annotated[str | None, typer.Option(help="Shown to customers.")] = None,
     category: Category = None,
@@ -117,6 +169,7 @@ def configure(
     colour: Colour = None,
     logo: logos.MerchantLogo = None,
     frame_origins: Origins = None,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Change the options that are given; an empty text removes a default."""
@@ -135,15 +188,23 @@ def configure(
         frame_origins=None if frame_origins is None else pb.AllowedOrigins(origins=_codes(frame_origins)),
     )
     changed = connection.merchants().ConfigureMerchant(request).merchant
-    _show(changed, as_json=as_json)
+    _show(changed, f"Changed: {changed.name}.", everything=everything, as_json=as_json)
     if currencies or methods:
         _note_unknown_codes(changed)
 
 
 def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:
     @app.command(word, help=help_text, epilog=f"Example: fiatgate merchants {word} 0197…")
-    def change(merchant_id: Id, *, as_json: Json = False) -> None:
-        _show(call(merchant_id).merchant, as_json=as_json)
+    def change(
+        merchant_ids: ids.MerchantIds, *, everything: Everything = False, as_json: Json = False
+    ) -> None:
+        several.each(
+            merchant_ids,
+            lambda id: call(id).merchant,
+            _state,
+            everything=everything,
+            as_json=as_json,
+        )
 
 
 _state_command(
@@ -163,10 +224,15 @@ _state_command(
 )
 
 
-def _all_merchants() -> Iterator[pb.Merchant]:
-    oldest = ""
+def _merchants(since: datetime | None, until: datetime | None, after: str) -> Iterator[pb.Merchant]:
+    oldest = after
     while True:
-        request = pb.ListMerchantsRequest(older_than_merchant_id=oldest, limit=PAGE)
+        request = pb.ListMerchantsRequest(
+            older_than_merchant_id=oldest,
+            limit=PAGE,
+            created_from=timestamp_from(since),
+            created_before=timestamp_from(until),
+        )
         page = connection.merchants().ListMerchants(request).merchants
         yield from page
         if len(page) < PAGE:
@@ -174,12 +240,18 @@ def _all_merchants() -> Iterator[pb.Merchant]:
         oldest = page[-1].merchant_id
 
 
-def _show(merchant: pb.Merchant, *, as_json: bool) -> None:
+def _state(merchant: pb.Merchant) -> str:
+    if merchant.owner_blocked:
+        return f"{merchant.name}: the owner {merchant.owner_email} is blocked."
+    return f"{merchant.name} is {output.enum_word(pb.MerchantStatus.DESCRIPTOR, merchant.status)}."
+
+
+def _show(merchant: pb.Merchant, sentence: str, *next_commands: str, everything: bool, as_json: bool) -> None:
     values = output.plain(merchant)
     if not as_json:  # an empty list would mean to people that nothing is allowed
         for name in ("allowed_currencies", "allowed_methods"):
             values[name] = values[name] or "all"
-    output.record(values, as_json=as_json)
+    output.outcome(values, sentence, *next_commands, everything=everything, as_json=as_json)
 
 
 def _note_unknown_codes(merchant: pb.Merchant) -> None:

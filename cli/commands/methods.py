@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli import connection, logos, output
-from cli.output import INT32_MOST, Json
+from cli.output import INT32_MOST, Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.rpc.errors import not_found
 
@@ -54,6 +54,7 @@ def set_one(
             show_default=False,
         ),
     ] = None,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Create a payment method or replace its options; logo, reference and kind stay unless others are given."""
@@ -73,7 +74,13 @@ def set_one(
     picture = None if logo is None else logos.content_of(logo)
     request = pb.SetPaymentMethodRequest(method=method, logo=picture)
     answer = connection.catalog().SetPaymentMethod(request)
-    output.record(answer.method, as_json=as_json)
+    made = answer.method
+    state = "active" if made.active else "inactive"
+    sentence = (
+        f"{made.name} ({made.method_code}) is {state}: {made.min_sum} to {made.max_sum} {made.currency_code}."
+    )
+    next_command = f"fiatgate requisites add {made.method_code} --holder H --account A"
+    output.outcome(made, sentence, next_command, everything=everything, as_json=as_json)
 
 
 def require_known(code: str) -> None:
@@ -100,4 +107,13 @@ def list_all(*, as_json: Json = False) -> None:
         "takes_reference",
         "active",
     )
-    output.records(answer.methods, columns, as_json=as_json, empty="No methods yet: fiatgate methods set")
+    rows = [output.plain(each) for each in answer.methods]
+    stacks = (
+        ("method_code", "currency_code"),
+        ("name", "account_kind"),
+        ("min_sum", "max_sum"),
+        ("payment_minutes", "commission"),
+        ("active", "takes_reference"),
+    )
+    empty = "No methods yet: fiatgate methods set"
+    output.rows(rows, columns, as_json=as_json, empty=empty, stacks=stacks)

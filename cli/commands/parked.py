@@ -23,6 +23,7 @@ COLUMNS = (
     "error",
     "parked_at",
 )
+STACKS = (("service", "attempts"), ("event_id", "invoice_id"), ("subject", "parked_at"), ("error",))
 
 
 @app.command("list", epilog="Example: fiatgate parked list")
@@ -40,7 +41,7 @@ def list_all(
         rows += [{"service": service, **output.plain(event)} for event in answer.events]
         if answer.total > len(answer.events):
             output.note(f"[dim]{service}: {len(answer.events)} of {answer.total}[/dim]")
-    output.rows(rows, COLUMNS, as_json=as_json, empty="Nothing is parked")
+    output.rows(rows, COLUMNS, as_json=as_json, empty="Nothing is parked", stacks=STACKS)
 
 
 @app.command("retry", epilog="Example: fiatgate parked retry --all")

@@ -22,6 +22,12 @@ COLUMNS = {
     "in_force.fresh_until": "fresh until",
     "held.source_rate": "held back",
 }
+STACKS = (
+    ("currency_code", "in_force.origin"),
+    ("in_force.rate", "in_force.source_rate"),
+    ("in_force.taken_at", "in_force.fresh_until"),
+    ("in_force.fresh", "held.source_rate"),
+)
 
 
 @app.command("set", epilog="Example: fiatgate rates set EUR 0.92")
@@ -51,7 +57,9 @@ def set_one(
 def list_all(*, as_json: Json = False) -> None:
     """List every currency's rate in force with the end of its freshness, and the rate that the jump guard holds."""
     answer = connection.catalog().ListRates(pb.ListRatesRequest())
-    output.records(answer.rates, COLUMNS, as_json=as_json, empty="No rates yet: fiatgate rates set CODE RATE")
+    rows = [output.plain(rate) for rate in answer.rates]
+    empty = "No rates yet: fiatgate rates set CODE RATE"
+    output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
 
 
 @app.command("pull", epilog="Example: fiatgate rates pull")

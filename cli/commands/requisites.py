@@ -4,14 +4,23 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, output
+from cli import connection, ids, output, several
 from cli.commands import methods
-from cli.output import Json
+from cli.output import Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 NAME = "requisites"
 app = typer.Typer(help="Accounts that customers pay to.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="ID", help="The requisite's UUID.")]
+COLUMNS = {
+    "requisite_id": "requisite",
+    "method_code": "method",
+    "account": "account",
+    "holder": "holder",
+    "bank": "bank",
+    "load": "open deals",
+    "enabled": "enabled",
+}
+STACKS = (("requisite_id", "method_code"), ("account", "holder"), ("bank",), ("load", "enabled"))
 
 
 @app.command(
@@ -27,13 +36,16 @@ def add(
     max_deals: Annotated[
         int, typer.Option(metavar="N", min=1, max=10_000, help="Largest number of open deals on it.")
     ] = 100,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Add an account to a payment method."""
     request = pb.AddRequisiteRequest(
         method_code=method, holder=holder, account=account, bank=bank, max_deals=max_deals
     )
-    output.record(connection.desk().AddRequisite(request).requisite, as_json=as_json)
+    added = connection.desk().AddRequisite(request).requisite
+    sentence = f"Added: customers may pay to {added.account} of {added.holder} by {added.method_code}."
+    output.outcome(added, sentence, everything=everything, as_json=as_json)
 
 
 @app.command("list", epilog="Example: fiatgate requisites list --method sepa")
@@ -47,30 +59,43 @@ def list_all(
     """List all accounts with their open deals."""
     methods.require_known(method)
     answer = connection.desk().ListRequisites(pb.ListRequisitesRequest(method_code=method))
-    columns = (
-        "requisite_id",
-        "method_code",
-        "holder",
-        "account",
-        "bank",
-        "open_deals",
-        "max_deals",
-        "enabled",
+    rows = [output.plain(each) for each in answer.requisites]
+    if not as_json:
+        short_ids = output.shortened(row["requisite_id"] for row in rows)
+        rows = [
+            row
+            | {
+                "requisite_id": short_ids[row["requisite_id"]],
+                "load": f"{row['open_deals']} of {row['max_deals']}",
+            }
+            for row in rows
+        ]
+        output.overview(output.counted("requisite", rows))
+    empty = "No requisites yet: fiatgate requisites add"
+    output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
+
+
+@app.command("disable", epilog="Example: fiatgate requisites disable 0197… 0198…")
+def disable(
+    requisite_ids: ids.RequisiteIds, *, everything: Everything = False, as_json: Json = False
+) -> None:
+    """Open no new deals on accounts; open ones continue. Exit code 1 when one was not disabled."""
+    several.each(
+        requisite_ids,
+        lambda id: connection.desk().DisableRequisite(pb.DisableRequisiteRequest(requisite_id=id)).requisite,
+        lambda each: f"Disabled: {each.account} gets no new deals; {each.open_deals} are open.",
+        everything=everything,
+        as_json=as_json,
     )
-    output.records(
-        answer.requisites, columns, as_json=as_json, empty="No requisites yet: fiatgate requisites add"
+
+
+@app.command("enable", epilog="Example: fiatgate requisites enable 0197… 0198…")
+def enable(requisite_ids: ids.RequisiteIds, *, everything: Everything = False, as_json: Json = False) -> None:
+    """Open new deals on accounts again. Exit code 1 when one was not enabled."""
+    several.each(
+        requisite_ids,
+        lambda id: connection.desk().EnableRequisite(pb.EnableRequisiteRequest(requisite_id=id)).requisite,
+        lambda each: f"Enabled: {each.account} gets new deals.",
+        everything=everything,
+        as_json=as_json,
     )
-
-
-@app.command("disable", epilog="Example: fiatgate requisites disable 0197…")
-def disable(requisite_id: Id, *, as_json: Json = False) -> None:
-    """Open no new deals on an account; open ones continue."""
-    request = pb.DisableRequisiteRequest(requisite_id=requisite_id)
-    output.record(connection.desk().DisableRequisite(request).requisite, as_json=as_json)
-
-
-@app.command("enable", epilog="Example: fiatgate requisites enable 0197…")
-def enable(requisite_id: Id, *, as_json: Json = False) -> None:
-    """Open new deals on an account again."""
-    request = pb.EnableRequisiteRequest(requisite_id=requisite_id)
-    output.record(connection.desk().EnableRequisite(request).requisite, as_json=as_json)

@@ -1,34 +1,111 @@
 """`fiatgate webhooks …`"""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from cli import connection, output
-from cli.output import INT32_MOST, INT64_MOST, Json
+from cli import connection, ids, names, output, paging, several
+from cli.moments import Since, Until
+from cli.output import INT32_MOST, INT64_MOST, Everything, Json
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
+from kit.base.proto import timestamp_from
 
 NAME = "webhooks"
 RESEND_SECONDS = 20  # the delivery's own 15, and the work around it
 app = typer.Typer(help="Webhook events and their attempts.", no_args_is_help=True)
 
 
-@app.command("list", epilog="Example: fiatgate webhooks list 0197…")
+COLUMNS = {
+    "event_id": "event",
+    "status": "status",
+    "age": "age",
+    "event_type": "type",
+    "tried": "attempts",
+    "next_retry_at": "next attempt",
+    "invoice_id": "invoice",
+    "merchant": "merchant",
+    "callback_url": "address",
+}
+STACKS = (
+    ("event_id", "age"),
+    ("status", "tried"),
+    ("event_type", "invoice_id"),
+    ("merchant", "next_retry_at"),
+    ("callback_url",),
+)
+
+
+@app.command("list", epilog="Example: fiatgate webhooks list --status dead")
 def list_all(
-    invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
+    invoice_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="[INVOICE_ID]",
+            parser=ids.parser_of("invoice"),
+            help="Only the events of this invoice.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    status: Annotated[str | None, typer.Option(metavar="S", help="pending, success, dead.")] = None,
+    since: Since = None,
+    until: Until = None,
+    after: Annotated[
+        int, typer.Option("--after", metavar="EVENT_ID", min=0, max=INT64_MOST, help="Begin after this one.")
+    ] = 0,
+    limit: paging.Limit = paging.ROWS,
+    as_json: Json = False,
 ) -> None:
-    """List the events of an invoice, newest first."""
-    answer = connection.webhooks().ListInvoiceEvents(pb.ListInvoiceEventsRequest(invoice_id=invoice_id))
-    columns = (
-        "event_id",
-        "event_type",
-        "status",
-        "auto_attempts",
-        "manual_attempts",
-        "next_retry_at",
-        "callback_url",
+    """List events, newest first: of one invoice, or of all."""
+    if invoice_id:
+        if status or since or until or after:
+            raise typer.BadParameter(
+                "give an invoice, or options that choose events", param_hint="INVOICE_ID"
+            )
+        request = pb.ListInvoiceEventsRequest(invoice_id=invoice_id)
+        found = connection.webhooks().ListInvoiceEvents(request).events
+    else:
+        found = connection.webhooks().ListEvents(_request(status, since, until, after, limit)).events
+    page = paging.page(found, limit)
+    if as_json:
+        output.print_json([output.plain(event) for event in page])
+    else:
+        _print_page(page, more=paging.is_cut(found, limit))
+    if paging.is_cut(found, limit):
+        paging.print_more(str(page[-1].event_id))
+
+
+def _request(
+    status: str | None, since: datetime | None, until: datetime | None, after: int, limit: int
+) -> pb.ListEventsRequest:
+    request = pb.ListEventsRequest(
+        created_from=timestamp_from(since),
+        created_before=timestamp_from(until),
+        after_event_id=after,
+        limit=paging.asked(limit),
     )
-    output.records(answer.events, columns, as_json=as_json, empty="No webhook for this invoice")
+    request.status = output.enum_number(pb.EventStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
+    return request
+
+
+def _print_page(page: Sequence[pb.WebhookEvent], *, more: bool) -> None:
+    merchants = names.of_merchants(event.merchant_id for event in page)
+    short_ids = output.shortened(event.invoice_id for event in page)
+    rows = [
+        row
+        | {
+            "age": output.age(row["created_at"]),
+            "tried": row["auto_attempts"] + row["manual_attempts"],
+            "invoice_id": short_ids[row["invoice_id"]],
+            "merchant": merchants[row["merchant_id"]],
+        }
+        for row in map(output.plain, page)
+    ]
+    next_commands = ["fiatgate webhooks show EVENT", "fiatgate webhooks resend INVOICE …"] if page else []
+    output.overview(output.counted("event", page, more=more), *next_commands)
+    output.rows(rows, COLUMNS, as_json=False, empty="No such webhooks", stacks=STACKS)
 
 
 @app.command("show", epilog="Example: fiatgate webhooks show 17")
@@ -42,16 +119,28 @@ def show(
     output.record(answer.event, as_json=as_json)
 
 
-@app.command("resend", epilog="Example: fiatgate webhooks resend 0197…")
-def resend(
-    invoice_id: Annotated[str, typer.Argument(metavar="INVOICE_ID")], *, as_json: Json = False
-) -> None:
-    """Send the invoice's latest event now, like the merchant's own resend: same cooldown, same history.
+@app.command("resend", epilog="Example: fiatgate webhooks resend 0197… 0198…")
+def resend(invoice_ids: ids.InvoiceIds, *, everything: Everything = False, as_json: Json = False) -> None:
+    """Send the invoices' latest events now, like the merchant's own resend: same cooldown, same history.
 
-    Exit code 0 also when the receiver refused it: the attempt was made, and `ok` has its result.
+    Exit code 0 also when a receiver refused one: the attempt was made, and `ok` has its result. Exit code 1 when an
+    attempt was not made.
     """
-    request = pb.ResendLatestRequest(invoice_id=invoice_id)
-    output.record(connection.webhooks().ResendLatest(request, timeout=RESEND_SECONDS), as_json=as_json)
+    several.each(
+        invoice_ids,
+        lambda id: connection.webhooks().ResendLatest(
+            pb.ResendLatestRequest(invoice_id=id), timeout=RESEND_SECONDS
+        ),
+        _result,
+        everything=everything,
+        as_json=as_json,
+    )
+
+
+def _result(resent: pb.ResendLatestResponse) -> str:
+    answer = f"status {resent.http_status}" if resent.HasField("http_status") else "no answer"
+    verb = "Delivered" if resent.ok else "Sent, and not accepted"
+    return f"{verb}: event {resent.event_id}, {answer} after {resent.duration_ms} ms."
 
 
 @app.command("prune", epilog="Example: fiatgate webhooks prune --older-than-days 30")

@@ -1,21 +1,40 @@
 """`fiatgate withdrawals …`"""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from cli import connection, output
-from cli.output import INT32_MOST, Json
+from cli import connection, ids, names, output, paging, several
+from cli.moments import Since, Until
+from cli.output import INT32_MOST, Everything, Json
+from fiatgate.find.v1 import find_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
-from kit.rpc.errors import Refused
-from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+from kit.base.proto import timestamp_from
+from kit.rpc.errors import Refused, not_found
 
 NAME = "withdrawals"
 app = typer.Typer(
     help="Withdrawals and their methods: create, process, complete, fail, cancel.", no_args_is_help=True
 )
-Id = Annotated[str, typer.Argument(metavar="ID", help="The withdrawal's UUID.")]
+COLUMNS = {
+    "withdraw_uuid": "withdrawal",
+    "state": "state",
+    "age": "age",
+    "amount": "USDT",
+    "amount_to_receive": "to send",
+    "address": "address",
+    "external_tx_id": "transaction",
+    "merchant": "merchant",
+}
+STACKS = (
+    ("withdraw_uuid", "state"),
+    ("age",),
+    ("amount", "amount_to_receive"),
+    ("address", "external_tx_id"),
+    ("merchant",),
+)
 
 
 @app.command("methods", epilog="Example: fiatgate withdrawals methods")
@@ -63,7 +82,7 @@ def set_method(
     "create", epilog="Example: fiatgate withdrawals create 0197… --method 1 --address T… --amount 50"
 )
 def create(
-    merchant_id: Annotated[str, typer.Argument(metavar="MERCHANT")],
+    merchant_id: ids.MerchantId,
     *,
     method: Annotated[
         int, typer.Option(metavar="ID", min=1, max=INT32_MOST, help="See `fiatgate withdrawals methods`.")
@@ -77,6 +96,7 @@ def create(
         str | None,
         typer.Option(metavar="UUID", help="A repeated call with the same key creates nothing twice."),
     ] = None,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Reserve an amount of a merchant's balance for sending."""
@@ -96,67 +116,171 @@ def create(
                 f"It may have been made. To repeat it, not make two: --request-key {request.request_key}"
             )
         raise
-    output.record(made, as_json=as_json)
+    output.outcome(
+        made,
+        f"Reserved: {made.amount} USDT, of which {made.amount_to_receive} go to {made.address}.",
+        f"fiatgate withdrawals process {output.short(made.withdraw_uuid)}",
+        everything=everything,
+        as_json=as_json,
+    )
 
 
 @app.command("list", epilog="Example: fiatgate withdrawals list --status pending")
 def list_all(
     *,
-    merchant: Annotated[str, typer.Option(metavar="ID", help="Only withdrawals of this merchant.")] = "",
+    merchant: ids.OfMerchant = "",
     status: Annotated[
         str | None, typer.Option(metavar="S", help="pending, success, failed, cancelled.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
+    since: Since = None,
+    until: Until = None,
+    after: Annotated[str, ids.after("withdrawal")] = "",
+    limit: paging.Limit = paging.ROWS,
     as_json: Json = False,
 ) -> None:
     """List withdrawals, newest first."""
-    request = pb.ListAllWithdrawalsRequest(merchant_id=merchant, limit=limit)
+    request = pb.ListAllWithdrawalsRequest(
+        merchant_id=merchant,
+        limit=paging.asked(limit),
+        created_from=timestamp_from(since),
+        created_before=timestamp_from(until),
+        after_withdraw_uuid=after,
+    )
     request.status = output.enum_number(pb.WithdrawalStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
-    answer = connection.withdrawals().ListAllWithdrawals(request)
-    columns = ("withdraw_uuid", "merchant_id", "amount", "status", "substatus", "address")
-    output.records(answer.withdrawals, columns, as_json=as_json, empty="No such withdrawals")
+    found = connection.withdrawals().ListAllWithdrawals(request).withdrawals
+    page = paging.page(found, limit)
+    if as_json:
+        output.print_json([output.plain(each) for each in page])
+    else:
+        _print_page(page, more=paging.is_cut(found, limit))
+    if paging.is_cut(found, limit):
+        paging.print_more(page[-1].withdraw_uuid)
 
 
-@app.command("process", epilog="Example: fiatgate withdrawals process 0197…")
-def process(withdraw_uuid: Id, *, as_json: Json = False) -> None:
-    """Mark it as being sent: from now on the merchant can't cancel it."""
-    request = pb.ProcessWithdrawalRequest(withdraw_uuid=withdraw_uuid)
-    output.record(connection.withdrawals().ProcessWithdrawal(request).withdrawal, as_json=as_json)
+def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:
+    merchants = names.of_merchants(each.merchant_id for each in page)
+    short_ids = output.shortened(each.withdraw_uuid for each in page)
+    rows = [
+        row
+        | {
+            "withdraw_uuid": short_ids[row["withdraw_uuid"]],
+            "state": row["substatus"] or row["status"],
+            "age": output.age(row["created_at"]),
+            "merchant": merchants[row["merchant_id"]],
+        }
+        for row in map(output.plain, page)
+    ]
+    next_commands = ["fiatgate withdrawals show ID", "fiatgate withdrawals process ID …"] if page else []
+    output.overview(output.counted("withdrawal", page, more=more), *next_commands)
+    output.rows(rows, COLUMNS, as_json=False, empty="No such withdrawals", stacks=STACKS)
+
+
+@app.command("show", epilog="Example: fiatgate withdrawals show 0197…")
+def show(withdraw_uuid: ids.WithdrawalId, *, as_json: Json = False) -> None:
+    """Show a withdrawal."""
+    answer = connection.find("withdrawals").Find(find_pb2.FindRequest(text=withdraw_uuid, limit=1))
+    merchants = [each.facts["merchant_id"] for each in answer.found if each.id == withdraw_uuid]
+    if not merchants:
+        raise not_found("WITHDRAWAL_NOT_FOUND", f"No withdrawal has the id {withdraw_uuid}")
+    request = pb.GetWithdrawalRequest(merchant_id=merchants[0], withdraw_uuid=withdraw_uuid)
+    withdrawal = connection.withdrawals().GetWithdrawal(request).withdrawal
+    state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
+    to_send = f"{withdrawal.amount_to_receive} to {withdrawal.address}"
+    sentence = f"{withdrawal.amount} USDT, {state.replace('_', ' ')}: {to_send}."
+    next_commands = _next_steps(withdrawal)
+    output.outcome(withdrawal, sentence, *next_commands, everything=True, as_json=as_json)
+
+
+def _next_steps(withdrawal: pb.Withdrawal) -> list[str]:
+    id = output.short(withdrawal.withdraw_uuid)
+    if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING:
+        return []
+    if withdrawal.substatus == "processing":
+        return [f"fiatgate withdrawals complete {id} --tx HASH"]
+    return [f"fiatgate withdrawals process {id}"]
+
+
+@app.command("process", epilog="Example: fiatgate withdrawals process 0197… 0198…")
+def process(
+    withdraw_uuids: ids.WithdrawalIds, *, everything: Everything = False, as_json: Json = False
+) -> None:
+    """Mark withdrawals as being sent: from now on the merchant can't cancel them. Exit code 1 when one failed."""
+    several.each(
+        withdraw_uuids,
+        lambda id: (
+            connection.withdrawals()
+            .ProcessWithdrawal(pb.ProcessWithdrawalRequest(withdraw_uuid=id))
+            .withdrawal
+        ),
+        lambda each: f"Being sent: send {each.amount_to_receive} USDT to {each.address}{_memo(each)}.",
+        "fiatgate withdrawals complete ID --tx HASH",
+        everything=everything,
+        as_json=as_json,
+    )
+
+
+def _memo(withdrawal: pb.Withdrawal) -> str:
+    return f", memo {withdrawal.address_memo}" if withdrawal.HasField("address_memo") else ""
 
 
 @app.command("complete", epilog="Example: fiatgate withdrawals complete 0197… --tx 9f2c…")
 def complete(
-    withdraw_uuid: Id,
+    withdraw_uuid: ids.WithdrawalId,
     *,
     tx: Annotated[str, typer.Option(metavar="H", help="Transaction hash.")],
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
     """Mark it as sent."""
     request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=tx)
-    output.record(connection.withdrawals().CompleteWithdrawal(request).withdrawal, as_json=as_json)
+    done = connection.withdrawals().CompleteWithdrawal(request).withdrawal
+    sentence = (
+        f"Sent: {done.amount_to_receive} USDT to {done.address} with transaction {done.external_tx_id}."
+    )
+    output.outcome(done, sentence, everything=everything, as_json=as_json)
 
 
 @app.command("fail", epilog="Example: fiatgate withdrawals fail 0197… --substatus invalid_address")
 def fail(
-    withdraw_uuid: Id,
+    withdraw_uuids: ids.WithdrawalIds,
     *,
     substatus: Annotated[
         str, typer.Option(metavar="S", help="failed, invalid_address or unknown.")
     ] = "failed",
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
-    """Mark it as failed: the amount is available again."""
-    request = pb.FailWithdrawalRequest(withdraw_uuid=withdraw_uuid, substatus=substatus)
-    output.record(connection.withdrawals().FailWithdrawal(request).withdrawal, as_json=as_json)
+    """Mark withdrawals as failed: the amounts are available again. Exit code 1 when one was not marked."""
+    several.each(
+        withdraw_uuids,
+        lambda id: (
+            connection.withdrawals()
+            .FailWithdrawal(pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus))
+            .withdrawal
+        ),
+        lambda each: f"Failed: {each.amount} USDT are available to the merchant again.",
+        everything=everything,
+        as_json=as_json,
+    )
 
 
 @app.command("cancel", epilog="Example: fiatgate withdrawals cancel 0197… --by-user")
 def cancel(
-    withdraw_uuid: Id,
+    withdraw_uuids: ids.WithdrawalIds,
     *,
     by_user: Annotated[bool, typer.Option("--by-user", help="The merchant requested it.")] = False,
+    everything: Everything = False,
     as_json: Json = False,
 ) -> None:
-    """Cancel it: the amount is available again."""
-    request = pb.CancelWithdrawalRequest(withdraw_uuid=withdraw_uuid, by_user=by_user)
-    output.record(connection.withdrawals().CancelWithdrawal(request).withdrawal, as_json=as_json)
+    """Cancel withdrawals: the amounts are available again. Exit code 1 when one was not canceled."""
+    several.each(
+        withdraw_uuids,
+        lambda id: (
+            connection.withdrawals()
+            .CancelWithdrawal(pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user))
+            .withdrawal
+        ),
+        lambda each: f"Canceled: {each.amount} USDT are available to the merchant again.",
+        everything=everything,
+        as_json=as_json,
+    )

@@ -86,7 +86,7 @@ def opened(fiatgate: Fiatgate, receiver: Receiver) -> Shop:
             shop.of[f"{name} account"] = fiatgate("deals", "show", deal["deal_id"])["requisite_id"]
         if name in ("sold", "adjusted", "open"):
             fiatgate("checkout", "mark-paid", shop.of[name])
-    fiatgate("deals", "confirm", shop.of["sold deal"])
+    fiatgate("deals", "confirm", shop.of["sold deal"], "--yes")
     fiatgate("deals", "appeal", shop.of["adjusted deal"])
     fiatgate("deals", "resolve", shop.of["adjusted deal"], "--amount", "200")
     fiatgate("deals", "reject", shop.of["rejected deal"])

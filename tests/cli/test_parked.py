@@ -62,7 +62,7 @@ def test_what_is_parked_is_listed_and_its_retry_credits_nothing_twice(
 ) -> None:
     invoice_id = create_invoice(fiatgate, shop, callback_url=receiver.url())["invoice_id"]
     deal = fiatgate("checkout", "select", invoice_id, "sepa")["deal"]
-    credited = fiatgate("deals", "confirm", deal["deal_id"])["merchant_usdt"]
+    credited = fiatgate("deals", "confirm", deal["deal_id"], "--yes")["merchant_usdt"]
     wait_until(
         lambda: fiatgate("balance", shop["merchant_id"])["available"] == credited,
         "the credit",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli import connection, rejecting
+from cli import connection, deal_list, moments
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
@@ -93,7 +93,7 @@ def test_the_operator_sees_the_deals_and_may_say_no(
     refused = run(*REJECT, *ids)
     assert refused.exit_code == 1
     assert all(id in refused.out for id in ids)
-    assert refused.out.count(shop["merchant_id"]) == len(ids)
+    assert refused.out.count(fiatgate("merchants", "show", shop["merchant_id"])["name"]) == len(ids)
     invoice = fiatgate("invoices", "show", deals[0]["invoice_id"], "--merchant", shop["merchant_id"])
     account = fiatgate("deals", "show", ids[0])["requisite"]["account"]
     assert all(text in refused.out for text in (invoice["customer_id"], invoice["external_id"], account))
@@ -174,8 +174,8 @@ def test_the_list_has_what_an_operator_compares(
     }
     heading, _, first, *_ = fiatgate.shown(*of_shop).splitlines()
     assert heading.split() == [
-        *("deal", "age", "status", "sub", "status", "amount", "method", "account", "paid"),
-        *("merchant", "customer", "order"),
+        *("deal", "state", "age", "paid", "amount", "reference", "account", "sender", "merchant", "order"),
+        *("customer", "method"),
     ]
     assert all(newest[name] in first for name in ("deal_id", "account", "customer_id", "external_id"))
 
@@ -248,21 +248,21 @@ def test_what_is_not_said_clearly_rejects_nothing(words: tuple[str, ...]) -> Non
     ("text", "seconds"), [("0s", 0), ("90s", 90), ("30m", 1800), ("24h", 86_400), ("7d", 604_800)]
 )
 def test_an_age_has_a_unit(text: str, seconds: int) -> None:
-    assert rejecting.age(text) == timedelta(seconds=seconds)
+    assert moments.age(text) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
     "wanted",
     [
-        rejecting.DealFilter(merchant_id="another"),
-        rejecting.DealFilter(method_code="another"),
-        rejecting.DealFilter(sub_status="confirmation_overdue"),
-        rejecting.DealFilter(status=pb.DEAL_STATUS_APPEAL),
-        rejecting.DealFilter(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
+        deal_list.DealFilter(merchant_id="another"),
+        deal_list.DealFilter(method_code="another"),
+        deal_list.DealFilter(sub_status="confirmation_overdue"),
+        deal_list.DealFilter(status=pb.DEAL_STATUS_APPEAL),
+        deal_list.DealFilter(created_before=datetime(2026, 1, 1, tzinfo=UTC)),
     ],
     ids=lambda wanted: next(name for name, value in vars(wanted).items() if value),
 )
-def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.DealFilter) -> None:
+def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: deal_list.DealFilter) -> None:
     deal = pb.Deal(
         deal_id="d",
         merchant_id="m",
@@ -272,12 +272,12 @@ def test_nothing_is_rejected_where_a_service_ignores_a_filter(wanted: rejecting.
         created_at=timestamp_from(datetime(2026, 1, 1, tzinfo=UTC)),
     )
     with pytest.raises(Refused, match="older version"):
-        rejecting.require_wanted([deal], wanted)
-    rejecting.require_wanted([deal], rejecting.DealFilter(merchant_id="m", method_code="sepa"))
+        deal_list.require_wanted([deal], wanted)
+    deal_list.require_wanted([deal], deal_list.DealFilter(merchant_id="m", method_code="sepa"))
 
 
 def test_nothing_is_rejected_where_a_service_ignores_the_order() -> None:
     newer, older = (pb.Deal(created_at=timestamp_from(datetime(2026, 1, day, tzinfo=UTC))) for day in (2, 1))
     with pytest.raises(Refused, match="older version"):
-        rejecting.require_wanted([newer, older], rejecting.DealFilter(), oldest_first=True)
-    rejecting.require_wanted([older, newer], rejecting.DealFilter(), oldest_first=True)
+        deal_list.require_wanted([newer, older], deal_list.DealFilter(), oldest_first=True)
+    deal_list.require_wanted([older, newer], deal_list.DealFilter(), oldest_first=True)

@@ -65,7 +65,7 @@ def sold(fiatgate: Fiatgate, receiver: Receiver) -> Iterator[Sold]:
     assert answer.status_code == 201, answer.text
     id = answer.json()["invoice_id"]
     deal = fiatgate("checkout", "select", id, "sepa")["deal"]
-    done = fiatgate("deals", "confirm", deal["deal_id"])
+    done = fiatgate("deals", "confirm", deal["deal_id"], "--yes")
     receiver.wait_for(1)
     wait_until(lambda: verify().exit_code == 0, "everything to be settled", timeout_seconds=SETTLE_SECONDS)
     yield Sold(id, merchant, done["merchant_usdt"])

@@ -1671,6 +1671,7 @@ class GetDealResponse(_message.Message):
     REQUISITE_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     PROOFS_FIELD_NUMBER: _builtins.int
+    CONTEXT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def deal(self) -> Global___Deal: ...
     @_builtins.property
@@ -1683,6 +1684,8 @@ class GetDealResponse(_message.Message):
     def proofs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Proof]:
         """At most one per kind."""
 
+    @_builtins.property
+    def context(self) -> Global___DealContext: ...
     def __init__(
         self,
         *,
@@ -1690,10 +1693,11 @@ class GetDealResponse(_message.Message):
         requisite: Global___Requisite | None = ...,
         history: _abc.Iterable[Global___DealTransition] | None = ...,
         proofs: _abc.Iterable[Global___Proof] | None = ...,
+        context: Global___DealContext | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deal", b"deal", "requisite", b"requisite"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal", b"deal", "history", b"history", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "history", b"history", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,10 +31,14 @@ from services.invoices.wiring import Deps
 class DealStory:
     """A deal with its requisite and its history, oldest first."""
 
-    deal: DealView
+    listed: ListedDeal
     requisite: RequisiteView | None
     history: Sequence[TransitionView]
     pictures: Sequence[PictureView]
+
+    @property
+    def deal(self) -> DealView:
+        return self.listed.deal
 
 
 # -- deals
@@ -94,10 +98,12 @@ def list_deals(
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        deal = _found_deal(deals.deal_view(connection, id))
+        listed = deals.listed_deal(connection, id)
+        if listed is None:
+            raise errors.deal_not_found()
         return DealStory(
-            deal,
-            deals.requisite(connection, deal.requisite_id),
+            listed,
+            deals.requisite(connection, listed.deal.requisite_id),
             deals.deal_history(connection, id),
             cases.pictures(connection, id),
         )

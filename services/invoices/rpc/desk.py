@@ -72,6 +72,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             requisite=requisite_to_message(story.requisite) if story.requisite else None,
             history=[transition_to_message(row) for row in story.history],
             proofs=[picture_to_message(row) for row in story.pictures],
+            context=deal_context_to_message(story.listed),
         )
 
     def ConfirmDeal(self, request: pb.ConfirmDealRequest, context: Context) -> pb.ConfirmDealResponse:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -122,7 +123,16 @@ def deals(
         query = query.where(stands_after(Deal.created_at, Deal.id, wanted.after, oldest_first=oldest_first))
     order = (Deal.created_at, Deal.id) if oldest_first else (Deal.created_at.desc(), Deal.id.desc())
     rows = connection.execute(query.order_by(*order).limit(limit))
-    return [ListedDeal(DEALS.make(*row[:_CONTEXT_BEGINS]), *row[_CONTEXT_BEGINS:]) for row in rows]
+    return [_listed(*row) for row in rows]
+
+
+def listed_deal(connection: Connection, deal_id: UUID) -> ListedDeal | None:
+    row = connection.execute(_LISTED.where(Deal.id == deal_id)).one_or_none()
+    return None if row is None else _listed(*row)
+
+
+def _listed(*columns: Any) -> ListedDeal:
+    return ListedDeal(DEALS.make(*columns[:_CONTEXT_BEGINS]), *columns[_CONTEXT_BEGINS:])
 
 
 def _conditions_on_new_columns(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:

@@ -1,0 +1,64 @@
+"""`fiatgate` in a terminal of its own: what an operator sees at 80 columns, and the answers to its questions."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.waiting import wait_until
+
+SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a command left on the screen, and its exit code."""
+
+    exit_code: int
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.text.splitlines()]
+
+
+def shown(home: Path, *arguments: str, width: int = 80, answer: str = "") -> Screen:
+    """Runs the command in a terminal of this width and types the answer."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    environment = {**os.environ, "FIATGATE_HOME": str(home), "TERM": "dumb"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
+    )
+    os.close(terminal)
+    if answer:
+        os.write(controller, f"{answer}\n".encode())
+    printed = bytearray()
+
+    def is_over() -> bool:
+        while select.select([controller], [], [], 0)[0]:
+            try:
+                more = os.read(controller, 65_536)
+            except OSError:  # Linux's end of a terminal that nobody has open any more
+                return process.poll() is not None
+            printed.extend(more)
+        return False
+
+    try:
+        wait_until(is_over, f"{arguments} to end", timeout_seconds=SECONDS)
+    finally:
+        process.kill()
+        os.close(controller)
+    return Screen(process.wait(), printed.decode().replace("\r\n", "\n"))
