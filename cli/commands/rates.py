@@ -37,7 +37,7 @@ def set_one(
     *,
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Set the rate although the jump guard refuses it; this is recorded."),
+        typer.Option("--anyway", help="Request the rate although the jump guard refuses it; another person approves it."),
     ] = False,
     as_json: Json = False,
 ) -> None:

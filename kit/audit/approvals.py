@@ -205,9 +205,12 @@ def pending_of(tx: Session, object: str) -> Approval | None:
     return _APPROVALS.one_or_none(tx.execute(wanted))
 
 
-def close(tx: Session, object: str, *, at: datetime, note: str) -> None:
-    """Rejects the pending request of an object that has changed so that the request makes no sense any more."""
-    if pending := pending_of(tx, object):
+def close(tx: Session, object: str, *, at: datetime, note: str, act: str = "") -> None:
+    """Rejects the pending request of an object that has changed so that the request makes no sense any more. With `act`
+    only a request of that act.
+    """
+    pending = pending_of(tx, object)
+    if pending is not None and act in ("", pending.act):
         decision = _decision(actors.current(), State.REJECTED, at=at, note=note)
         with suppress(AlreadyDecided):
             _decide(tx, pending.id, decision)

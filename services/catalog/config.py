@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from kit.base.config.processes import ServiceSettings
+from kit.base.config.processes import FourEyesSettings
 from kit.egress.address import check_url
 
 _CURRENCY_CODE = re.compile(r"[A-Z]{3}")
@@ -59,7 +59,7 @@ def _from_json(value: object) -> object:
         raise ValueError(f"expected a JSON list: {error}") from None
 
 
-class CatalogSettings(ServiceSettings):
+class CatalogSettings(FourEyesSettings):
     service: ClassVar[str] = "catalog"
     slot_connections: ClassVar[int] = 7
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: N802  the proto names the methods
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -12,7 +13,7 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import books, status, values
+from kit.rpc import approvals, books, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
 from kit.rpc.slots import Slots
@@ -61,7 +62,8 @@ SLOTS: Final = (
                 "CatalogService/SetPaymentMethod",
                 "CatalogService/SetRate",
             }
-        ),
+        )
+        | approvals.METHODS,
         threads=2,
     ),
     Slots(
@@ -78,6 +80,7 @@ SLOTS: Final = (
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **approvals.permissions("prices"),
     "CatalogService/ListMerchantCurrencies": machine(for_api=True),
     "CatalogService/ListMethodOffers": machine(for_api=True),
     "CatalogService/GetQuote": machine(),
@@ -92,9 +95,16 @@ PERMISSIONS: Final[Permissions] = {
 }
 
 
+APPROVABLE: Final[Mapping[str, approvals.Change[Deps]]] = {
+    rates.SET: rates.set_approved,
+    rates.ACCEPT: rates.accept_approved,
+}
+
+
 def add_to(server: grpc.Server, deps: Deps) -> None:
     catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
     books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
+    approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
 
 
 class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):

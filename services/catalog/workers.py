@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.catalog.operations import rates
@@ -48,4 +49,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             len(in_force) - fresh,
             "Enabled currencies that can't be paid with because they have no fresh rate",
         ),
+        *approvals.gauges(deps),
     )

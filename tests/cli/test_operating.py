@@ -153,11 +153,14 @@ def test_what_is_sold_is_set_and_listed(fiatgate: Fiatgate) -> None:
     assert rate["rate"] == "49.00"
     assert datetime.fromisoformat(rate["fresh_until"]) > datetime.fromisoformat(rate["taken_at"])
     assert fiatgate.refused("rates", "set", CURRENCY, "500") == "RATE_JUMPS"
-    told = run("rates", "set", CURRENCY, "500", "--anyway")
-    assert "It counts until" in told.err
-    assert fiatgate("rates", "set", CURRENCY, "50")["sources"] == []  # taken back
-    (before,) = fiatgate("rates", "set", CURRENCY, "500", "--anyway")["sources"]
+    assert "It counts until" in run("rates", "set", CURRENCY, "50").err
+    assert fiatgate.refused("rates", "set", CURRENCY, "500", "--anyway") == "APPROVAL_REQUIRED"
+    (asked,) = fiatgate("approvals", "list", "--object", f"currency:{CURRENCY}")
+    fiatgate("approvals", "approve", asked["approval_id"], "--yes", "--as", "ben@example.com")
+    (state,) = [each for each in fiatgate("rates", "list") if each["currency_code"] == CURRENCY]
+    (before,) = state["in_force"]["sources"]
     assert (before["source"], before["rate"]) == ("rate before", "50")
+    assert fiatgate("rates", "set", CURRENCY, "50")["sources"] == []  # taken back by one person
     assert CURRENCY in [each["currency_code"] for each in fiatgate("rates", "list")]
     method = fiatgate(
         *(

@@ -160,7 +160,8 @@ class CatalogServiceServicer:
 
     def SetRate(self, request, context):
         """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
-        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
+        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
+        approval puts it in force.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -181,7 +182,8 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AcceptRate(self, request, context):
-        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD.
+        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
+        rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

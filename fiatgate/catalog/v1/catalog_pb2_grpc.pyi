@@ -65,14 +65,17 @@ class CatalogServiceStub:
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]
     """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
-    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
+    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
+    approval puts it in force.
     """
     ListRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]
     """Every currency's rate in force and held rate, by code."""
     PullRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]
-    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD."""
+    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
+    rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+    """
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
@@ -111,14 +114,17 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]  # type: ignore[assignment]
     """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
-    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
+    Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
+    approval puts it in force.
     """
     ListRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]  # type: ignore[assignment]
     """Every currency's rate in force and held rate, by code."""
     PullRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]  # type: ignore[assignment]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]  # type: ignore[assignment]
-    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD."""
+    """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
+    rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+    """
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     """Currencies, payment methods and rates. Only this service splits commissions, and derives merchants' rates from the
@@ -202,7 +208,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetRateResponse, _abc.Awaitable[_catalog_pb2.SetRateResponse]]:
         """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
-        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway.
+        Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
+        approval puts it in force.
         """
 
     @_abc_1.abstractmethod
@@ -227,6 +234,8 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.AcceptRateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.AcceptRateResponse, _abc.Awaitable[_catalog_pb2.AcceptRateResponse]]:
-        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD."""
+        """Accepts the rate that the jump guard holds back. Reasons: CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED (act
+        rate.accept): the checker's approval puts the rate of the request in force, not a newer one.
+        """
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -4,23 +4,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
 
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.db.database import retry_conflicts
+from kit.audit.approvals import Approval, Terms, close
+from kit.db.database import after_commit, retry_conflicts
 from kit.observe.log import get_logger
-from kit.rpc import deadline
+from kit.rpc import approvals, deadline
 from kit.rpc.errors import database_unavailable
 from services.catalog import errors
 from services.catalog.domain import (
     Accept,
+    Currency,
     Hold,
     Origin,
     Quote,
     Rate,
     TooFewSources,
     judge,
+    jumps,
     jumps_from_all,
     set_by_hand,
     with_markup,
@@ -58,31 +62,82 @@ class RateState:
     held: RateInfo | None
 
 
+SET: Final = "rate.set"
+ACCEPT: Final = "rate.accept"
+
+
 def set_rate(deps: Deps, *, currency_code: str, rate: str, anyway: bool) -> RateInfo:
     """Puts the operator's rate in force at once, and drops a held rate.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND; RATE_JUMPS when it is too far from the last rates, unless `anyway`:
+    then APPROVAL_REQUIRED, and APPROVAL_STATE_CONFLICT.
     """
     code = fields.currency_code("currency_code", currency_code)
     source_rate = fields.rate("rate", rate)
+    return approvals.done(_set_rate(deps, code, source_rate, anyway=anyway))
+
+
+@retry_conflicts
+def _set_rate(deps: Deps, code: str, source_rate: Decimal, *, anyway: bool) -> RateInfo | Approval:
     max_jump = deps.settings.rates_max_jump
     with deps.db.transaction() as tx:
-        currency = rates.lock_currency(tx, code)
-        if currency is None:
-            raise errors.currency_not_found(code)
+        currency = _locked(tx, code)
         known = _to_compare_with(deps, tx, code)
-        if not anyway and jumps_from_all(known, source_rate, max_jump):
-            raise errors.rate_jumps(code, known[0].source_rate, max_jump)
-        set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
-        before = _in_force(deps, tx, code)
-        rates.add_rate(tx, code, set_by_operator)
-        rates.take_held_rate(tx, code)
-        _record_act(tx, "rate.set", code, before, set_by_operator)
-    deps.bus.hint(CATALOG_CHANGED)
-    guarded = [f"{quote.rate:f}" for quote in set_by_operator.quotes or () if quote.rate is not None]
-    write = _log.warning if guarded else _log.info
-    write("rate_set", currency=code, rate=f"{source_rate:f}", past_the_guard_from=guarded)
+        if jumps_from_all(known, source_rate, max_jump):
+            if not anyway:
+                raise errors.rate_jumps(code, known[0].source_rate, max_jump)
+            if deps.settings.four_eyes:
+                return approvals.request(tx, _setting(code, source_rate, known[0].source_rate), deps)
+        close(tx, f"currency:{code}", at=deps.clock.now(), note=f"The rate was set to {_shown(source_rate)}")
+        return _put_in_force(deps, tx, currency, source_rate, known)
+
+
+def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Puts the requested rate in force. Raises CURRENCY_NOT_FOUND, and APPROVAL_STATE_CONFLICT for a request that is
+    older than a rate may be.
+    """
+    code, source_rate = asked.request["currency_code"], Decimal(asked.request["rate"])
+    currency = _locked(tx, code)
+    if deps.clock.now() > asked.requested_at + deps.settings.rates_max_age:
+        raise approvals.changed_since()
+    _put_in_force(deps, tx, currency, source_rate, _to_compare_with(deps, tx, code))
+
+
+def _setting(code: str, source_rate: Decimal, last: Decimal) -> Terms:
+    return Terms(
+        act=SET,
+        object=f"currency:{code}",
+        request={"currency_code": code, "rate": _shown(source_rate)},
+        summary=f"Set the rate of {code} to {_shown(source_rate)}, past the jump guard; "
+        f"it was {_shown(last)} at the request",
+    )
+
+
+def _put_in_force(
+    deps: Deps, tx: Session, currency: Currency, source_rate: Decimal, known: Sequence[Rate]
+) -> RateInfo:
+    code, max_jump = currency.code, deps.settings.rates_max_jump
+    set_by_operator = set_by_hand(source_rate, known, at=deps.clock.now(), max_jump=max_jump)
+    before = _in_force(deps, tx, code)
+    rates.add_rate(tx, code, set_by_operator)
+    rates.take_held_rate(tx, code)
+    _record_act(tx, SET, code, before, set_by_operator)
+    after_commit(tx, deps.bus.hint, CATALOG_CHANGED)
+    after_commit(tx, _log_set_rate, code, set_by_operator)
     return _info(deps, code, currency.markup, set_by_operator)
+
+
+def _log_set_rate(code: str, rate: Rate) -> None:
+    guarded = [f"{quote.rate:f}" for quote in rate.quotes or () if quote.rate is not None]
+    write = _log.warning if guarded else _log.info
+    write("rate_set", currency=code, rate=f"{rate.source_rate:f}", past_the_guard_from=guarded)
+
+
+def _locked(tx: Session, code: str) -> Currency:
+    currency = rates.lock_currency(tx, code)
+    if currency is None:
+        raise errors.currency_not_found(code)
+    return currency
 
 
 def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
@@ -93,22 +148,71 @@ def _to_compare_with(deps: Deps, tx: Session, code: str) -> list[Rate]:
 def accept_rate(deps: Deps, *, currency_code: str) -> RateInfo:
     """Puts the held rate in force, with the time of its poll.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, RATE_NOT_HELD, APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
-    code = fields.currency_code("currency_code", currency_code)
+    return approvals.done(_accept_rate(deps, fields.currency_code("currency_code", currency_code)))
+
+
+@retry_conflicts
+def _accept_rate(deps: Deps, code: str) -> RateInfo | Approval:
     with deps.db.transaction() as tx:
-        currency = rates.lock_currency(tx, code)
-        if currency is None:
-            raise errors.currency_not_found(code)
-        before = _in_force(deps, tx, code)
-        held = rates.take_held_rate(tx, code)
+        currency = _locked(tx, code)
+        held = rates.held_rate(tx, code)
         if held is None:
             raise errors.rate_not_held(code)
-        accepted = replace(held, origin=Origin.ACCEPTED)
-        rates.add_rate(tx, code, accepted)
-        _record_act(tx, "rate.accept", code, before, accepted)
-    deps.bus.hint(CATALOG_CHANGED)
-    return _info(deps, code, currency.markup, accepted)
+        if deps.settings.four_eyes:
+            return approvals.request(tx, _accepting(code, held, _in_force(deps, tx, code)), deps)
+        close(tx, f"currency:{code}", at=deps.clock.now(), note=f"{_shown(held.source_rate)} was accepted")
+        return _accept(deps, tx, currency, held)
+
+
+def accept_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Puts the requested rate in force, not a newer one that the checker has not seen. Raises RATE_NOT_HELD when the
+    sources agree again, and APPROVAL_STATE_CONFLICT when the requested rate is too old, or too far from the held one.
+    """
+    request = asked.request
+    code, taken_at = request["currency_code"], datetime.fromisoformat(request["taken_at"])
+    currency = _locked(tx, code)
+    held = rates.held_rate(tx, code)
+    if held is None:
+        raise errors.rate_not_held(code)
+    seen = Rate(
+        Decimal(request["rate"]), Origin.SOURCES, taken_at, rates.quotes_of({"quotes": request["quotes"]})
+    )
+    is_fresh = seen.is_fresh(deps.clock.now(), deps.settings.rates_max_age)
+    if not is_fresh or jumps(held.source_rate, seen.source_rate, deps.settings.rates_max_jump):
+        raise approvals.changed_since()
+    _accept(deps, tx, currency, seen)
+
+
+def _accepting(code: str, held: Rate, last: Rate | None) -> Terms:
+    before = f"; it was {_shown(last.source_rate)} at the request" if last else ""
+    return Terms(
+        act=ACCEPT,
+        object=f"currency:{code}",
+        request={
+            "currency_code": code,
+            "rate": _shown(held.source_rate),
+            "taken_at": held.taken_at.isoformat(),
+            **rates.document(held),
+        },
+        summary=f"Accept the rate {_shown(held.source_rate)} of {code}, "
+        f"polled {held.taken_at:%Y-%m-%d %H:%M} UTC{before}",
+    )
+
+
+def _shown(rate: Decimal) -> str:
+    return f"{rate.normalize():f}"
+
+
+def _accept(deps: Deps, tx: Session, currency: Currency, held: Rate) -> RateInfo:
+    before = _in_force(deps, tx, currency.code)
+    accepted = replace(held, origin=Origin.ACCEPTED)
+    rates.take_held_rate(tx, currency.code)
+    rates.add_rate(tx, currency.code, accepted)
+    _record_act(tx, ACCEPT, currency.code, before, accepted)
+    after_commit(tx, deps.bus.hint, CATALOG_CHANGED)
+    return _info(deps, currency.code, currency.markup, accepted)
 
 
 def _in_force(deps: Deps, tx: Session, code: str) -> Rate | None:
@@ -193,6 +297,8 @@ def _record(
             case Accept(rate):
                 rates.add_rate(tx, code, rate)
                 rates.take_held_rate(tx, code)
+                note = f"The sources agree on {_shown(rate.source_rate)}"
+                close(tx, f"currency:{code}", at=deps.clock.now(), note=note, act=ACCEPT)
                 if act:
                     _record_act(tx, act, code, before, rate)
             case Hold(rate):

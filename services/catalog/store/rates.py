@@ -1,5 +1,6 @@
 """Rates: accepted, held, and the turns of the poller."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -104,6 +105,11 @@ def hold_rate(tx: Session, code: str, rate: Rate) -> None:
     put(tx, _held, "currency_code", _rate_columns(code, rate))
 
 
+def held_rate(tx: Session, code: str) -> Rate | None:
+    row = tx.execute(select(_held).where(_held.c.currency_code == code)).first()
+    return None if row is None else _rate(row, _held)
+
+
 def take_held_rate(tx: Session, code: str) -> Rate | None:
     """Removes the held rate and returns it; None when there was none."""
     row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
@@ -175,5 +181,16 @@ def _rate_columns(code: str, rate: Rate) -> dict[str, Any]:
         "currency_code": code,
         "source_rate": rate.source_rate,
         "taken_at": rate.taken_at,
-        "document": _DOCUMENT.dump_python(_Document(rate.quotes or ()), mode="json"),
+        "document": document(rate),
     }
+
+
+def document(rate: Rate) -> dict[str, Any]:
+    """Returns the record of where the rate came from, as JSON."""
+    stored: dict[str, Any] = _DOCUMENT.dump_python(_Document(rate.quotes or ()), mode="json")
+    return stored
+
+
+def quotes_of(stored: Mapping[str, Any]) -> tuple[Quote, ...]:
+    """Returns the quotes of a record that `document` made."""
+    return _DOCUMENT.validate_python(stored).quotes
