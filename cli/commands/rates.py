@@ -37,7 +37,9 @@ def set_one(
     *,
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Request the rate although the jump guard refuses it; another person approves it."),
+        typer.Option(
+            "--anyway", help="Request it although the jump guard refuses it; another person approves."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
