@@ -27,7 +27,9 @@ _LATER: Final = Problem(
     503, "One moment, please", "A part of Fiatgate does not answer. Try again in a few seconds."
 )
 _OURS: Final = Problem(
-    500, "Something went wrong", "The problem is on our side. Nothing was changed, unless the log says so."
+    500,
+    "Something went wrong",
+    "The problem is on our side. Check whether your change was made before you make it again.",
 )
 PROBLEMS: Final[Mapping[str, Problem]] = {
     "NOT_FOUND": _NO_PAGE,

@@ -72,6 +72,7 @@ SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks"
 CALLS: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset(SERVICES) - {"accounts"},
     "cli": frozenset(SERVICES),
+    "console": frozenset({"accounts"}),
     "invoices": frozenset({"catalog", "merchants"}),
     "webhooks": frozenset({"merchants"}),
     **dict.fromkeys(("catalog", "withdrawals", "merchants", "accounts"), frozenset()),

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.signin.step_up import has_stepped_up
+from console.signin.step_up import may_change_factors
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.rpc.errors import Refused, invalid
 from kit.web.replies import reply
@@ -39,8 +39,8 @@ class PasskeysPage(Page):
     async def on_post_challenge(self, req: Request, resp: falcon.asgi.Response) -> None:
         """Answers the script with a challenge; with the address of the step-up, where one is missing."""
         await self.form(req)
-        if not has_stepped_up(req):
-            reply(resp, {"go": "/step-up?to=/account"}, status=403)
+        if not may_change_factors(req):
+            reply(resp, {"go": "/step-up?to=/account"})
             return
         started = await self.deps.own.StartPasskeyRegistration(pb.StartPasskeyRegistrationRequest())
         reply(resp, {"challenge_id": started.challenge_id, "options": json.loads(started.options)})
@@ -79,7 +79,7 @@ class PasswordPage(Page):
     needs_merchant = False
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        if not has_stepped_up(req):
+        if not may_change_factors(req):
             leave_for(resp, "/step-up", to="/account/password")
             return
         self.show(req, resp, "password")

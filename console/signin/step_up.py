@@ -24,9 +24,13 @@ SECRETS: Final = frozenset({"password", "repeated"})
 AGAIN: Final = frozenset({"SIGN_IN_REFUSED", "SIGN_IN_DELAYED", "VALIDATION_ERROR"})
 
 
-def has_stepped_up(req: Request) -> bool:
-    """Returns whether the session has a proof of the last minutes."""
-    return req.exchange.signed_in.HasField("stepped_up_until")
+def may_change_factors(req: Request) -> bool:
+    """Returns whether a form about factors will be taken: after a step-up, or in the session of an invitation, as long
+    as the person has no complete way to sign in.
+    """
+    session = req.exchange.signed_in
+    is_new = session.way == "invitation" and not session.has_complete_factors
+    return is_new or session.HasField("stepped_up_until")
 
 
 class StepUpPage(Page):

@@ -47,10 +47,27 @@ PROBLEMS: Final[Mapping[str, str]] = {
 """By the reason of the refusal."""
 
 
+FIELDS: Final[Mapping[str, str]] = {
+    "email": "E-mail address",
+    "name": "Name",
+    "roles": "Roles",
+    "member_roles": "Roles",
+    "password": "Password",
+    "code": "Code",
+}
+"""Fields of requests, as the forms name them."""
+
+
 def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     """Returns the sentence for a reason; None when the reason has none, and so is a page of its own."""
     if reason == "VALIDATION_ERROR" and refused is not None:
-        return f"{refused.message[:1].upper()}{refused.message[1:]}."
+        field = FIELDS.get(refused.metadata.get("field", ""), "")
+        message = refused.message.rstrip(".")
+        return (
+            f"{field}: {message[:1].lower()}{message[1:]}."
+            if field
+            else f"{message[:1].upper()}{message[1:]}."
+        )
     sentence = PROBLEMS.get(reason)
     if refused is None or sentence is None:
         return sentence

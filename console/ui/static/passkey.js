@@ -4,10 +4,8 @@ const can = window.PublicKeyCredential?.parseRequestOptionsFromJSON !== undefine
 
 async function challenge(address) {
   const answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/x-www-form-urlencoded" } });
-  const content = await answer.json();
-  if (content.go) location.assign(content.go);
-  if (!answer.ok) throw new Error(content.go ?? answer.status);
-  return content;
+  if (!answer.ok) throw new Error(answer.status);
+  return answer.json();
 }
 
 async function credential(form, options) {
@@ -24,7 +22,8 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
     button.setAttribute("aria-busy", "true");
     failure.hidden = true;
     try {
-      const { challenge_id: id, options } = await challenge(form.dataset.passkey);
+      const { challenge_id: id, options, go } = await challenge(form.dataset.passkey);
+      if (go) return location.assign(go); // a step-up first
       const made = await credential(form, options.publicKey ?? options);
       const [challengeField, credentialField] = (form.dataset.names ?? "challenge_id credential").split(" ");
       form.elements[challengeField].value = id;

@@ -1,0 +1,225 @@
+"""Both surfaces in a real browser: passkeys with Chromium's virtual authenticator, all else without scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyotp
+import pytest
+from playwright.sync_api import CDPSession, Page, expect
+
+from kit.base.clock import SystemClock
+from tests.console.conftest import Open
+from tests.console.house import PASSWORD, House, new_email, new_merchant
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+@dataclass
+class Authenticator:
+    """A virtual authenticator, which confirms each question at once."""
+
+    cdp: CDPSession
+    id: str
+
+    def credentials(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.cdp.send("WebAuthn.getCredentials", {"authenticatorId": self.id})[
+            "credentials"
+        ]
+        return found
+
+    def verifies(self, *, verified: bool) -> None:
+        """Whether the person proves to be there, by finger or PIN."""
+        given = {"authenticatorId": self.id, "isUserVerified": verified}
+        self.cdp.send("WebAuthn.setUserVerified", given)
+
+
+def authenticator(page: Page) -> Authenticator:
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    id = cdp.send("WebAuthn.addVirtualAuthenticator", {"options": options})["authenticatorId"]
+    return Authenticator(cdp, id)
+
+
+def with_passkey(page: Page, link: str) -> Authenticator:
+    """Accepts the invitation and adds a passkey."""
+    key = authenticator(page)
+    page.goto(link)
+    press(page, "Accept and sign in")
+    heading(page, "How will you sign in?")
+    page.get_by_label("Name of the passkey").fill("Laptop")
+    press(page, "Add a passkey")
+    expect(page.get_by_role("status")).to_have_text("The passkey is added.")
+    return key
+
+
+# -- passkeys
+
+
+@pytest.mark.parametrize("surface", ["desk", "dashboard"])
+def test_an_invited_person_makes_a_passkey_and_signs_in_with_it(
+    house: House, open_page: Open, surface: str
+) -> None:
+    page = open_page()
+    merchant = new_merchant() if surface == "dashboard" else ""
+    with_passkey(page, house.invited("owner" if merchant else "desk", merchant=merchant))
+    heading(page, "Ways to sign in")
+    press(page, "Sign out")
+    heading(page, "Sign in")
+    press(page, "Sign in with a passkey")
+    heading(page, "Hello, Ada Lovelace")
+    expect(page.get_by_text("began by passkey")).to_be_visible()
+
+
+def test_after_the_sign_in_the_browser_is_where_it_wanted_to_be(house: House, open_page: Open) -> None:
+    page = open_page()
+    with_passkey(page, house.invited("admin"))
+    press(page, "Sign out")
+    page.goto(f"{house.desk}/people?after=a")
+    heading(page, "Sign in")
+    press(page, "Sign in with a passkey")
+    heading(page, "People")
+    assert page.url == f"{house.desk}/people?after=a"
+
+
+def test_a_passkey_without_a_proof_of_the_person_is_refused(house: House, open_page: Open) -> None:
+    page = open_page()
+    key = with_passkey(page, house.invited("desk"))
+    press(page, "Sign out")
+    key.verifies(verified=False)
+    press(page, "Sign in with a passkey")
+    expect(page.get_by_text("The browser did not use a passkey.")).to_be_visible()
+    heading(page, "Sign in")
+
+
+def test_a_passkey_whose_counter_went_back_is_refused(house: House, open_page: Open) -> None:
+    """It was copied: two authenticators count apart."""
+    page = open_page()
+    key = with_passkey(page, house.invited("desk"))
+    copied = key.credentials()[0]
+    press(page, "Sign out")
+    press(page, "Sign in with a passkey")
+    heading(page, "Hello, Ada Lovelace")
+    press(page, "Sign out")
+    key.cdp.send("WebAuthn.clearCredentials", {"authenticatorId": key.id})
+    key.cdp.send("WebAuthn.addCredential", {"authenticatorId": key.id, "credential": copied})
+    press(page, "Sign in with a passkey")
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("That did not work.")
+
+
+def test_a_form_goes_on_after_the_passkey_of_the_step_up(house: House, open_page: Open) -> None:
+    page = open_page()
+    email, invited = new_email(), new_email()
+    with_passkey(page, house.invited("admin", email=email))
+    house.database(
+        "UPDATE sessions SET stepped_up_at = now() - interval '6 minutes' WHERE person_id = "
+        "(SELECT id FROM people WHERE email = %s)",
+        email,
+    )
+    page.goto(f"{house.desk}/people/invite")
+    page.get_by_label("E-mail address").fill(invited)
+    page.get_by_label("Name").fill("Grace Hopper")
+    page.get_by_label("desk deals, cases, requisites").check()
+    press(page, "Make the invitation")
+    heading(page, "Confirm that it is you")
+    press(page, "Use a passkey")
+    heading(page, "The link for Grace Hopper")
+    assert page.get_by_label("Link").input_value().startswith(f"{house.desk}/invitation?token=")
+
+
+def test_adding_a_passkey_asks_for_the_step_up_first(house: House, open_page: Open) -> None:
+    page = open_page()
+    email = new_email()
+    with_passkey(page, house.invited("desk", email=email))
+    house.database(
+        "UPDATE sessions SET stepped_up_at = now() - interval '6 minutes' WHERE person_id = "
+        "(SELECT id FROM people WHERE email = %s)",
+        email,
+    )
+    page.reload()
+    press(page, "Add a passkey")
+    heading(page, "Confirm that it is you")
+
+
+# -- without scripts
+
+
+def test_without_scripts_a_person_gets_from_the_invitation_to_the_next_sign_in(
+    house: House, open_page: Open
+) -> None:
+    page = open_page(scripts=False)
+    email = new_email()
+    page.goto(house.invited("desk", email=email))
+    press(page, "Accept and sign in")
+    heading(page, "How will you sign in?")
+    expect(page.get_by_role("button", name="Add a passkey")).to_be_hidden()
+    page.get_by_role("link", name="Set up an app").click()
+    press(page, "Show the QR code")
+    secret = (page.locator("code.secret").text_content() or "").replace(" ", "")
+    totp = pyotp.TOTP(secret)
+    now = totp.timecode(SystemClock().now()) * totp.interval
+    page.get_by_label("Code that the app shows").fill(totp.at(now - totp.interval))
+    press(page, "Finish")
+    page.get_by_role("link", name="Set a password").click()
+    page.get_by_label("New password").fill(PASSWORD)
+    page.get_by_label("The same again").fill(PASSWORD)
+    press(page, "Set the password")
+    heading(page, "Ways to sign in")
+    press(page, "Make ten codes")
+    heading(page, "Your recovery codes")
+    page.get_by_role("link", name="I have stored them").click()
+    press(page, "Sign out")
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Code").fill(totp.at(now))
+    press(page, "Sign in")
+    heading(page, "Hello, Ada Lovelace")
+
+
+def test_without_scripts_an_administrator_invites_changes_roles_and_disables(
+    house: House, open_page: Open
+) -> None:
+    page = open_page(scripts=False)
+    page.goto(house.invited("admin"))
+    press(page, "Accept and sign in")
+    page.get_by_role("link", name="People", exact=True).click()
+    page.get_by_role("link", name="Invite a person").click()
+    email = new_email()
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Name").fill("Grace Hopper")
+    page.get_by_label("treasury withdrawals").check()
+    press(page, "Make the invitation")
+    link = page.get_by_label("Link").input_value()
+    grace = open_page(scripts=False)
+    grace.goto(link)
+    press(grace, "Accept and sign in")
+    heading(grace, "How will you sign in?")
+    page.get_by_role("link", name="Done").click()
+    page.get_by_role("row").filter(has_text=email).get_by_role("link").click()
+    heading(page, "Grace Hopper")
+    page.get_by_label("treasury withdrawals").uncheck()
+    page.get_by_label("desk deals, cases, requisites").check()
+    press(page, "Set the roles")
+    expect(page.get_by_role("status")).to_contain_text("The roles are set.")
+    grace.goto(house.desk)
+    expect(grace.get_by_text("deals, cases, requisites")).to_be_visible()
+    page.get_by_text("Disable the person").click()
+    press(page, "Disable Grace Hopper")
+    expect(page.get_by_role("status")).to_contain_text("The person is disabled")
+    grace.reload()
+    heading(grace, "Sign in")

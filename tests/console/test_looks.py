@@ -1,0 +1,189 @@
+"""Every page of both surfaces, as axe-core and the eye see it: light, dark, on a small phone, with large text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Request, ViewportSize
+
+from tests.console.conftest import DESKTOP, Open
+from tests.console.house import House, Person, new_email, new_merchant
+
+RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+SCREENSHOTS: Final = Path(__file__).parents[1] / "screenshots"
+PHONE: Final = ViewportSize(width=320, height=640)
+FIRST_LOAD_MAX_BYTES: Final = 80_000
+LOOKS: Final[dict[str, dict[str, Any]]] = {
+    "light": {"viewport": DESKTOP, "color_scheme": "light"},
+    "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light"},
+}
+
+
+@pytest.fixture(scope="module")
+def merchant() -> str:
+    return new_merchant()
+
+
+@pytest.fixture(scope="module")
+def admin(house: House) -> Person:
+    """An administrator with factors, two sessions and a colleague."""
+    admin = house.person("admin", "auditor", name="Ada Lovelace")
+    admin.add_factors()
+    admin.post("/account/recovery-codes")
+    Person(admin.url, admin.email, totp=admin.totp).sign_in()
+    house.person("desk", "prices", name="Grace Brewster Murray Hopper")
+    house.invited("viewer", email="a-very-long-address-of-a-person@subsidiary.of-a-company.example.com")
+    return admin
+
+
+@pytest.fixture(scope="module")
+def owner(house: House, merchant: str) -> Person:
+    """An owner of two merchants."""
+    email = new_email()
+    owner = house.person("owner", merchant=merchant, email=email, name="Mary Somerville")
+    owner.accept(house.invited("finance", merchant=new_merchant(), email=email))
+    owner.post("/merchant", {"merchant_id": merchant})
+    house.invited("developer", merchant=merchant, name="Emmy Noether")
+    return owner
+
+
+def colleague(admin: Person) -> str:
+    """The path of the page of the colleague."""
+    page = admin.get("/people").text
+    at = page.index("Grace")
+    return page[page.rindex('href="', 0, at) + 6 : page.rindex('"', 0, at)]
+
+
+def desk_pages(house: House, admin: Person) -> dict[str, str]:
+    return {
+        "home": "/",
+        "account": "/account",
+        "sessions": "/account/sessions",
+        "password": "/account/password",
+        "totp-start": "/account/totp",
+        "step-up": "/step-up?to=/account",
+        "people": "/people",
+        "person": colleague(admin),
+        "invite": "/people/invite",
+        "audit": "/audit",
+        "not-found": "/nowhere",
+        "notice": "/account?notice=password-set",
+        "problem": "/account?problem=last_factor",
+    }
+
+
+def of_person(page: Page, person: Person) -> Page:
+    """Gives the browser the person's cookie."""
+    cookies = [
+        {"name": each.name, "value": each.value or "", "url": person.url} for each in person.http.cookies
+    ]
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]
+    return page
+
+
+def seen(page: Page, name: str) -> None:
+    """Takes a picture; axe finds nothing, and nothing is cut off at the side. On the phone the colours are the same."""
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"console-{name}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
+    if name.endswith("-phone"):
+        return
+    found = Axe().run(page, options=RULES).response["violations"]
+    assert not found, f"{name}: " + "; ".join(
+        f"{each['id']} {each['nodes'][0]['html'][:200]}" for each in found
+    )
+
+
+def dashboard_pages() -> dict[str, str]:
+    return {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_of_the_desk_is_clean(house: House, admin: Person, open_page: Open, look: str) -> None:
+    stranger = open_page(**LOOKS[look])
+    for name, address in {"sign-in": "/sign-in", "bad-link": "/invitation?token=none"}.items():
+        stranger.goto(house.desk + address)
+        seen(stranger, f"desk-{name}-{look}")
+    stranger.goto(house.invited("viewer"))
+    seen(stranger, f"desk-invitation-{look}")
+    page = of_person(open_page(**LOOKS[look]), admin)
+    for name, address in desk_pages(house, admin).items():
+        page.goto(house.desk + address)
+        seen(page, f"desk-{name}-{look}")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_answer_to_a_form_is_clean(house: House, open_page: Open, look: str) -> None:
+    """Pages without an address of their own: secrets that are shown once, and forms that come back."""
+    page = of_person(open_page(**LOOKS[look]), house.person("admin"))
+    page.goto(f"{house.desk}/account/totp")
+    page.get_by_role("button", name="Show the QR code").click()
+    seen(page, f"desk-totp-{look}")
+    page.get_by_label("Code that the app shows").fill("000000")
+    page.get_by_role("button", name="Finish").click()
+    seen(page, f"desk-totp-again-{look}")
+    page.goto(f"{house.desk}/account")
+    seen(page, f"desk-first-factors-{look}")
+    page.get_by_role("button", name="Make ten codes").click()
+    seen(page, f"desk-recovery-codes-{look}")
+    page.goto(f"{house.desk}/people/invite")
+    page.get_by_label("E-mail address").fill(new_email())
+    page.get_by_label("Name").fill("Grace Hopper")
+    page.get_by_role("button", name="Make the invitation").click()
+    seen(page, f"desk-invite-again-{look}")
+    page.get_by_label("desk deals, cases, requisites").check()
+    page.get_by_role("button", name="Make the invitation").click()
+    seen(page, f"desk-invited-{look}")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_of_the_dashboard_is_clean(
+    house: House, owner: Person, open_page: Open, look: str
+) -> None:
+    page = of_person(open_page(**LOOKS[look]), owner)
+    for name, address in dashboard_pages().items():
+        page.goto(house.dashboard + address)
+        seen(page, f"dashboard-{name}-{look}")
+
+
+def test_pages_fit_with_text_twice_as_large(house: House, admin: Person, open_page: Open) -> None:
+    """As a browser with large text shows them, on a screen of half the width."""
+    page = of_person(open_page(viewport=PHONE), admin)
+    for name, address in desk_pages(house, admin).items():
+        page.goto(house.desk + address)
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+            f"{name} is cut off"
+        )
+
+
+def test_a_first_visit_is_small(house: House, open_page: Open) -> None:
+    page = open_page()
+    sizes: list[int] = []
+    page.on("requestfinished", lambda request: sizes.append(_bytes_of(request)))
+    page.goto(f"{house.desk}/sign-in", wait_until="networkidle")
+    assert len(sizes) >= 3
+    assert sum(sizes) < FIRST_LOAD_MAX_BYTES
+
+
+def _bytes_of(request: Request) -> int:
+    sizes = request.sizes()
+    return sizes["responseBodySize"] + sizes["responseHeadersSize"]
+
+
+def test_the_focus_is_seen_and_goes_to_the_content_first(
+    house: House, admin: Person, open_page: Open
+) -> None:
+    page = of_person(open_page(), admin)
+    page.goto(house.desk)
+    page.keyboard.press("Tab")
+    focused = page.evaluate("document.activeElement.textContent")
+    assert focused == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineWidth") == "3px"

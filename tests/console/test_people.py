@@ -1,0 +1,191 @@
+"""People and roles, without scripts: changes count from the next request, and an owner reaches its own members only."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.console.house import House, Person, new_email, new_merchant, signed_out, title_of
+
+
+@pytest.fixture(scope="module")
+def admin(house: House) -> Person:
+    return house.person("admin", name="Ada Lovelace")
+
+
+@pytest.fixture(scope="module")
+def merchant() -> str:
+    return new_merchant()
+
+
+@pytest.fixture(scope="module")
+def owner(house: House, merchant: str) -> Person:
+    return house.person("owner", merchant=merchant, name="Mary Somerville")
+
+
+def id_of(viewer: Person, other: Person) -> str:
+    """The id of a person, from the list of people."""
+    found = re.search(
+        rf'href="/people/([0-9a-f-]{{36}})">(?:(?!</th>).)*{re.escape(other.email)}',
+        viewer.get("/people").text,
+        re.DOTALL,
+    )
+    assert found is not None
+    return found[1]
+
+
+# -- the desk
+
+
+def test_an_invited_person_gets_the_roles_of_the_form(house: House, admin: Person) -> None:
+    email = new_email()
+    fields = {"email": email, "name": "Grace Hopper", "role:desk": "on", "role:prices": "on"}
+    made = admin.post("/people/invite", fields)
+    assert title_of(made) == "The link for Grace Hopper"
+    link = made.text.partition('readonly value="')[2].partition('"')[0]
+    grace = Person(house.desk, email)
+    grace.accept(link)
+    home = grace.get("/").text
+    assert "deals, cases, requisites" in home
+    assert "currencies, methods, rates" in home
+    assert "withdrawals</p>" not in home
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"email": "no address", "name": "X", "role:desk": "on"}, "E-mail address: "),
+        ({"email": "x@example.com", "name": "", "role:desk": "on"}, "Name: "),
+        ({"email": "x@example.com", "name": "X"}, "Roles: "),
+    ],
+)
+def test_a_form_with_a_fault_comes_back_with_what_was_typed(
+    admin: Person, fields: dict[str, str], sentence: str
+) -> None:
+    answer = admin.post("/people/invite", fields)
+    assert (answer.status_code, title_of(answer)) == (422, "Invite a person")
+    problem = answer.text.partition('role="alert">')[2].partition("</p>")[0]
+    assert sentence in problem
+    assert f'value="{fields["email"]}"' in answer.text
+
+
+def test_roles_count_from_the_next_request(house: House, admin: Person) -> None:
+    other = house.person("auditor")
+    assert other.get("/people").status_code == 200
+    assert 'href="/people"' in other.get("/").text
+    admin.post(f"/people/{id_of(admin, other)}/roles", {"role:viewer": "on"})
+    assert 'href="/people"' not in other.get("/").text
+    assert (other.get("/people").status_code, title_of(other.get("/people"))) == (403, "Not permitted")
+
+
+def test_a_disabled_person_is_signed_out_and_may_come_back_when_enabled(house: House, admin: Person) -> None:
+    other = house.person("desk")
+    other.add_factors()
+    path = f"/people/{id_of(admin, other)}"
+    assert "The person is disabled" in admin.post(f"{path}/disable").text
+    assert signed_out(other.get("/"))
+    assert signed_out(other.sign_in())
+    assert "may sign in again" in admin.post(f"{path}/enable").text
+    assert title_of(other.sign_in(step=1)) == "Hello, Ada Lovelace"
+
+
+def test_an_administrator_ends_the_session_of_another(house: House, admin: Person) -> None:
+    other = house.person("desk")
+    path = f"/people/{id_of(admin, other)}"
+    session = admin.get(path).text.partition(f'action="{path}/sessions/')[2].partition("/end")[0]
+    assert "The session has ended." in admin.post(f"{path}/sessions/{session}/end").text
+    assert signed_out(other.get("/"))
+
+
+def test_a_withdrawn_invitation_does_not_work(house: House, admin: Person) -> None:
+    email = new_email()
+    link = house.invited("desk", email=email)
+    page = admin.get("/people").text
+    at = page.index(email)
+    invitation = page[at:].partition("/people/invitations/")[2].partition("/withdraw")[0]
+    answer = admin.post(f"/people/invitations/{invitation}/withdraw")
+    assert "The invitation is withdrawn" in answer.text
+    assert title_of(Person(house.desk, email).accept(link)) == "This link does not work"
+
+
+def test_an_operator_without_the_role_reaches_no_page_of_people(house: House, admin: Person) -> None:
+    operator = house.person("desk", "treasury", "prices", "viewer")
+    other = id_of(admin, operator)
+    for path in ("/people", f"/people/{other}"):
+        assert operator.get(path).status_code == 403, path
+    for path in (f"/people/{other}/roles", f"/people/{other}/disable", f"/people/{other}/enable"):
+        assert operator.post(path, {"role:admin": "on"}).status_code == 403, path
+    fields = {"email": new_email(), "name": "X", "role:admin": "on"}
+    assert operator.post("/people/invite", fields).status_code == 403
+
+
+def test_a_person_who_is_not_there_is_not_found(admin: Person) -> None:
+    for name in ("00000000-0000-7000-8000-000000000000", "none", "%00", "a" * 300):
+        answer = admin.get(f"/people/{name}")
+        assert (answer.status_code, title_of(answer)) == (404, "Not found"), name
+
+
+# -- the dashboard
+
+
+def test_an_owner_invites_a_member_and_removes_the_member_again(
+    house: House, owner: Person, merchant: str
+) -> None:
+    email = new_email()
+    made = owner.post("/people/invite", {"email": email, "name": "Emmy Noether", "role:developer": "on"})
+    link = made.text.partition('readonly value="')[2].partition('"')[0]
+    member = Person(house.dashboard, email)
+    member.accept(link)
+    assert merchant in member.get("/").text
+    assert member.get("/people").status_code == 403
+    answer = owner.post(f"/people/{id_of(owner, member)}/remove")
+    assert "no longer a member" in answer.text
+    assert signed_out(member.get("/"))
+
+
+def test_the_last_owner_stays_owner(owner: Person) -> None:
+    own = id_of(owner, owner)
+    for path, fields in ((f"/people/{own}/remove", {}), (f"/people/{own}/roles", {"role:finance": "on"})):
+        answer = owner.post(path, fields)
+        assert (answer.status_code, "last owner" in answer.text) == (422, True), path
+
+
+def test_an_owner_reaches_no_member_of_another_merchant(house: House, owner: Person) -> None:
+    other_merchant = new_merchant()
+    other_owner = house.person("owner", merchant=other_merchant)
+    stranger = house.person("finance", merchant=other_merchant)
+    foreign = id_of(other_owner, stranger)
+    assert stranger.email not in owner.get("/people").text
+    assert owner.get(f"/people/{foreign}").status_code == 404
+    assert owner.post(f"/people/{foreign}/roles", {"role:viewer": "on"}).status_code == 404
+    assert owner.post(f"/people/{foreign}/remove").status_code == 404
+    assert "balance and withdrawals" in stranger.get("/").text
+
+
+def test_an_owner_cannot_invite_to_the_staff(house: House, owner: Person) -> None:
+    """The dashboard has no such boxes; a form made by hand has."""
+    email = new_email()
+    answer = owner.post("/people/invite", {"email": email, "name": "X", "role:admin": "on"})
+    assert (answer.status_code, title_of(answer)) == (422, "Invite a person")
+
+
+def test_the_pages_of_operators_are_not_on_the_dashboard(owner: Person) -> None:
+    own = id_of(owner, owner)
+    assert owner.post(f"/people/{own}/disable").status_code == 404
+    assert owner.post(f"/people/{own}/enable").status_code == 404
+
+
+def test_a_member_of_two_merchants_chooses_one(house: House) -> None:
+    email, first, second = new_email(), new_merchant(), new_merchant()
+    member = house.person("owner", merchant=first, email=email)
+    member.accept(house.invited("finance", merchant=second, email=email))
+    member.post("/merchant", {"merchant_id": second})
+    home = member.get("/").text
+    assert second in home
+    assert 'href="/people"' not in home
+    assert member.get("/people").status_code == 403
+    member.post("/merchant", {"merchant_id": first})
+    assert member.get("/people").status_code == 200
+    answer = member.post("/merchant", {"merchant_id": new_merchant()})
+    assert "You are not a member of this merchant." in answer.text

@@ -1,0 +1,186 @@
+"""What holds for every address of both surfaces, read from the routes themselves: a new one can't be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import falcon.asgi
+import falcon.inspect
+import pytest
+import requests
+
+from console.app import routes
+from console.config import ConsoleSettings, DashboardSettings, DeskSettings
+from console.page import Page
+from console.signin.cookie import SessionCookie
+from console.surfaces import DESK
+from console.wiring import wired
+from kit.web.files import FilesResource
+from kit.web.health import AliveResource, ReadyResource
+from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
+
+NOWHERE: Final = "127.0.0.1:1"
+ADDRESSES: Final[dict[str, Any]] = {
+    name: NOWHERE for name in DeskSettings.model_fields if name.endswith("_address")
+}
+SETTINGS: Final[dict[str, type[ConsoleSettings]]] = {"desk": DeskSettings, "dashboard": DashboardSettings}
+WITHOUT_SESSION: Final = frozenset(
+    {"/sign-in", "/sign-in/challenge", "/sign-in/passkey", "/sign-out", "/invitation"}
+)
+"""The addresses that are open to people who are not signed in."""
+OF_MACHINES: Final = (AliveResource, ReadyResource, FilesResource)
+
+
+async def _routes(settings: ConsoleSettings) -> list[tuple[str, str, Any]]:
+    async with wired(settings, ()) as deps:
+        app: falcon.asgi.App[Any, Any] = routes(deps)
+        found = []
+        for route in falcon.inspect.inspect_routes(app):
+            resource = (app._router.find(re.sub(r"{\w+}", "x", route.path)) or [None])[0]
+            found += [(each.method, route.path, resource) for each in route.methods if not each.internal]
+        return found
+
+
+def routes_of(surface: str) -> list[tuple[str, str, Any]]:
+    """Method, address and resource."""
+    return asyncio.run(_routes(SETTINGS[surface](**ADDRESSES)))
+
+
+@pytest.fixture(scope="module", params=["desk", "dashboard"])
+def signed_in(request: pytest.FixtureRequest, house: House) -> Person:
+    if request.param == "desk":
+        return house.person("admin")
+    return house.person("owner", merchant=new_merchant())
+
+
+def surface_of(person: Person, house: House) -> str:
+    return "desk" if person.url == house.desk else "dashboard"
+
+
+@pytest.mark.parametrize("surface", SETTINGS)
+def test_every_address_is_checked_unless_it_is_for_machines(surface: str) -> None:
+    found = routes_of(surface)
+    assert len(found) > 30
+    unchecked = {path for _, path, resource in found if not isinstance(resource, (Page, *OF_MACHINES))}
+    assert unchecked == set()
+    opened = {
+        path for _, path, resource in found if isinstance(resource, Page) and not resource.needs_session
+    }
+    assert opened == WITHOUT_SESSION
+
+
+@pytest.mark.parametrize("surface", SETTINGS)
+def test_addresses_read_with_get_and_change_with_post(surface: str) -> None:
+    assert {method for method, _, _ in routes_of(surface)} == {"GET", "HEAD", "POST"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+    ids=str,
+)
+def test_every_post_from_another_site_is_refused(
+    house: House, signed_in: Person, headers: dict[str, str]
+) -> None:
+    surface = surface_of(signed_in, house)
+    forms = [path for method, path, _ in routes_of(surface) if method == "POST"]
+    assert len(forms) > 15
+    for path in forms:
+        address = re.sub(r"{\w+}", "00000000-0000-7000-8000-000000000000", path)
+        answer = signed_in.http.post(
+            signed_in.url + address, data={"token": "x"}, headers=headers, timeout=HTTP_SECONDS
+        )
+        assert (answer.status_code, title_of(answer)) == (400, "That did not work"), path
+    assert title_of(signed_in.get("/")) == "Hello, Ada Lovelace"
+
+
+def test_every_page_needs_a_session(house: House, signed_in: Person) -> None:
+    surface = surface_of(signed_in, house)
+    stranger = Person(signed_in.url, "")
+    for method, path, resource in routes_of(surface):
+        if not isinstance(resource, Page) or path in WITHOUT_SESSION:
+            continue
+        address = re.sub(r"{\w+}", "x", path)
+        answer = stranger.http.request(
+            method, stranger.url + address, timeout=HTTP_SECONDS, allow_redirects=False
+        )
+        assert answer.status_code == 303, f"{method} {path}"
+        assert answer.headers["Location"].startswith("/sign-in"), f"{method} {path}"
+
+
+def test_no_answer_is_kept_and_every_page_has_the_policy(signed_in: Person) -> None:
+    for path in ("/", "/account", "/people", "/nowhere", "/sign-in", "/invitation?token=x"):
+        answer = signed_in.get(path)
+        assert answer.headers["Cache-Control"] == "no-store", path
+        policy = answer.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'"), path
+        assert "unsafe" not in policy
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert not re.search(r"<script(?![^>]* src=)|<style| style=| on[a-z]+=", answer.text), path
+
+
+def test_the_cookie_is_for_this_host_and_no_script(house: House) -> None:
+    answer = Person(house.desk, "").post(
+        "/invitation",
+        {"token": house.invited("viewer").partition("token=")[2]},
+        allow_redirects=False,
+    )
+    name, *attributes = answer.headers["Set-Cookie"].split("; ")
+    assert name.startswith("fiatgate-desk=")
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Lax"]
+
+
+def test_with_https_the_cookie_is_secure_and_bound_to_the_host() -> None:
+    resp = falcon.asgi.Response()
+    cookie = SessionCookie(DESK, is_https=True)
+    cookie.set(resp, "token")
+    (written,) = [value for name, value in resp._asgi_headers() if name == b"set-cookie"]
+    name, *attributes = written.decode().split("; ")
+    assert name == "__Host-fiatgate-desk=token"
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Lax", "Secure"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:8081", "https://192.0.2.1", "http://desk.example.com", "https://example.com/desk"],
+)
+def test_an_address_that_is_not_safe_or_has_no_passkeys_is_refused_at_start(url: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        DeskSettings(desk_url=url, **ADDRESSES)
+
+
+def test_a_body_that_is_too_large_is_refused(signed_in: Person) -> None:
+    answer = signed_in.post("/people/invite", {"name": "a" * 40_000})
+    assert (answer.status_code, title_of(answer)) == (413, "That was too long")
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"&" * 20_000, b"a=1&" * 100, b"%" * 99], ids=repr)
+def test_a_body_that_is_no_form_is_refused(signed_in: Person, body: bytes) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = signed_in.http.post(
+        f"{signed_in.url}/people/invite", data=body, headers=headers, timeout=HTTP_SECONDS
+    )
+    assert answer.status_code in (400, 422)
+
+
+def test_health_needs_no_session_and_names_the_services(house: House) -> None:
+    assert requests.get(f"{house.desk}/healthz", timeout=HTTP_SECONDS).json() == {"status": "alive"}
+    ready = requests.get(f"{house.dashboard}/readyz", timeout=HTTP_SECONDS).json()
+    assert ready == {"status": "ready", "services": {"accounts": "serving"}}
+
+
+def test_the_templates_have_a_page_each() -> None:
+    """A page that no route shows would be a stub."""
+    root = Path(__file__).parents[2] / "console"
+    code = "".join(path.read_text() for path in root.rglob("*.py"))
+    parents = {"layout", "account", "home", "macros"}
+    names = {path.stem for path in root.rglob("templates/*.html")} - parents
+    assert not {name for name in names if f'"{name}"' not in code}
