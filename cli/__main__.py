@@ -25,6 +25,7 @@ from cli.commands import (
     methods,
     owners,
     parked,
+    people,
     rates,
     requisites,
     status,
@@ -75,7 +76,7 @@ app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
 for group in (deals, cases, invoices, withdrawals, approvals, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
-for group in (merchants, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
+for group in (merchants, people, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)
 
 

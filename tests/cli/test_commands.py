@@ -32,6 +32,7 @@ invoices list|show|cancel
 checkout select|mark-paid|cancel
 deals list|show|confirm|reject|appeal|resolve|system
 approvals list|show|approve|reject
+people invite|list|show|roles|disable|enable|sessions|end-session|invitations|withdraw|rotate-key
 withdrawals methods|set-method|create|list|show|process|complete|fail|cancel
 balance
 find
