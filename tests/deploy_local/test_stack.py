@@ -96,7 +96,7 @@ def test_the_demo_merchant_and_its_key_are_listed_like_any_other(stack: Stack) -
 def test_the_demo_people_have_links_to_both_surfaces(stack: Stack) -> None:
     links, consoles = stack.home.links(), stack.home.running_stack()["consoles"]
     for surface in ("desk", "dashboard"):
-        assert links[surface].startswith(f"{consoles[f'console-{surface}']}/invitation/")
+        assert links[surface].startswith(f"{consoles[f'console-{surface}']}/invitation")
         assert requests.get(f"{consoles[f'console-{surface}']}/readyz", timeout=5).status_code == 200
 
 

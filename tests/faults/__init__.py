@@ -9,6 +9,7 @@ its short version runs with them. `python -m tests.faults` is the long one, for 
 - `triggers`  rows that PostgreSQL refuses once
 - `journal`   what the clients were answered and what the receiver got: append-only files
 - `shoppers`  the load: purchases of every kind, each step repeated until somebody answers
+- `people`    sessions at desk and dashboard: none ends by a fault, and none that was ended works again
 - `trade`     one quiet purchase, for what is not about load
 - `checker`   reads PostgreSQL and the journals, nothing else, and says what is wrong
 - `rounds`    one seed after the other: load, faults, calm, check

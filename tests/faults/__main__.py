@@ -33,6 +33,7 @@ COLUMNS = {
     "refused_5xx": "5xx",
     "delivered": "webhooks",
     "duplicates": "twice",
+    "pages": "pages of people",
     "longest_without_create_seconds": "longest gap, s",
     "settled_seconds": "settled, s",
 }

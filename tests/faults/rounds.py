@@ -19,6 +19,7 @@ from tests.e2e.market import Shop, patiently
 from tests.faults import checker
 from tests.faults.arena import DELIVERY_SECONDS, Arena
 from tests.faults.journal import Journal, MoodyReceiver, lines, received_body
+from tests.faults.people import signed_in
 from tests.faults.plan import Fault, Kind, plan
 from tests.faults.shoppers import STEP_SECONDS, Shoppers
 
@@ -42,6 +43,7 @@ class Figures:
     refused_5xx: int
     delivered: int
     duplicates: int
+    pages: int
     longest_without_create_seconds: float
     settled_seconds: float
     violations: Sequence[str]
@@ -59,12 +61,15 @@ def run_round(
     with (
         MoodyReceiver(receiver, seed=seed, late_seconds=DELIVERY_SECONDS + 0.5) as endpoint,
         Shoppers(shops, services=arena.services, callback=endpoint.url(), journal=clients) as shoppers,
+        signed_in(arena.stack) as people,
     ):
         healed = _under_faults(arena, shoppers, faults, seed=seed, tell=tell)
         not_settled = _settle(arena, merchants)
         settled_seconds = monotonic_seconds() - healed
         if not not_settled:
             not_settled = _after(arena, shoppers, shops, clients.path, seed=seed)
+        people.stop()
+        refused = people.violations()
     clients.close()
     receiver.close()
     seen = checker.evidence(
@@ -75,7 +80,12 @@ def run_round(
     )
     late = [f"not settled after {SETTLE_SECONDS} s: {not_settled}"] if not_settled else []
     return _figures(
-        seen, faults, seed=seed, settled_seconds=settled_seconds, found=late + checker.violations(seen)
+        seen,
+        faults,
+        seed=seed,
+        pages=people.pages,
+        settled_seconds=settled_seconds,
+        found=late + refused + checker.violations(seen),
     )
 
 
@@ -138,7 +148,13 @@ def _after(arena: Arena, shoppers: Shoppers, shops: Sequence[Shop], clients: Pat
 
 
 def _figures(
-    seen: checker.Evidence, faults: Sequence[Fault], *, seed: int, settled_seconds: float, found: list[str]
+    seen: checker.Evidence,
+    faults: Sequence[Fault],
+    *,
+    seed: int,
+    pages: int,
+    settled_seconds: float,
+    found: list[str],
 ) -> Figures:
     answers = [answer for answer in seen.answers if "http" in answer]
     created = sorted(
@@ -157,6 +173,7 @@ def _figures(
         refused_5xx=sum((answer["http"] or 0) >= 500 for answer in answers),
         delivered=len(seen.received),
         duplicates=duplicates(seen.received),
+        pages=pages,
         longest_without_create_seconds=max(gaps, default=0.0),
         settled_seconds=settled_seconds,
         violations=found,

@@ -20,6 +20,7 @@ from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena
 from tests.faults.checker import Evidence
+from tests.faults.people import signed_in
 from tests.faults.rounds import Figures, run_round
 from tests.faults.trade import Trade
 from tests.support.receiver import Receiver
@@ -157,6 +158,7 @@ def test_the_round_was_no_walk_in_the_park(figures: Figures) -> None:
     assert figures.faults >= 5
     assert figures.kills >= 1
     assert figures.created >= 20
+    assert figures.pages >= 10
     statuses = {row["status"] for row in figures.seen.invoices.values()}
     assert statuses == {"success", "fail", "expired", "canceled"}
 
@@ -226,6 +228,13 @@ def _with_a_late_failure(seen: Evidence) -> Evidence:
 
 def _with_a_fact_unpublished(seen: Evidence) -> Evidence:
     return replace(seen, outbox=[dict(seen.outbox[0]) | {"published_at": None}])
+
+
+def test_the_end_of_a_session_that_should_live_is_noticed(arena: Arena) -> None:
+    people = signed_in(arena.stack)
+    assert people.violations() == []
+    people.pairs[0][0].sign_out()
+    assert people.violations() == ["desk: a session that was not ended is refused, 1 times"]
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_stolen_certificate_opens_what_its_owner_needs_and_nothing_else(house:
 
 def test_an_operator_needs_a_certificate_too(house: House) -> None:
     plain = Stack(house.stack.home.folder)
-    with pytest.raises(CliRefused, match="DB_UNAVAILABLE"):
+    with pytest.raises(CliRefused, match="SERVICE_DOWN"):
         plain.cli("merchants", "list")
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
 
-from deploy.local import demo_rates, seed
+from deploy.local import demo_people, demo_rates, seed
 from deploy.local.databases import SERVICES
 from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
 from deploy.local.plan import PREFIX
@@ -30,7 +30,7 @@ from tests.support.servers import NatsServer, PostgresServer
 from tests.support.signing import PUBLIC_KEYS, SEAL_KEY, SIGNING_KEY
 
 INVOICE_TTL_SECONDS: Final = 5
-GATEWAY_PORT: Final = 8080
+HTTP_PORT: Final = 8080
 MASTER_KEY: Final = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 
@@ -66,9 +66,9 @@ class Cluster:
             opened.enter_context(self._starter)
             opened.callback(self._stop_pods)
             self._start_pods()
-            home = Home(self.folder / "home")
-            home.prepare()
-            seed.seed(home, {"services": {each: {"address": self.address(each)} for each in SERVICES}})
+            self._home = Home(self.folder / "home")
+            self._home.prepare()
+            seed.seed(self._home, self._addresses_of_services())
             self._opened = opened.pop_all()
         return self
 
@@ -78,12 +78,20 @@ class Cluster:
     @property
     def url(self) -> str:
         """The gateway's; `endpoints` knows who that is."""
-        return f"http://gateway:{GATEWAY_PORT}"
+        return f"http://gateway:{HTTP_PORT}"
 
     def address(self, service: str) -> str:
         """Of a service: all its ready pods, as they come and go."""
         port = int(shared_settings()[f"{PREFIX}{service.upper()}_ADDRESS"].partition(":")[2])
         return self.endpoints.target(service, port)
+
+    def links(self) -> dict[str, str]:
+        """New links of the demo people, by surface."""
+        demo_people.invite(self._home, self._addresses_of_services())
+        return self._home.links()
+
+    def _addresses_of_services(self) -> dict[str, Any]:
+        return {"services": {each: {"address": self.address(each)} for each in SERVICES}}
 
     def admin_url(self, database: str) -> str:
         """A superuser's URL of a service's database."""
@@ -230,6 +238,9 @@ class Cluster:
         return {
             **shared_settings(),
             **{f"{PREFIX}{each.upper()}_ADDRESS": self.address(each) for each in SERVICES},
+            # Pages are asked over HTTP here, as behind a proxy that ends TLS; a cookie for TLS would not be sent.
+            "FIATGATE_DESK_URL": "http://localhost:8081",
+            "FIATGATE_DASHBOARD_URL": "http://localhost:8082",
             "FIATGATE_INVOICE_TTL_SECONDS": str(INVOICE_TTL_SECONDS),
             "FIATGATE_WEBHOOK_ALLOW_PRIVATE": "on",
             "FIATGATE_RATE_ALLOW_PRIVATE": "on",

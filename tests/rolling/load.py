@@ -1,4 +1,6 @@
-"""Merchants, customers and an operator who go on as if nothing happened: so many requests a second."""
+"""Merchants, customers, an operator and people in the console who go on as if nothing happened: so many requests a
+second.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,14 @@ from kit.rpc.client import aio_channel
 from kit.rpc.errors import Refused
 from tests.e2e.market import FORM, METHOD, Shop
 from tests.faults.journal import Journal
-from tests.rolling.cluster import Cluster
+from tests.rolling.cluster import HTTP_PORT, Cluster
+from tests.support.visitors import PAGES, Visitor
 
 CONNECTIONS: Final = 100
 LAG_SECONDS: Final = 0.1
 HTTP_SECONDS: Final = 15
 TRIES: Final = 2
-MIX: Final = {"create": 5, "read": 65, "list": 10, "page": 19, "buy": 1}
+MIX: Final = {"create": 5, "read": 65, "list": 10, "page": 15, "person": 4, "buy": 1}
 
 
 @dataclass
@@ -56,14 +59,14 @@ class Seen:
 class _OneOfTheReady(AbstractResolver):
     """A new connection goes to any ready pod, and stays there as long as both want it: what a Service does."""
 
-    def __init__(self, ready: Callable[[], Sequence[str]], chance: random.Random) -> None:
+    def __init__(self, ready: Callable[[str], Sequence[str]], chance: random.Random) -> None:
         self._ready = ready
         self._chance = chance
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        address = self._chance.choice(self._ready())
+        address = self._chance.choice(self._ready(host))
         return [
             ResolveResult(
                 hostname=host,
@@ -79,12 +82,20 @@ class _OneOfTheReady(AbstractResolver):
         """Nothing is open."""
 
 
+def _a_pod(cluster: Cluster, surface: str) -> str:
+    return cluster.endpoints.of(f"console-{surface}")[0]
+
+
 class Load:
     """One merchant's shop and its customers. `run` from a thread of its own, until it is told to stop."""
 
     def __init__(
         self, cluster: Cluster, shop: Shop, *, per_second: int, callback: str, journal: Journal, seed: int
     ) -> None:
+        self._people = [
+            Visitor.by_link(surface, f"http://{_a_pod(cluster, surface)}:{HTTP_PORT}", link)
+            for surface, link in cluster.links().items()
+        ]
         self._cluster = cluster
         self._per_second = per_second
         self._shop = shop
@@ -100,7 +111,7 @@ class Load:
         asyncio.run(self._run(over))
 
     async def _run(self, over: Callable[[], bool]) -> None:
-        resolver = _OneOfTheReady(lambda: self._cluster.endpoints.of("gateway"), self._chance)
+        resolver = _OneOfTheReady(self._cluster.endpoints.of, self._chance)
         connector = aiohttp.TCPConnector(
             limit=CONNECTIONS, resolver=resolver, use_dns_cache=False, keepalive_timeout=60
         )
@@ -135,8 +146,15 @@ class Load:
             await self._ask("list", "GET", "/api/v1/invoices?per_page=5")
         elif what == "page":
             await self._ask("page", "GET", f"/pay/{self._chance.choice(self._created)}")
+        elif what == "person":
+            await self._look(self._chance.choice(self._people))
         else:
             await self._buy()
+
+    async def _look(self, person: Visitor) -> None:
+        """A page of a person who signed in before: a way to the sign-in page is no answer."""
+        url = f"http://console-{person.surface}:{HTTP_PORT}{PAGES[person.surface]}"
+        await self._ask(person.surface, "GET", url, cookies=person.cookies, allow_redirects=False)
 
     async def _create(self) -> str | None:
         body = self._shop.body(callback_url=self._callback)
@@ -213,7 +231,8 @@ class Load:
 
     async def _try(self, method: str, path: str, **rest: Any) -> tuple[int | None, str]:
         try:
-            async with self._http.request(method, self._shop.url + path, **rest) as answer:
+            url = path if path.startswith("http") else self._shop.url + path
+            async with self._http.request(method, url, **rest) as answer:
                 return answer.status, await answer.text()
         except (aiohttp.ClientError, OSError) as error:
             return None, type(error).__name__
