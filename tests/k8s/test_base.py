@@ -90,7 +90,7 @@ def test_every_process_is_there() -> None:
 
 def test_only_services_without_workers_have_no_work() -> None:
     has_workers = {path.parent.name for path in ROOT.glob("services/*/workers.py")}
-    assert has_workers | {"accounts"} == set(SERVICES) - WITHOUT_WORKERS
+    assert has_workers == set(SERVICES) - WITHOUT_WORKERS
 
 
 # -- settings
