@@ -23,6 +23,7 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from cli import connection
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base.codes import in_groups
 from kit.base.ids import new_id
 
 HTTP_SECONDS = 15
@@ -31,6 +32,7 @@ ARRIVAL_SECONDS = 30
 AMOUNT = "100.50"
 CURRENCY = "EUR"
 WITHDRAWAL = "25"
+SENDER = "Alex Customer"
 Report = Callable[[str, str], None]
 
 
@@ -155,16 +157,23 @@ def _pay(shop: Shop, invoice: dict[str, Any], report: Report) -> dict[str, Any]:
     _page(requests.post(f"{page}/methods", data={"method_code": methods[0]}, timeout=HTTP_SECONDS))
     deal = _read(shop, invoice)["deal"]
     _expect(deal is not None and deal["status"] == "pending", "choosing a method opened no deal")
+    reference = in_groups(_deal(deal["deal_id"]).reference)
     report(
         f"Customer chooses {deal['payment_method_name']}",
         f"to send {deal['amount_fiat']} {CURRENCY} at {deal['conversion_rate']} {CURRENCY} per USDT, "
-        f"until {datetime.fromisoformat(deal['expires_at']):%H:%M} UTC",
+        f"until {datetime.fromisoformat(deal['expires_at']):%H:%M} UTC, payment reference {reference}",
     )
-    _page(requests.post(f"{page}/paid", data={"deal_id": deal["deal_id"]}, timeout=HTTP_SECONDS))
+    paid = {"deal_id": deal["deal_id"], "sender_name": SENDER}
+    _page(requests.post(f"{page}/paid", data=paid, timeout=HTTP_SECONDS))
     marked: dict[str, Any] = _read(shop, invoice)["deal"]
     _expect(marked["mark_paid_at"] is not None, "the deal is not marked paid")
-    report("Customer marks it paid", f"deal {marked['deal_id']} waits for the operator")
+    _expect(_deal(marked["deal_id"]).sender_name == SENDER, "the deal does not have the sender's name")
+    report("Customer marks it paid", f"deal {marked['deal_id']}, sent by {SENDER}, waits for the operator")
     return marked
+
+
+def _deal(deal_id: str) -> invoices_pb2.Deal:
+    return connection.desk().GetDeal(invoices_pb2.GetDealRequest(deal_id=deal_id)).deal
 
 
 def _confirm(shop: Shop, invoice: dict[str, Any], deal: dict[str, Any], report: Report) -> None:

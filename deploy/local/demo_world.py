@@ -20,8 +20,10 @@ class DemoCurrency:
 
 @dataclass(frozen=True)
 class DemoMethod:
-    """A payment method. Each of its `accounts` becomes a requisite. Two open deals of one amount need two requisites,
-    and one merchant must leave one of several to the others: of four it may have three.
+    """A payment method. Each of its `accounts`, in the normal form of their `kind`, becomes a requisite.
+
+    Unless transfers carry a reference, two open deals of one amount need two requisites, and one merchant must leave
+    one of several to the others: of four it may have three.
     """
 
     code: str
@@ -31,6 +33,8 @@ class DemoMethod:
     minutes: int
     accounts: tuple[str, ...]
     bank: str | None = None
+    kind: str = "free"
+    takes_reference: bool = False
 
     @property
     def logo(self) -> str:
@@ -52,30 +56,47 @@ _LOGOS = dict.fromkeys(("eur-card", "usd-card", "rub-card", "halyk"), "card") | 
     ("zelle", "sbp", "kaspi", "papara", "upi", "paypay"), "phone"
 )
 _SEPA = (
-    "DE89 3704 0044 0532 0130 00",
-    "FR14 2004 1010 0505 0001 3M02 606",
-    "NL91 ABNA 0417 1643 00",
-    "ES91 2100 0418 4502 0005 1332",
+    "DE89370400440532013000",
+    "FR1420041010050500013M02606",
+    "NL91ABNA0417164300",
+    "ES9121000418450200051332",
 )
-_EUR_CARDS = ("4000 0025 0000 3155", "4000 0038 0000 0446", "4000 0027 6000 3184", "4000 0082 6000 0000")
+_EUR_CARDS = ("4000002500003155", "4000003800000446", "4000002760003184", "4000008260000000")
+_USD_CARDS = ("4242424242424242", "4000056655665556")
+_RUB_CARDS = ("2200000000000004", "2200000000000012")
+_TRY_BANK = ("TR330006100519786457841326",)
+_SBP = ("+79000000001", "+79000000002")
+_KASPI = ("+77000000001", "+77000000002")
 
 METHODS = (
-    DemoMethod("sepa", "EUR", "SEPA Instant", "0.01", 30, _SEPA, "Demo Bank"),
-    DemoMethod("eur-card", "EUR", "Card to card", "0.02", 15, _EUR_CARDS),
+    DemoMethod(
+        "sepa", "EUR", "SEPA Instant", "0.01", 30, _SEPA, "Demo Bank", kind="iban", takes_reference=True
+    ),
+    DemoMethod("eur-card", "EUR", "Card to card", "0.02", 15, _EUR_CARDS, kind="card"),
     DemoMethod("zelle", "USD", "Zelle", "0.01", 20, ("pay-one@shop.example", "pay-two@shop.example")),
-    DemoMethod("usd-card", "USD", "Card to card", "0.02", 15, ("4242 4242 4242 4242", "4000 0566 5566 5556")),
-    DemoMethod("sbp", "RUB", "SBP", "0.01", 15, ("+7 900 000-00-01", "+7 900 000-00-02"), "Demo Bank"),
-    DemoMethod("rub-card", "RUB", "Card to card", "0.02", 20, ("2200 0000 0000 0004", "2200 0000 0000 0012")),
+    DemoMethod("usd-card", "USD", "Card to card", "0.02", 15, _USD_CARDS, kind="card"),
+    DemoMethod("sbp", "RUB", "SBP", "0.01", 15, _SBP, "Demo Bank", kind="phone"),
+    DemoMethod("rub-card", "RUB", "Card to card", "0.02", 20, _RUB_CARDS, kind="card"),
     DemoMethod(
         "rub-account", "RUB", "Account transfer", "0.005", 60, ("4081 7810 0000 0000 0001",), "Demo Bank"
     ),
-    DemoMethod("kaspi", "KZT", "Kaspi", "0.01", 15, ("+7 700 000-00-01", "+7 700 000-00-02"), "Kaspi"),
-    DemoMethod("halyk", "KZT", "Halyk", "0.01", 20, ("4405 6300 0000 0001",), "Halyk"),
+    DemoMethod("kaspi", "KZT", "Kaspi", "0.01", 15, _KASPI, "Kaspi", kind="phone"),
+    DemoMethod("halyk", "KZT", "Halyk", "0.01", 20, ("4405630000000007",), "Halyk", kind="card"),
     DemoMethod("papara", "TRY", "Papara", "0.015", 15, ("1000000001", "1000000002")),
     DemoMethod(
-        "havale", "TRY", "Havale / FAST", "0.01", 30, ("TR33 0006 1005 1978 6457 8413 26",), "Demo Bank"
+        "havale",
+        "TRY",
+        "Havale / FAST",
+        "0.01",
+        30,
+        _TRY_BANK,
+        "Demo Bank",
+        kind="iban",
+        takes_reference=True,
     ),
-    DemoMethod("upi", "INR", "UPI", "0.01", 10, ("shop-one@upi", "shop-two@upi")),
+    DemoMethod(
+        "upi", "INR", "UPI", "0.01", 10, ("shop-one@upi", "shop-two@upi"), kind="upi", takes_reference=True
+    ),
     DemoMethod("imps", "INR", "IMPS", "0.01", 30, ("000000000001",), "Demo Bank"),
     DemoMethod("furikomi", "JPY", "Bank transfer", "0.01", 60, ("001-0000001", "001-0000002"), "Demo Bank"),
     DemoMethod("paypay", "JPY", "PayPay", "0.015", 15, ("shop-one",)),

@@ -88,6 +88,8 @@ def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
                     payment_minutes=method.minutes,
                     commission=method.commission,
                     active=True,
+                    takes_reference=method.takes_reference,
+                    account_kind=catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{method.kind.upper()}"),
                 ),
                 logo=(LOGOS / method.logo).read_bytes(),
             )

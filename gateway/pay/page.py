@@ -14,9 +14,10 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.exchange import Request
 from gateway.json.query import Query
 from gateway.pay.languages import Language
+from gateway.pay.notices import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED
 from gateway.pay.qr import svg_of
 from gateway.pay.rendering import answer_page, language_of
-from gateway.pay.view import CHOOSE_AGAIN, METHOD_IN_USE, NOTICES, PICTURE_REFUSED, Screen, View, view_of
+from gateway.pay.view import Screen, View, view_of
 from gateway.walls.pace import Pace
 from gateway.walls.strangers import PAYMENTS
 from gateway.walls.uploads import PICTURE_MAX_BYTES
@@ -32,6 +33,7 @@ from kit.web.walls import turned_away
 from kit.web.walls.buckets import Buckets
 
 HINT: Final = subject_of(pb.InvoiceChanged)
+SENDER_NAME_MAX_CHARACTERS: Final = most_of(pb.MarkPaidRequest, "sender_name")
 NOTE_MAX_CHARACTERS: Final = most_of(pb.OpenCustomerAppealRequest, "note")
 PICTURE_FIELD: Final = "picture"
 
@@ -61,7 +63,7 @@ class PageResource:
     on_head = on_get
 
     async def on_get_methods(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        view = await self._view(req, invoice_id)
+        view = await self._view(req, invoice_id, choosing=True)
         if view.can_choose:
             self._show(req, resp, invoice_id, "choose", view)
         else:
@@ -140,11 +142,15 @@ class PageResource:
         await self._step(req, resp, invoice_id, call, method_code=method_code)
 
     async def on_post_paid(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
-        deal_id = (await self._form(req, invoice_id)).text("deal_id")
+        form = await self._form(req, invoice_id)
+        deal_id = form.text("deal_id")
         # For invoices an empty id means the open deal, which may not be the one that the customer saw.
         if not deal_id:
             raise invalid("VALIDATION_ERROR", "The form does not name its payment")
-        request = pb.MarkPaidRequest(invoice_id=_known_form(invoice_id), deal_id=deal_id)
+        sender_name = form.line("sender_name", most=SENDER_NAME_MAX_CHARACTERS)
+        request = pb.MarkPaidRequest(
+            invoice_id=_known_form(invoice_id), deal_id=deal_id, sender_name=sender_name
+        )
         await self._step(req, resp, invoice_id, partial(self._checkout.MarkPaid, request))
 
     async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
@@ -174,14 +180,16 @@ class PageResource:
 
     # -- helpers
 
-    async def _view(self, req: Request, invoice_id: str) -> View:
+    async def _view(self, req: Request, invoice_id: str, *, choosing: bool = False) -> View:
+        """Returns the view. `choosing`: with the free places of each method, although one is chosen."""
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
-        return await self._checked_view(req, known_form)
+        return await self._checked_view(req, known_form, choosing=choosing)
 
-    async def _checked_view(self, req: Request, known_form: str) -> View:
+    async def _checked_view(self, req: Request, known_form: str, *, choosing: bool = False) -> View:
         await self._admit(req, known_form)
-        call = partial(self._checkout.GetCheckout, pb.GetCheckoutRequest(invoice_id=known_form))
+        request = pb.GetCheckoutRequest(invoice_id=known_form, choosing=choosing)
+        call = partial(self._checkout.GetCheckout, request)
         network = req.exchange.network
         async with self._pace.page(network):
             checkout = await self._strangers.ask(PAYMENTS, network, known_form, call)
@@ -238,6 +246,7 @@ class PageResource:
             stays=query.text("stay") == "yes",
             note=note,
             note_max_characters=NOTE_MAX_CHARACTERS,
+            sender_name_max_characters=SENDER_NAME_MAX_CHARACTERS,
             picture_max_bytes=PICTURE_MAX_BYTES,
         )
 

@@ -1,6 +1,6 @@
 """Derives the content of the page from an answer of invoices. Pure: messages in, plain values for the templates out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2
 from gateway.links import Links
-from gateway.pay.accounts import Code, code_of, in_groups
+from gateway.pay.accounts import Code, code_of, in_groups, reference_in_groups
 from gateway.pay.brand import stylesheet_name
-from gateway.pay.languages import N_
+from gateway.pay.notices import NOTHING_TO_CHOOSE, NOTICES
 from kit.base.money import fiat_text
 from kit.base.proto import datetime_from, optional, optional_datetime
 
@@ -33,43 +33,6 @@ class Screen(Enum):
     WAITING = "waiting"
     REVIEW = "review"
     OUTCOME = "outcome"
-
-
-# Sentences above the page after a refused step, by reason. An empty one: the page itself is enough.
-_NO_RATE: Final = N_("The exchange rate is not available right now. Please try again in a minute.")
-_SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
-NOTICES: Final[Mapping[str, str]] = {
-    "INVOICE_FINISHED": "",
-    "DEAL_STATE_CONFLICT": N_(
-        "This payment has changed since you loaded the page. Its current state is shown below."
-    ),
-    "PAYMENT_METHOD_NOT_FOUND": N_(
-        "That payment method is no longer available for this amount. Please choose another."
-    ),
-    "NO_AVAILABLE_REQUISITES": N_(
-        "All accounts for that method are in use. Choose another method, or try again later."
-    ),
-    "DEALS_SYSTEM_DISABLED": N_("New payments are briefly paused. Please try again in a few minutes."),
-    "RATES_UNAVAILABLE": _NO_RATE,
-    "RATES_INVALID": _NO_RATE,
-    "RATE_INVALID": _NO_RATE,
-    "RATE_NOT_FOUND": _NO_RATE,
-    "OWNER_BLOCKED": _SHOP_NOT_READY,
-    "MERCHANT_BLOCKED": _SHOP_NOT_READY,
-    "MERCHANT_CATEGORY_MISSING": _SHOP_NOT_READY,
-    "MERCHANT_CATEGORY_NOT_FOUND": _SHOP_NOT_READY,
-    "MERCHANT_CATEGORY_RATE_INVALID": _SHOP_NOT_READY,
-    "VALIDATION_ERROR": N_("We could not accept that. Please check it and try again."),
-}
-METHOD_IN_USE: Final = N_(
-    "All accounts for %(method)s are in use. Choose another method, or try again later."
-)
-PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
-# After these the customer has to choose again; after the others the page shows its present state.
-CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
-NOTHING_TO_CHOOSE: Final = N_(
-    "No payment method is available for this amount right now. Please try again in a few minutes."
-)
 
 
 @dataclass(frozen=True)
@@ -94,6 +57,8 @@ class Until:
 
 @dataclass(frozen=True)
 class Method:
+    """A method of the choice. `is_taken`: no account has a place now; `free_from`: when one may become free."""
+
     code: str
     name: str
     logo: str | None
@@ -101,6 +66,8 @@ class Method:
     amount: str
     fee: str | None
     is_current: bool
+    is_taken: bool
+    free_from: Until | None
 
 
 @dataclass(frozen=True)
@@ -151,6 +118,10 @@ class View:
     choose_until  the end of the time for choosing, which a choice does not extend
     pay_until  the end of the time for paying; null before a method is chosen
     marked_at  the time at which the customer marked it as paid; null before
+    reference  the deal's payment reference in its two groups; empty before a method is chosen
+    takes_reference  whether the customer is asked to write it into the transfer
+    sender_name  the name that the customer gave with the mark; null when none was given
+    order_number  the shop's own number of the order
     usual_minutes  the usual time of the chosen method, as its operator set it; null before a choice
     outcome    the invoice's final status: success, fail, expired, canceled; null before
     finished_at  the time of the outcome; null before
@@ -172,6 +143,10 @@ class View:
     to_pay: str | None
     fee: str | None
     requisite: Requisite | None
+    reference: Sequence[str]
+    takes_reference: bool
+    sender_name: str | None
+    order_number: str
     choose_until: Until
     pay_until: Until | None
     marked_at: Until | None
@@ -200,6 +175,14 @@ class View:
         return self.outcome in LATE_OUTCOMES and self.deal_id is not None and self.late_money is None
 
     @property
+    def all_are_taken(self) -> bool:
+        return all(method.is_taken for method in self.methods)
+
+    @property
+    def reference_text(self) -> str:
+        return "".join(self.reference)
+
+    @property
     def is_slow(self) -> bool:
         """Whether it was marked paid longer ago than the method usually takes."""
         if self.marked_at is None or self.usual_minutes is None:
@@ -215,7 +198,11 @@ class View:
     def state(self) -> str:
         """A text that changes whenever the page's content would; a script compares it."""
         case = "" if self.late_money is None else f"{self.late_money.number}{self.late_money.answer is None}"
-        choice = "" if self.screen is not Screen.CHOOSE or self.methods else "nothing"
+        choice = ""
+        if self.screen is Screen.CHOOSE:
+            choice = (
+                ",".join(each.code for each in self.methods if each.is_taken) if self.methods else "nothing"
+            )
         return " ".join(filter(None, (self.screen.value, choice, self.deal_id, self.outcome, case)))
 
 
@@ -248,7 +235,7 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         currency=invoice.currency_code,
         purpose=optional(invoice, "purpose"),
         methods=[
-            _method(each, invoice, open_deal, links, has_logo=number < METHOD_LOGOS_MAX)
+            _method(each, invoice, open_deal, links, now, has_logo=number < METHOD_LOGOS_MAX)
             for number, each in enumerate(checkout.methods)
         ],
         nothing_to_choose=_nothing_to_choose(checkout),
@@ -259,6 +246,10 @@ def view_of(checkout: pb.GetCheckoutResponse, links: Links) -> View:
         requisite=_requisite(checkout.requisite, open_deal)
         if open_deal is not None and checkout.HasField("requisite")
         else None,
+        reference=reference_in_groups(open_deal.reference) if open_deal else (),
+        takes_reference=open_deal is not None and open_deal.takes_reference and bool(open_deal.reference),
+        sender_name=optional(open_deal, "sender_name") if open_deal else None,
+        order_number=invoice.external_id,
         choose_until=_until(invoice.expires_at, now),
         pay_until=_until(open_deal.expires_at, now) if open_deal else None,
         marked_at=_marked_at(open_deal, now),
@@ -301,6 +292,7 @@ def _method(
     invoice: pb.Invoice,
     open_deal: pb.Deal | None,
     links: Links,
+    now: datetime,
     *,
     has_logo: bool,
 ) -> Method:
@@ -313,6 +305,8 @@ def _method(
         amount=choice.amount_fiat,
         fee=_fee(choice.amount_fiat, invoice.amount),
         is_current=open_deal is not None and open_deal.payment_method_code == method.method_code,
+        is_taken=choice.taken,
+        free_from=_until(choice.free_from, now) if choice.HasField("free_from") else None,
     )
 
 
@@ -328,6 +322,7 @@ def _requisite(requisite: pb.Requisite, deal: pb.Deal) -> Requisite:
         holder=requisite.holder,
         amount=deal.amount_fiat,
         currency=deal.currency_code,
+        reference=deal.reference if deal.takes_reference else "",
     )
     return Requisite(holder=requisite.holder, account=account, bank=optional(requisite, "bank"), code=code)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
+from unicodedata import category
 from urllib.parse import parse_qsl
 
 import falcon
@@ -35,6 +36,17 @@ class Form:
         Browsers send line ends as CR LF and count them as one; people do not type NUL.
         """
         return self.text(name).replace("\r\n", "\n").replace("\x00", "").strip()[:most]
+
+    def line(self, name: str, *, most: int) -> str:
+        """Returns a person's text as one line, cut to `most` characters: without control characters and direction
+        marks, which could change how lists read, and with one blank between words.
+        """
+        dense = " ".join(self.text(name).split())
+        return "".join(each for each in dense if each in _JOINERS or category(each) not in _UNSEEN)[:most]
+
+
+_UNSEEN: Final = ("Cc", "Cf", "Cs")
+_JOINERS: Final = "\u200c\u200d"  # letters of Persian and Indian scripts need them
 
 
 def form_of(req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:

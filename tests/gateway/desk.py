@@ -243,9 +243,12 @@ class Desk:
         request = invoices_pb2.SelectPaymentMethodRequest(invoice_id=invoice_id, method_code=method)
         return self.checkout.SelectPaymentMethod(request).invoice.deal
 
-    def mark_paid(self, invoice_id: str, method: str) -> invoices_pb2.Deal:
+    def mark_paid(self, invoice_id: str, method: str, *, sender_name: str = "") -> invoices_pb2.Deal:
         deal = self.choose(invoice_id, method)
-        self.checkout.MarkPaid(invoices_pb2.MarkPaidRequest(invoice_id=invoice_id, deal_id=deal.deal_id))
+        request = invoices_pb2.MarkPaidRequest(
+            invoice_id=invoice_id, deal_id=deal.deal_id, sender_name=sender_name
+        )
+        self.checkout.MarkPaid(request)
         return deal
 
     def confirm(self, invoice_id: str, method: str) -> None:

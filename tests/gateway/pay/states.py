@@ -25,13 +25,41 @@ def _method(**changes: object) -> pb.CheckoutMethod:
 
 
 METHODS = [_method(), _method(amount_fiat="100.00")]
+TAKEN = [_method(taken=True), _method(taken=True, free_from=timestamp_from(NOW + timedelta(minutes=5)))]
+REFERENCE = {"reference": "01234567", "takes_reference": True, "sender_name": "9"}
 FINISHED = timestamp_from(NOW - timedelta(days=1))
 
 ALL_STATES: dict[str, tuple[pb.GetCheckoutResponse, str]] = {
     "choose": (a_checkout(methods=METHODS), "choose"),
+    "choose, all taken": (a_checkout(methods=TAKEN), "choose"),
+    "choose again, all taken": (a_checkout(deal=a_deal(), methods=TAKEN), "choose"),
     "choose again": (a_checkout(deal=a_deal(), methods=METHODS), "choose"),
     "choose, nothing to choose": (a_checkout(), "choose"),
     "pay": (a_checkout(deal=a_deal(), methods=METHODS, requisite=REQUISITE), "pay"),
+    "pay with a reference": (
+        a_checkout(deal=a_deal(**REFERENCE), methods=METHODS, requisite=REQUISITE),
+        "pay",
+    ),
+    "pay with a reference, an IBAN": (
+        a_checkout(
+            deal=a_deal(**REFERENCE, currency_code="EUR"),
+            requisite=pb.Requisite(holder="7", account="DE02120300000000202051"),
+        ),
+        "pay",
+    ),
+    "waiting with a reference": (a_checkout(deal=a_deal(mark_paid_at=PAID, **REFERENCE)), "waiting"),
+    "review with a reference": (
+        a_checkout(deal=a_deal(status=pb.DEAL_STATUS_APPEAL, **REFERENCE)),
+        "review",
+    ),
+    "late with a reference": (
+        a_checkout(status=pb.INVOICE_STATUS_EXPIRED, deal=a_deal(**REFERENCE)),
+        "late",
+    ),
+    "receipt with a reference": (
+        a_checkout(status=pb.INVOICE_STATUS_SUCCESS, deal=a_deal(**REFERENCE)),
+        "outcome",
+    ),
     "pay, account gone": (a_checkout(deal=a_deal()), "pay"),
     "pay, time is up": (
         a_checkout(deal=a_deal(), requisite=REQUISITE, now=timestamp_from(NOW + timedelta(hours=1))),
@@ -72,5 +100,6 @@ def shown(checkout: pb.GetCheckoutResponse, template: str, language: Language, *
         stays=False,
         note="",
         note_max_characters=2000,
+        sender_name_max_characters=128,
         picture_max_bytes=PICTURE_MAX_BYTES,
     )

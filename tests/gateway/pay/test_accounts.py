@@ -22,6 +22,9 @@ IBAN = "DE89370400440532013000"
         (IBAN, ["DE89", "3704", "0044", "0532", "0130", "00"]),
         ("DE89 3704 0044", ["DE89 3704 0044"]),
         ("shop@upi", ["shop@upi"]),
+        ("+491701234567", ["+49", "170", "1234567"]),
+        ("+1 202 555 0143", ["+1", "202", "555", "0143"]),
+        ("+999123456", ["+999123456"]),
         ("１２３４５６７８９", ["１２３４５６７８９"]),
     ],
 )
@@ -52,6 +55,16 @@ def test_in_euro_the_banking_app_fills_in_the_transfer() -> None:
     assert code.text.split("\n") == ["BCD", "002", "1", "SCT", "", "Anna Berg", IBAN, "EUR124.32"]
 
 
+def test_the_reference_stands_in_the_transfers_text() -> None:
+    text = code_of(account=IBAN, holder="A", amount="1.00", currency="EUR", reference="7K3M9QTX").text
+    assert text.split("\n")[7:] == ["EUR1.00", "", "", "7K3M9QTX"]
+    longest = code_of(
+        account=IBAN, holder="Ü" * 128, amount="999999999.99", currency="EUR", reference="7K3M9QTX"
+    ).text
+    assert len(longest.split("\n")) <= 12
+    assert len(longest.encode()) <= 331  # EPC069-12
+
+
 def test_a_holders_long_name_is_cut_where_the_standard_ends() -> None:
     text = code_of(account=IBAN, holder="Ü" * 128, amount="1.00", currency="EUR").text
     assert text.split("\n")[5] == "Ü" * 70
@@ -64,6 +77,13 @@ def test_in_rupees_a_upi_address_says_the_amount() -> None:
         True,
         "upi://pay?pa=anna.berg@okbank&pn=Anna%20%26%20Co&am=999.00&cu=INR",
     )
+
+
+def test_the_note_of_a_upi_payment_is_the_reference() -> None:
+    link = code_of(
+        account="anna@okbank", holder="Anna", amount="999.00", currency="INR", reference="7K3M9QTX"
+    ).text
+    assert link == "upi://pay?pa=anna@okbank&pn=Anna&am=999.00&cu=INR&tn=7K3M9QTX"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import requests
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from gateway.pay import languages
 from gateway.pay.languages import DEFAULT, NAMES, Language, as_paid, best_of, language
-from gateway.pay.view import NOTICES
+from gateway.pay.notices import NOTICES
 from tests.gateway.desk import Shop
 from tests.gateway.pay.states import ALL_STATES, shown
 from tools import catalogs
@@ -103,7 +103,22 @@ class Words(HTMLParser):
 
 
 # Of the shop, the operator and Babel; times of day; the name of the language.
-DATA = {"Shop", "Card", "EUR", "English", "UTC", "PM", "AM", "minutes", "minute", "min", "Jan", "an", "id"}
+DATA = {
+    "Shop",
+    "Card",
+    "EUR",
+    "DE",
+    "English",
+    "UTC",
+    "PM",
+    "AM",
+    "minutes",
+    "minute",
+    "min",
+    "Jan",
+    "an",
+    "id",
+}
 
 
 @pytest.mark.parametrize(("checkout", "template"), ALL_STATES.values(), ids=ALL_STATES)

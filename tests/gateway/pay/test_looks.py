@@ -25,6 +25,14 @@ SMALL = """least => [...document.querySelectorAll("a, button, summary, input:not
 
 
 @pytest.fixture(scope="module")
+def method(desk: Desk, currency: str) -> str:
+    """One whose transfers carry references, with an account."""
+    code = desk.method(currency, takes_reference=True)
+    desk.requisite(code)
+    return code
+
+
+@pytest.fixture(scope="module")
 def pages(desk: Desk, shop: Shop, method: str) -> dict[str, str]:
     """An address in each state."""
 
@@ -45,7 +53,7 @@ def pages(desk: Desk, shop: Shop, method: str) -> dict[str, str]:
     fresh, open_one, marked, slow, appealed, done, failed, nobody, expired = (invoice() for _ in range(9))
     desk.choose(open_one[0], method)
     until_expiry(desk, desk.choose(expired[0], method).deal_id, -1)
-    desk.mark_paid(marked[0], method)
+    desk.mark_paid(marked[0], method, sender_name="محمد عبد الله")
     desk.database("invoices", _LONG_AGO, desk.mark_paid(slow[0], method).deal_id)
     appeal = pb.OpenAppealRequest(deal_id=desk.mark_paid(appealed[0], method).deal_id)
     desk.deals.OpenAppeal(appeal)
@@ -54,9 +62,13 @@ def pages(desk: Desk, shop: Shop, method: str) -> dict[str, str]:
     desk.deals.RejectDeal(reject)
     desk.cancel(nobody[0])
     answered = told()
+    full = desk.method(shop.currency, name="One account", max_sum="99")
+    desk.requisite(full)
+    desk.choose(invoice(amount="77.70")[0], full)
     desk.deals.ResolveCase(pb.ResolveCaseRequest(number=answered[1], outcome="Sent back to your account"))
     return {
         "choose": fresh[1],
+        "taken": invoice(amount="77.70")[1],
         "choose-again": f"{open_one[1]}/methods?notice=no_available_requisites",
         "pay": open_one[1],
         "cancel": f"{open_one[1]}/cancel",

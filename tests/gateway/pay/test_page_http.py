@@ -11,8 +11,8 @@ import requests
 
 from fiatgate.invoices.v1.invoices_pb2 import GetDealRequest
 from fiatgate.merchants.v1 import merchants_pb2
+from gateway.pay.notices import NOTICES
 from gateway.pay.qr import svg_of
-from gateway.pay.view import NOTICES
 from kit.base.ids import new_id
 from tests.gateway.desk import HTTP_SECONDS, Desk, Shop, settled
 from tests.gateway.pay.pages import until_expiry

@@ -227,9 +227,12 @@ def test_everything_works_from_the_keyboard(page: Page, shop: Shop) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Pay with")
     page.keyboard.press("Tab")  # the QR code
     page.keyboard.press("Tab")
+    page.keyboard.type("Eve Example")
+    page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="I have paid")).to_be_focused()
     page.keyboard.press("Enter")
     heading(page, "We are checking your payment")
+    expect(page.locator(".step")).to_contain_text("Sent from the account of Eve Example")
 
 
 def test_long_and_strange_texts_fit_a_small_phone(page: Page, desk: Desk, shop: Shop) -> None:

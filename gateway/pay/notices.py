@@ -1,0 +1,42 @@
+"""The sentences above the page after a step that was refused, by reason."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.pay.languages import N_
+
+# An empty sentence: the page itself is enough.
+_NO_RATE: Final = N_("The exchange rate is not available right now. Please try again in a minute.")
+_SHOP_NOT_READY: Final = N_("The shop cannot take payments right now. Please contact the shop.")
+NOTICES: Final[Mapping[str, str]] = {
+    "INVOICE_FINISHED": "",
+    "DEAL_STATE_CONFLICT": N_(
+        "This payment has changed since you loaded the page. Its current state is shown below."
+    ),
+    "PAYMENT_METHOD_NOT_FOUND": N_(
+        "That payment method is no longer available for this amount. Please choose another."
+    ),
+    "NO_AVAILABLE_REQUISITES": N_(
+        "All accounts for that method are in use. Choose another method, or try again later."
+    ),
+    "DEALS_SYSTEM_DISABLED": N_("New payments are briefly paused. Please try again in a few minutes."),
+    "RATES_UNAVAILABLE": _NO_RATE,
+    "RATES_INVALID": _NO_RATE,
+    "RATE_INVALID": _NO_RATE,
+    "RATE_NOT_FOUND": _NO_RATE,
+    "OWNER_BLOCKED": _SHOP_NOT_READY,
+    "MERCHANT_BLOCKED": _SHOP_NOT_READY,
+    "MERCHANT_CATEGORY_MISSING": _SHOP_NOT_READY,
+    "MERCHANT_CATEGORY_NOT_FOUND": _SHOP_NOT_READY,
+    "MERCHANT_CATEGORY_RATE_INVALID": _SHOP_NOT_READY,
+    "VALIDATION_ERROR": N_("We could not accept that. Please check it and try again."),
+}
+METHOD_IN_USE: Final = N_(
+    "All accounts for %(method)s are in use. Choose another method, or try again later."
+)
+PICTURE_REFUSED: Final = N_("We could not accept that picture: it must be JPEG, PNG or WebP, up to 5 MB.")
+# After these the customer has to choose again; after the others the page shows its present state.
+CHOOSE_AGAIN: Final = frozenset(NOTICES) - {"INVOICE_FINISHED", "DEAL_STATE_CONFLICT", "VALIDATION_ERROR"}
+NOTHING_TO_CHOOSE: Final = N_(
+    "No payment method is available for this amount right now. Please try again in a few minutes."
+)
