@@ -232,9 +232,8 @@ class Check:
     def _require_role(self, actor: Actor) -> None:
         needed = self._permission.roles(actor.surface)
         if needed.isdisjoint(actor.roles):
-            raise self._recorded(
-                actor, _not_permitted(", ".join(sorted(needed)), "Your roles do not allow this")
-            )
+            roles = ", ".join(sorted(needed)) or "none of this surface"
+            raise self._recorded(actor, _not_permitted(roles, "Your roles do not allow this"))
 
     def _require_merchant(self, actor: Actor, request: Any) -> None:
         name = self._permission.merchant_field

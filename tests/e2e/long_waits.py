@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Self
 
 from tests.e2e.market import Customer, Invoice, Operator, Shop
+from tests.e2e.people import House
 from tests.support.receiver import Answer, Receiver
 from tests.support.stack import Stack
 
@@ -23,6 +24,8 @@ class LongWaits:
     patient: Receiver
     unpaid: Invoice
     """A method of one minute was chosen and nothing paid; its webhook goes to `patient`."""
+    token: str
+    """Of a person of the desk, made at the start."""
 
     @classmethod
     @contextmanager
@@ -35,7 +38,9 @@ class LongWaits:
             unpaid = shop.create(patient.url())
             with _hasty_method(stack) as method:
                 Customer(unpaid.created["payment_link"]).choose(method)
-            yield cls(failing_twice, retried, patient, unpaid)
+            with ExitStack() as opened:
+                token = House(stack, opened).staff("desk").token()
+            yield cls(failing_twice, retried, patient, unpaid, token)
 
 
 @contextmanager

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from kit.rpc.errors import Refused
 from tests.e2e.long_waits import LongWaits
 from tests.e2e.market import Shop
+from tests.e2e.people import House, named
 from tests.support.stack import CliRefused, Stack
 
 LATE_SECONDS = 10  # what a busy machine may add; never early is the point
@@ -41,6 +46,26 @@ def test_a_deal_that_is_not_paid_in_time_expires(long_waits: LongWaits, shop: Sh
     deal = long_waits.unpaid.read()["deal"]
     assert (deal["status"], deal["sub_status"]) == ("expired", "payment_window_expired")
     assert deal["finished_at"] >= deal["expires_at"]
+
+
+@pytest.mark.timeout(120)
+def test_a_token_that_is_older_than_a_minute_opens_nothing_and_is_recorded(
+    long_waits: LongWaits, stack: Stack
+) -> None:
+    list_deals = invoices_pb2.ListDealsRequest(limit=1)
+    with ExitStack() as opened:
+        house = House(stack, opened)
+
+        def is_refused() -> bool:
+            try:
+                named(long_waits.token, lambda: house.desk.ListDeals(list_deals))
+            except Refused as refused:
+                return refused.metadata == {"problem": "age"}
+            return False
+
+        wait_until(is_refused, "the token to expire", timeout_seconds=70, every_seconds=0.5)
+        refused = house.acts("invoices", "refused = 'ACTOR_INVALID' AND note = 'problem: age'")
+        assert refused[-1][1] == "call:DealDeskService/ListDeals"
 
 
 @pytest.mark.timeout(120)

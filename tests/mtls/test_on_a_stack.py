@@ -6,6 +6,8 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from contextvars import copy_context
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 import grpc
+import psycopg2
 import pytest
 import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -20,10 +23,15 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from deploy.local.databases import SERVICES
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
-from kit.base.tls import Files
+from kit.base.tls import Files, Identity
+from kit.rpc import actors
+from kit.rpc.actors import carry_token
+from kit.rpc.client import channel
+from kit.rpc.errors import Refused
 from kit.rpc.server import ALIVE
 from tests.support.certificates import PROCESSES, Authority, stack_settings
 from tests.support.stack import CliRefused, Stack
@@ -147,6 +155,83 @@ def test_a_stolen_certificate_opens_what_its_owner_needs_and_nothing_else(house:
     told = [line for line in house.log_of("withdrawals") if line["event"] == "peer_refused"]
     assert [line["names"] for line in told] == [["webhooks"], ["gateway"]]
     assert told[0]["method"] == "/fiatgate.withdrawals.v1.WithdrawalsService/CreateWithdrawal"
+
+
+Answer = tuple[str, dict[str, str]]
+
+
+def of_person(house: House, caller: str, service: str, token: str, call: Call) -> Answer:
+    """What becomes of a person's call with the certificate of `caller`: the reason of the refusal, and its metadata."""
+
+    def do() -> Answer:
+        carry_token(token)
+        identity = Identity(house.certificates[caller])
+        with channel(house.stack.addresses[service], name=service, identity=identity) as opened:
+            try:
+                call(opened)
+            except Refused as refused:
+                return refused.reason, dict(refused.metadata)
+        return "", {}
+
+    return copy_context().run(do)
+
+
+def signed_in(house: House, surface: accounts_pb2.Surface.ValueType, **invited: Any) -> str:
+    """A token of a new person, by the certificates of the command line and of the surface's console."""
+    address = house.stack.addresses["accounts"]
+    email = f"p{uuid4().hex}@example.com"
+    with channel(address, name="accounts", identity=Identity(house.certificates["cli"])) as cli:
+        request = accounts_pb2.InvitePersonRequest(email=email, name="Eve", **invited)
+        link: str = accounts_pb2_grpc.PeopleServiceStub(cli).InvitePerson(request).link
+
+    def accept() -> str:
+        actors._carried.set(())  # the console names no operator
+        with channel(address, name="accounts", identity=Identity(house.certificates[console])) as browser:
+            sign_in = accounts_pb2_grpc.SignInServiceStub(browser)
+            token = link[-43:]  # 256 bits in base64url
+            accepted = sign_in.AcceptInvitation(
+                accounts_pb2.AcceptInvitationRequest(token=token, surface=surface)
+            )
+            session = accounts_pb2.AuthorizeRequest(session_token=accepted.session_token, surface=surface)
+            signed: str = sign_in.Authorize(session).actor_token
+            return signed
+
+    console = "console-desk" if surface == accounts_pb2.SURFACE_DESK else "console-dashboard"
+    return copy_context().run(accept)
+
+
+def people(channel: grpc.Channel) -> Any:
+    return accounts_pb2_grpc.PeopleServiceStub(channel).ListPeople(accounts_pb2.ListPeopleRequest())
+
+
+def confirmation(channel: grpc.Channel) -> Any:
+    request = invoices_pb2.ConfirmDealRequest(deal_id=str(uuid4()))
+    return invoices_pb2_grpc.DealDeskServiceStub(channel).ConfirmDeal(request)
+
+
+def test_a_stolen_token_counts_with_the_certificate_of_its_surface_only(house: House) -> None:
+    """So it is worth nothing to another process, and one of the dashboard confirms no deal, whatever certificate is
+    stolen with it.
+    """
+    other_surface = ("ACTOR_INVALID", {"problem": "surface"})
+    admin = signed_in(house, accounts_pb2.SURFACE_DESK, roles=["admin"])
+    assert of_person(house, "console-desk", "accounts", admin, people) == ("", {})
+    assert of_person(house, "console-dashboard", "accounts", admin, people) == other_surface
+    assert of_person(house, "cli", "invoices", admin, confirmation) == other_surface
+    merchant_id = house.stack.demo["merchant_id"]
+    owner = signed_in(house, accounts_pb2.SURFACE_DASHBOARD, merchant_id=merchant_id, member_roles=["owner"])
+    assert of_person(house, "cli", "invoices", owner, confirmation) == other_surface
+    for name in ("console-dashboard", "gateway"):
+        certificate = house.certificates[name]
+        assert answer(house, "invoices", certificate, confirmation) == grpc.StatusCode.PERMISSION_DENIED
+    with closing(psycopg2.connect(house.stack.database_urls["invoices"])) as connection:
+        cursor = connection.cursor()
+        cursor.execute(
+            "SELECT actor_name, merchant_id::text, refused, note FROM acts WHERE act = 'call.refused'"
+        )
+        authors = [(row[0].rpartition("@")[2], *row[1:]) for row in cursor.fetchall()]
+    recorded = ("ACTOR_INVALID", "problem: surface")
+    assert authors == [("example.com", None, *recorded), ("example.com", merchant_id, *recorded)]
 
 
 def test_an_operator_needs_a_certificate_too(house: House) -> None:
