@@ -272,10 +272,13 @@ def check_parked(findings: Findings, advance: Advance) -> None:
 
 @dataclass
 class Repairs:
-    """The repairs, as sentences, and the invoices that were not announced because they are not proven."""
+    """The repairs, as sentences, the invoices that were not announced because they are not proven, and the requests to
+    accept some, which another person approves.
+    """
 
     done: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
 
 def repair(findings: Findings, *, accepted: Sequence[str] = ()) -> Repairs:
@@ -285,10 +288,7 @@ def repair(findings: Findings, *, accepted: Sequence[str] = ()) -> Repairs:
     """
     repairs = Repairs()
     if accepted:
-        accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=accepted, accept=True)
-        answer = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS)
-        repairs.done += [f"invoice {id} accepted and announced again" for id in answer.invoice_ids]
-        repairs.refused += answer.refused_invoice_ids
+        _accept(accepted, repairs)
     missing = sorted({problem.invoice_id for problem in findings.problems if problem.invoice_id})
     for start in range(0, len(missing), LIST_MOST_ROWS):
         request = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=missing[start : start + LIST_MOST_ROWS])
@@ -299,6 +299,17 @@ def repair(findings: Findings, *, accepted: Sequence[str] = ()) -> Repairs:
         due = connection.webhooks().RescheduleStuckEvents(webhooks_pb2.RescheduleStuckEventsRequest())
         repairs.done.append(f"{due.rescheduled} webhook events are due now")
     return repairs
+
+
+def _accept(invoice_ids: Sequence[str], repairs: Repairs) -> None:
+    accept = invoices_pb2.ReannounceInvoicesRequest(invoice_ids=invoice_ids, accept=True)
+    try:
+        answer = connection.invoices().ReannounceInvoices(accept, timeout=CALL_SECONDS)
+        repairs.done += [f"invoice {id} accepted and announced again" for id in answer.invoice_ids]
+    except Refused as refused:
+        if refused.reason != "APPROVAL_REQUIRED":
+            raise
+        repairs.requested += refused.metadata["approval_id"].split()
 
 
 def settled_before(now: datetime, grace_seconds: int) -> datetime:

@@ -18,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-SERVICES: Final = ("withdrawals", "catalog")
+SERVICES: Final = ("withdrawals", "invoices", "catalog")
 """The services that have such requests."""
 
 COLUMNS: Final = {

@@ -33,8 +33,8 @@ def verify(
         list[str] | None,
         typer.Option(
             metavar="INVOICE_ID",
-            help="With --repair: announce this invoice as it is now, though its row was changed without the service. "
-            "May be given again.",
+            help="With --repair: request that this invoice is announced as it is now, though its row was changed "
+            "without the service; another person approves it. May be given again.",
         ),
     ] = None,
     repair_seconds: Annotated[
@@ -104,6 +104,7 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
                 "without_books": findings.without_books,
                 "repaired": repairs.done,
                 "refused": repairs.refused,
+                "requested": repairs.requested,
             }
         )
         return
@@ -122,6 +123,8 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
         show(f"[cyan]repaired[/cyan]  {escape(line)}")
     for invoice_id in repairs.refused:
         show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
+    for approval_id in repairs.requested:
+        show(f"Another person must approve it: [bold]fiatgate approvals approve {approval_id}[/bold]")
     for problem in findings.problems:
         show(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
     if not findings.problems:

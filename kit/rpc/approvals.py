@@ -4,7 +4,8 @@ the refusals of the calls that need one.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 import grpc
@@ -14,6 +15,7 @@ from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.approvals.v1 import approvals_pb2_grpc
 from kit.audit import approvals
 from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.base import actors
 from kit.base.clock import Clock
 from kit.base.ids import parse_id
 from kit.base.proto import most_of, timestamp_from
@@ -54,10 +56,18 @@ class Parts(Protocol):
 D = TypeVar("D", bound=Parts)
 T = TypeVar("T")
 
-Change = Callable[[D, Session, Approval], None]
-"""Makes a requested change in the given transaction, all its rules checked again. Raises the refusals of the requested
-call, and `changed_since` when the object is no longer as the checker saw it.
-"""
+
+@dataclass(frozen=True, kw_only=True)
+class Approvable(Generic[D]):
+    """A change that a service lets request.
+
+    change  makes it in the given transaction, all its rules checked again. Raises the refusals of the requested call,
+            and `changed_since` when the object is no longer as the checker saw it.
+    role    the role of the staff that may decide about it, beside `admin`: that of the requested call
+    """
+
+    change: Callable[[D, Session, Approval], None]
+    role: str
 
 
 # -- the call that needs a second pair of eyes
@@ -84,12 +94,18 @@ def request(tx: Session, terms: Terms, parts: Parts, *, note: str = "") -> Appro
 
 def done(outcome: T | Approval) -> T:
     """Returns the outcome of an operation. Raises APPROVAL_REQUIRED when it is a request, which is committed by now."""
-    if not isinstance(outcome, Approval):
-        return outcome
-    raise precondition(
+    if isinstance(outcome, Approval):
+        raise required([outcome])
+    return outcome
+
+
+def required(requests: Sequence[Approval]) -> Refused:
+    """Returns APPROVAL_REQUIRED for at least one request; `approval_id` has the ids, separated by spaces."""
+    others = f", and {len(requests) - 1} more" if len(requests) > 1 else ""
+    return precondition(
         "APPROVAL_REQUIRED",
-        f"Another person must approve this: {outcome.summary}",
-        approval_id=str(outcome.id),
+        f"Another person must approve this: {requests[0].summary}{others}",
+        approval_id=" ".join(str(each.id) for each in requests),
     )
 
 
@@ -103,7 +119,7 @@ def changed_since() -> Refused:
 
 
 class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D]):
-    def __init__(self, service: str, parts: D, approvable: Mapping[str, Change[D]]) -> None:
+    def __init__(self, service: str, parts: D, approvable: Mapping[str, Approvable[D]]) -> None:
         self._service = service
         self._parts = parts
         self._approvable = approvable
@@ -122,6 +138,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
 
     def Approve(self, request: pb.ApproveRequest, context: grpc.ServicerContext) -> pb.ApproveResponse:
         approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        self._require_role(approval_id)
         try:
             approved = self._decided(lambda tx: self._approve(tx, approval_id, note))
         except Refused:
@@ -131,13 +148,27 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
 
     def Reject(self, request: pb.RejectRequest, context: grpc.ServicerContext) -> pb.RejectResponse:
         approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        self._require_role(approval_id)
         at = self._parts.clock.now()
         rejected = self._decided(lambda tx: approvals.reject(tx, approval_id, at=at, note=note))
         return pb.RejectResponse(approval=self._to_message(rejected))
 
+    def _require_role(self, approval_id: UUID) -> None:
+        """Raises NOT_PERMITTED for a person without the role that the requested call needs, APPROVAL_NOT_FOUND."""
+        actor = actors.current()
+        if actor.kind != "person":
+            return
+        with self._parts.db.transaction() as tx:
+            try:
+                role = self._approvable[approvals.get(tx, approval_id).act].role
+            except NotFound:
+                raise _not_found() from None
+        if actor.roles.isdisjoint({role, "admin"}):
+            raise denied("NOT_PERMITTED", "Your roles do not allow this", needed=f"admin, {role}")
+
     def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approval:
         def change(asked: Approval) -> None:
-            self._approvable[asked.act](self._parts, tx, asked)
+            self._approvable[asked.act].change(self._parts, tx, asked)
 
         return approvals.approve(tx, approval_id, at=self._parts.clock.now(), note=note, change=change)
 
@@ -229,16 +260,17 @@ def gauges(parts: Parts) -> Sequence[Gauge]:
     ]
 
 
-def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str, Change[D]]) -> None:
+def add_to(server: grpc.Server, service: str, parts: D, approvable: Mapping[str, Approvable[D]]) -> None:
     """Adds the service. `approvable` has the change of each act that this service lets request."""
     servicer = ApprovalsServicer(service, parts, approvable)
     approvals_pb2_grpc.add_ApprovalsServiceServicer_to_server(servicer, server)
 
 
-def permissions(*roles: str) -> Permissions:
-    """Returns the rows of a service whose requests these roles decide. All staff reads them; an approval steps up, as
-    the calls do that it is about.
+def permissions(approvable: Mapping[str, Approvable[Any]]) -> Permissions:
+    """Returns the rows of a service with these changes. All staff reads the requests. A decision needs the role of the
+    requested call, and an approval steps up, as that call does.
     """
+    roles = {each.role for each in approvable.values()}
     return {
         "ApprovalsService/ListApprovals": staff(*READERS),
         "ApprovalsService/Approve": staff(*roles, changes=True, steps_up=True),

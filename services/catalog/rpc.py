@@ -14,6 +14,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import approvals, books, status, values
+from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
 from kit.rpc.slots import Slots
@@ -77,10 +78,15 @@ SLOTS: Final = (
 )
 
 
+APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
+    rates.SET: Approvable(change=rates.set_approved, role="prices"),
+    rates.ACCEPT: Approvable(change=rates.accept_approved, role="prices"),
+}
+
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
-    **approvals.permissions("prices"),
+    **approvals.permissions(APPROVABLE),
     "CatalogService/ListMerchantCurrencies": machine(for_api=True),
     "CatalogService/ListMethodOffers": machine(for_api=True),
     "CatalogService/GetQuote": machine(),
@@ -92,12 +98,6 @@ PERMISSIONS: Final[Permissions] = {
     "CatalogService/SetRate": staff("prices", changes=True),
     "CatalogService/PullRates": staff("prices", changes=True),
     "CatalogService/AcceptRate": staff("prices", changes=True),
-}
-
-
-APPROVABLE: Final[Mapping[str, approvals.Change[Deps]]] = {
-    rates.SET: rates.set_approved,
-    rates.ACCEPT: rates.accept_approved,
 }
 
 

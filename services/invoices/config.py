@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kit.base.config.processes import ServiceSettings
+from kit.base.config.processes import FourEyesSettings
 from kit.base.config.values import Address, CommaSeparated, Key
 from services.invoices.domain.creating import CustomerLimit
 
 
-class InvoicesSettings(ServiceSettings):
+class InvoicesSettings(FourEyesSettings):
     service: ClassVar[str] = "invoices"
     slot_connections: ClassVar[int] = 16
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kit.events.relay import relay
+from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.invoices.models import BusState, Outbox
@@ -87,6 +88,7 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "Payment methods of more than one place where four fifths are taken or one merchant holds its share",
         ),
         *(gauge for load in loads for gauge in _gauges_of_method(load)),
+        *approvals.gauges(deps),
     ]
 
 

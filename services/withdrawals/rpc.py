@@ -10,6 +10,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import approvals, books, find, parked, status, values
+from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -74,13 +75,17 @@ SLOTS: Final = (
 )
 
 
+APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
+    stepping.PROCESS: Approvable(change=stepping.process_approved, role="treasury"),
+}
+
 # All that pays out, or holds money for it, needs a step-up.
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
     **find.PERMISSIONS,
     **parked.permissions("treasury"),
-    **approvals.permissions("treasury"),
+    **approvals.permissions(APPROVABLE),
     "WithdrawalsService/ListWithdrawals": machine(for_api=True)
     | staff(*READERS)
     | members("finance", "viewer"),
@@ -102,9 +107,6 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/CheckLedger": staff("auditor"),
     "WithdrawalsService/ListCredits": staff("auditor"),
 }
-
-
-APPROVABLE: Final[Mapping[str, approvals.Change[Deps]]] = {stepping.PROCESS: stepping.process_approved}
 
 
 def add_to(server: grpc.Server, deps: Deps) -> None:

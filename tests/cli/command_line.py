@@ -8,13 +8,15 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import structlog
 
 from cli.__main__ import main
 from tests.support.stack import Stack
+
+SECOND_PERSON: Final = ("--as", "second@example.com")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,13 @@ class Fiatgate:
         assert ended.exit_code == 0, f"{arguments}: {ended}"
         assert ended.err == ""
         return json.loads(ended.out)
+
+    def by_two(self, *arguments: str) -> None:
+        """A command that one person requests and another approves."""
+        ended = run(*arguments, "--json")
+        error = json.loads(ended.err)["error"]
+        assert error["code"] == "APPROVAL_REQUIRED", ended
+        self("approvals", "approve", error["details"]["approval_id"], "--yes", *SECOND_PERSON)
 
     def refused(self, *arguments: str) -> str:
         """The code of the refusal, the same for people and for scripts."""

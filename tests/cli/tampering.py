@@ -88,7 +88,7 @@ def opened(fiatgate: Fiatgate, receiver: Receiver) -> Shop:
             fiatgate("checkout", "mark-paid", shop.of[name])
     fiatgate("deals", "confirm", shop.of["sold deal"], "--yes")
     fiatgate("deals", "appeal", shop.of["adjusted deal"])
-    fiatgate("deals", "resolve", shop.of["adjusted deal"], "--amount", "200")
+    fiatgate.by_two("deals", "resolve", shop.of["adjusted deal"], "--amount", "200")
     fiatgate("deals", "reject", shop.of["rejected deal"])
     for name in ("late", "canceled"):
         fiatgate("checkout", "cancel", shop.of[name])

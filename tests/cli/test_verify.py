@@ -17,7 +17,7 @@ from cli.verifying import Findings, Problem, Repairs
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from kit.rpc.server import RpcServer
-from tests.cli.command_line import Ended, Fiatgate, run
+from tests.cli.command_line import SECOND_PERSON, Ended, Fiatgate, run
 from tests.support.receiver import Receiver
 from tests.support.stack import Stack
 
@@ -147,7 +147,7 @@ UPDATE invoices SET status = 'success', finished_at = now(), event_id = gen_rand
 """
 
 
-def test_a_deal_completed_by_sql_is_named_and_credited_only_once_an_operator_accepts_it(
+def test_a_deal_completed_by_sql_is_named_and_credited_only_once_two_operators_accept_it(
     fiatgate: Fiatgate, sold: Sold
 ) -> None:
     """In every column as the service would have done it, with the rights of its role."""
@@ -177,7 +177,16 @@ def test_a_deal_completed_by_sql_is_named_and_credited_only_once_an_operator_acc
     assert verifying.repair(due) == Repairs(refused=[invoice])
     assert fiatgate("balance", sold.merchant_id) == before
 
-    mended = verify("--repair", "--accept", invoice, "--as", "ann@example.com")
+    asked = verify("--repair", "--accept", invoice, "--as", "ann@example.com")
+    (approval_id,) = json.loads(asked.out)["requested"]
+    assert fiatgate("balance", sold.merchant_id) == before
+    fiatgate("approvals", "approve", approval_id, "--yes", *SECOND_PERSON)
+    wait_until(
+        lambda: fiatgate("balance", sold.merchant_id) != before,
+        "the credit",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    mended = verify("--repair")
     assert mended.exit_code == 0, mended
     assert fiatgate("balance", sold.merchant_id) != before
 

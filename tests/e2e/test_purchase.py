@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.market import Customer, Invoice, Operator, Shop, settled
 from tests.support.receiver import Received, Receiver
-from tests.support.stack import Stack
+from tests.support.stack import CliRefused, Stack
 
 TRON_ADDRESS = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
 
@@ -169,7 +169,10 @@ def test_an_appeal_that_ends_with_less_adjusts_the_amount(
     stack.cli("deals", "appeal", deal_id, "--note", "90 came")
     assert invoice.read()["status"] == "pending"
     assert receiver.received() == [], "no webhook on the way"
-    stack.cli("deals", "resolve", deal_id, "--amount", "90.00")
+    with pytest.raises(CliRefused, match="APPROVAL_REQUIRED"):
+        stack.cli("deals", "resolve", deal_id, "--amount", "90.00")
+    (asked,) = stack.cli("approvals", "list", "--object", f"deal:{deal_id}")
+    stack.cli("approvals", "approve", asked["approval_id"], "--yes", "--as", "second@example.com")
     received, payload = the_webhook_of(invoice, receiver)
     assert_exactly(
         payload,

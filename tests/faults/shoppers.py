@@ -21,6 +21,7 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from tests.e2e.market import Shop
 from tests.faults.journal import Journal
+from tests.support.acting import second_person
 
 T = TypeVar("T")
 
@@ -64,6 +65,7 @@ class Shoppers:
         invoices = self._opened.enter_context(channel(services["invoices"], name="invoices"))
         self._checkout = CheckoutServiceStub(invoices)
         self._desk = DealDeskServiceStub(invoices)
+        self._by_two = self._opened.enter_context(second_person(services["invoices"]))
         self._closing = threading.Event()
         self._seen_terminal: list[tuple[Shop, str]] = []
         self.phase = "faults"
@@ -192,7 +194,7 @@ class Shoppers:
                 "appeal, rejected": {"rejected": True},
             }
             request = pb.ResolveAppealRequest(deal_id=deal_id, **outcomes[story])
-            self._step(lambda: desk.ResolveAppeal(request))
+            self._step(lambda: self._by_two(lambda: desk.ResolveAppeal(request)))
         else:
             self._step(lambda: desk.ConfirmDeal(confirm))
 

@@ -30,6 +30,7 @@ from kit.base.ids import new_id
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from tests.gateway.conformance import assert_documented
+from tests.support.acting import second_person
 from tests.support.stack import Stack
 
 SETTLE_SECONDS = 15.0
@@ -110,6 +111,7 @@ class Desk:
         self.checkout = CheckoutServiceStub(opened["invoices"])
         self.deals = DealDeskServiceStub(opened["invoices"])
         self.withdrawals = WithdrawalsServiceStub(opened["withdrawals"])
+        self.by_two = self._exit.enter_context(second_person(stack.addresses["invoices"]))
 
     def __enter__(self) -> Desk:
         return self

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import psycopg2
@@ -20,6 +21,7 @@ from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.ids import new_id
+from kit.rpc.approvals import ApprovalsServicer
 from services.catalog import rpc as catalog_rpc
 from services.catalog.config import CatalogSettings
 from services.catalog.wiring import wire as wire_catalog
@@ -27,10 +29,13 @@ from services.invoices.config import InvoicesSettings
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
 from services.invoices.operations import checkout, creating, desk
+from services.invoices.rpc import APPROVABLE
+from services.invoices.store.views import DealView
 from services.invoices.wiring import Deps, wire
 from services.merchants import rpc as merchants_rpc
 from services.merchants.config import MerchantsSettings
 from services.merchants.wiring import wire as wire_merchants
+from tests.support.acting import ANN, BEN, Approvals, requested
 from tests.support.clock import ManualClock
 from tests.support.databases import past_all_rules
 from tests.support.serving import TEST_MASTER_KEY, connected, serving
@@ -74,6 +79,16 @@ class World:
         new = self.create(**changes)
         checkout.select_payment_method(self.deps, invoice_id=str(new.id), method_code="card_eur")
         return self.newest_deal(new.id)
+
+    @property
+    def approvals(self) -> Approvals:
+        return Approvals(ApprovalsServicer("invoices", self.deps, APPROVABLE))
+
+    def adjust(self, deal: Deal, amount: str, note: str = "") -> DealView:
+        """Ends the appeal with `amount`: one person requests it, another approves."""
+        resolve = partial(desk.resolve_adjusted, self.deps, deal_id=str(deal.id), amount=amount, note=note)
+        self.approvals.approve(BEN, requested(ANN, resolve))
+        return desk.get_deal(self.deps, deal_id=str(deal.id)).deal
 
     def newest_deal(self, invoice_id: Any) -> Deal:
         with self.deps.db.transaction() as tx:

@@ -73,7 +73,7 @@ def test_a_credit_that_was_changed_is_named_once_and_in_one_form(world: World) -
 def test_an_operators_whole_work_leaves_no_problem(world: World) -> None:
     adjusted, rejected, replaced = (world.with_deal() for _ in range(3))
     desk.open_appeal(world.deps, deal_id=str(adjusted.id), note="less came")
-    desk.resolve_adjusted(world.deps, deal_id=str(adjusted.id), amount="90.01", note="")
+    world.adjust(adjusted, "90.01")
     desk.reject_deal(world.deps, deal_id=str(rejected.id), note="")
     checkout.select_payment_method(world.deps, invoice_id=str(replaced.invoice_id), method_code="sepa_eur")
     for name in NAMES:

@@ -81,11 +81,11 @@ def test_choosing_a_method_locks_rate_commission_requisite_and_time(world: World
     # 5 % in all, half of it the client's: 102.50 to send, 100/0.92 less 2.5 % credited in the end.
     assert (deal.amount_fiat, deal.conversion_rate) == (Decimal("102.50"), Decimal("0.92"))
     assert deal.expires_at - deal.created_at == timedelta(minutes=PAYMENT_MINUTES)
-    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="2.00", anyway=True))
+    world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.95"))
     try:
         assert desk.confirm_deal(world.deps, deal_id=str(deal.id)).merchant_usdt == Decimal("105.978260")
     finally:
-        world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92", anyway=True))
+        world.catalog.SetRate(catalog_pb2.SetRateRequest(currency_code="EUR", rate="0.92"))
 
 
 def test_choosing_the_same_method_again_changes_nothing(world: World) -> None:
@@ -460,7 +460,7 @@ def test_an_appeal_ends_as_paid_as_less_or_as_rejected(world: World) -> None:
         desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
         assert status_of(world, deal) == ("pending", "appeal", "opened_by_operator")
     desk.resolve_as_paid(world.deps, deal_id=str(paid.id), note="")
-    adjusted = desk.resolve_adjusted(world.deps, deal_id=str(less.id), amount="46", note="half")
+    adjusted = world.adjust(less, "46", note="half")
     desk.resolve_as_rejected(world.deps, deal_id=str(rejected.id), note="")
     assert status_of(world, paid) == ("success", "completed", "successfully_paid")
     assert status_of(world, less) == ("success", "completed", "completed_with_adjustment")
@@ -486,7 +486,7 @@ def test_an_adjustment_goes_down_only_and_to_something_real(world: World, amount
 def test_a_deal_is_adjusted_at_most_once(world: World) -> None:
     deal = world.with_deal(amount="100.00")
     desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
-    desk.resolve_adjusted(world.deps, deal_id=str(deal.id), amount="90", note="")
+    world.adjust(deal, "90")
     refused = refusal(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="80", note="")
     assert refused.reason == "DEAL_STATE_CONFLICT"
     assert only_fact(world, deal).amount == "90.00"

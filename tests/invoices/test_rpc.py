@@ -16,6 +16,7 @@ from kit.rpc.errors import Refused
 from services.invoices import rpc
 from services.invoices.operations import verification
 from tests.invoices.conftest import World
+from tests.support.acting import BEN
 from tests.support.serving import connected, serving
 
 
@@ -233,7 +234,11 @@ def test_resolving_needs_an_outcome_and_a_deal(
     with pytest.raises(Refused) as refused:
         desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id="nonsense", paid=True))
     assert refused.value.reason == "DEAL_NOT_FOUND"
-    resolved = desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id), adjusted_amount="50")).deal
+    with pytest.raises(Refused) as refused:
+        desk.ResolveAppeal(pb.ResolveAppealRequest(deal_id=str(deal.id), adjusted_amount="50"))
+    assert refused.value.reason == "APPROVAL_REQUIRED"
+    world.approvals.approve(BEN, refused.value.metadata["approval_id"])
+    resolved = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id))).deal
     assert (resolved.sub_status, resolved.adjusted_amount) == ("completed_with_adjustment", "50.00")
     story = desk.GetDeal(pb.GetDealRequest(deal_id=str(deal.id)))
     assert [step.sub_status for step in story.history] == [

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +19,11 @@ from kit.events.bus.messages import Outgoing
 from kit.events.proof import Unproven, Verifier
 from kit.events.relay import Relay
 from kit.events.signing import Signer, new_private_key
+from kit.rpc.errors import Refused
 from services.invoices.models import BusState, Deal, Outbox
 from services.invoices.operations import checkout, desk, verification
 from tests.invoices.conftest import World
+from tests.support.acting import ANN, BEN, requested
 from tests.support.databases import past_all_rules
 from tests.support.signing import SIGNER, delivered, verifier
 
@@ -109,13 +112,53 @@ def test_a_signature_that_someone_else_made_proves_nothing_and_takes_no_place(wo
     assert unproven(world) == {forged.invoice_id: verification.NO_FACT}
 
 
-def test_an_operator_who_has_looked_has_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
+def test_two_operators_who_have_looked_have_it_announced_and_it_is_proven_from_then_on(world: World) -> None:
     forged = completed_by_sql(world)
-    done = verification.reannounce_invoices(world.deps, invoice_ids=[str(forged.invoice_id)], accept=True)
-    assert done.announced == [forged.invoice_id]
+    accept = partial(
+        verification.reannounce_invoices, world.deps, invoice_ids=[str(forged.invoice_id)], accept=True
+    )
+    asked = requested(ANN, accept)
+    assert world.announced(forged.invoice_id) == []
+    (listed,) = world.approvals.of(f"invoice:{forged.invoice_id}")
+    assert "which credits 100.000000 USDT, although it has no signed fact" in listed.summary
+    world.approvals.approve(BEN, asked)
     (fact,) = world.announced(forged.invoice_id)
     assert fact.merchant_usdt == "100.000000"
     assert unproven(world) == {forged.invoice_id: ""}
+
+
+def test_an_invoice_that_was_changed_after_the_request_is_not_signed(world: World) -> None:
+    forged = completed_by_sql(world)
+    accept = partial(
+        verification.reannounce_invoices, world.deps, invoice_ids=[str(forged.invoice_id)], accept=True
+    )
+    asked = requested(ANN, accept)
+    url = past_all_rules(world.deps.settings.database_url)
+    with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE deals SET merchant_usdt = 900 WHERE invoice_id = %s", (str(forged.invoice_id),)
+        )
+    connection.close()
+    with pytest.raises(Refused) as refused:
+        world.approvals.approve(BEN, asked)
+    assert refused.value.reason == "APPROVAL_STATE_CONFLICT"
+    assert world.announced(forged.invoice_id) == []
+
+
+def test_the_desk_role_adjusts_and_only_admins_accept(world: World) -> None:
+    clerk = replace(BEN, roles=frozenset({"desk"}))
+    forged, deal = completed_by_sql(world), world.with_deal()
+    accept = partial(
+        verification.reannounce_invoices, world.deps, invoice_ids=[str(forged.invoice_id)], accept=True
+    )
+    asked = requested(ANN, accept)
+    for decide in (world.approvals.approve, world.approvals.reject):
+        with pytest.raises(Refused) as refused:
+            decide(clerk, asked)
+        assert refused.value.reason == "NOT_PERMITTED"
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    adjust = partial(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount="90", note="")
+    world.approvals.approve(clerk, requested(ANN, adjust))
 
 
 def test_an_invoice_that_was_changed_after_it_finished_is_not_what_its_fact_says(world: World) -> None:

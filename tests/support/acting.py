@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import contextvars
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import grpc
+
 from fiatgate.approvals.v1 import approvals_pb2 as pb
+from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from kit.base import actors
 from kit.base.actors import Actor
+from kit.rpc import errors
+from kit.rpc.actors import CLI_KEY
 from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
 
 R = TypeVar("R")
 
-ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4())
-BEN = Actor(kind="person", name="ben@example.com", surface="desk", person_id=uuid.uuid4())
+ADMIN = frozenset({"admin"})
+ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4(), roles=ADMIN)
+BEN = Actor(kind="person", name="ben@example.com", surface="desk", person_id=uuid.uuid4(), roles=ADMIN)
 CID = Actor(kind="cli", name="root@bastion", surface="cli", on_behalf_of="cid@example.com")
 
 
@@ -61,3 +68,28 @@ class Approvals:
 
 _NO_CONTEXT: Any = None
 """The servicer uses none."""
+
+
+@contextmanager
+def second_person(
+    address: str, *, name: str = "second@tests"
+) -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """A function that makes a call to the service at `address`; None when another person approved it."""
+    with grpc.insecure_channel(address) as channel:
+        stub = ApprovalsServiceStub(channel)
+
+        def by_two(call: Callable[[], Any]) -> Any:
+            try:
+                return call()
+            except Refused as refused:
+                if refused.reason != "APPROVAL_REQUIRED":
+                    raise
+                for approval_id in refused.metadata["approval_id"].split():
+                    request = pb.ApproveRequest(approval_id=approval_id)
+                    try:
+                        stub.Approve(request, timeout=5, metadata=((CLI_KEY, name),))
+                    except grpc.RpcError as error:
+                        raise errors.refused_from_rpc_error(error) from None
+                return None
+
+        yield by_two

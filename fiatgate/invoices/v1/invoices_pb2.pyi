@@ -1007,7 +1007,9 @@ class ReannounceInvoicesRequest(_message.Message):
     INVOICE_IDS_FIELD_NUMBER: _builtins.int
     ACCEPT_FIELD_NUMBER: _builtins.int
     accept: _builtins.bool
-    """An operator has checked each of them: announce also those that are not proven, signed as they are now."""
+    """An operator has checked each of them: announce also those that are not proven, signed as they are now, when another
+    person approves.
+    """
     @_builtins.property
     def invoice_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """At most 1000."""

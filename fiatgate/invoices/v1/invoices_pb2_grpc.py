@@ -117,7 +117,8 @@ class InvoicesServiceServicer:
     def ReannounceInvoices(self, request, context):
         """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
         drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
-        not proven are refused.
+        not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
+        approval_id has all ids, separated by spaces).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -827,7 +828,8 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ResolveAppeal(self, request, context):
-        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID.
+        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+        deal.adjust): a second person approves.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,7 +56,8 @@ class InvoicesServiceStub:
     ReannounceInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]
     """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
     drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
-    not proven are refused.
+    not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
+    approval_id has all ids, separated by spaces).
     """
 
 @_typing.type_check_only
@@ -87,7 +88,8 @@ class InvoicesServiceAsyncStub(InvoicesServiceStub):
     ReannounceInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ReannounceInvoicesRequest, _invoices_pb2.ReannounceInvoicesResponse]  # type: ignore[assignment]
     """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
     drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
-    not proven are refused.
+    not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
+    approval_id has all ids, separated by spaces).
     """
 
 class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -151,7 +153,8 @@ class InvoicesServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_invoices_pb2.ReannounceInvoicesResponse, _abc.Awaitable[_invoices_pb2.ReannounceInvoicesResponse]]:
         """Announces InvoiceFinished of these terminal invoices again, in the same words but as a new message, which no inbox
         drops. A consumer does not repeat its effect for the invoice. Unknown or pending ones are left out. Those that are
-        not proven are refused.
+        not proven are refused; with accept they are requested, and the call ends with APPROVAL_REQUIRED (act invoice.accept;
+        approval_id has all ids, separated by spaces).
         """
 
 def add_InvoicesServiceServicer_to_server(servicer: InvoicesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
@@ -324,7 +327,9 @@ class DealDeskServiceStub:
     OpenAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]
-    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+    deal.adjust): a second person approves.
+    """
     GetProof: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]
@@ -364,7 +369,9 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     OpenAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.OpenAppealRequest, _invoices_pb2.OpenAppealResponse]  # type: ignore[assignment]
     """pending -> appeal (opened_by_operator)."""
     ResolveAppeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveAppealRequest, _invoices_pb2.ResolveAppealResponse]  # type: ignore[assignment]
-    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+    """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+    deal.adjust): a second person approves.
+    """
     GetProof: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]  # type: ignore[assignment]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]  # type: ignore[assignment]
@@ -443,7 +450,9 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ResolveAppealRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ResolveAppealResponse, _abc.Awaitable[_invoices_pb2.ResolveAppealResponse]]:
-        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID."""
+        """appeal -> completed or failed. Further reason: ADJUSTMENT_INVALID. With adjusted_amount APPROVAL_REQUIRED (act
+        deal.adjust): a second person approves.
+        """
 
     @_abc_1.abstractmethod
     def GetProof(

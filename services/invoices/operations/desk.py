@@ -5,21 +5,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
+from kit.audit.approvals import Approval, Terms, close
 from kit.base import actors
 from kit.base.ids import new_id
-from kit.base.money import has_decimals
+from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
-from kit.rpc import values
+from kit.rpc import approvals, values
 from services.invoices import errors
 from services.invoices.domain import money
 from services.invoices.domain.names import words_of_name
 from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus, Trigger
-from services.invoices.models import Requisite
+from services.invoices.models import Deal, Invoice, Requisite
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deals
 from services.invoices.store.deals import ListedDeal
@@ -43,13 +47,14 @@ class DealStory:
 
 # -- deals
 
+ADJUST: Final = "deal.adjust"
 _ACTS: Final = {
     Trigger.CONFIRM: "deal.confirm",
     Trigger.REJECT: "deal.reject",
     Trigger.APPEAL_BY_OPERATOR: "deal.appeal",
     Trigger.RESOLVE_PAID: "deal.resolve",
     Trigger.RESOLVE_REJECTED: "deal.resolve",
-    Trigger.RESOLVE_ADJUSTED: "deal.resolve",
+    Trigger.RESOLVE_ADJUSTED: ADJUST,
 }
 _OF_DEALS: Final = ("status", "sub_status", "amount_fiat", "adjusted_amount", "merchant_usdt")
 _OF_REQUISITES: Final = ("method_code", "holder", "account", "bank", "max_deals", "enabled")
@@ -136,16 +141,51 @@ def resolve_as_rejected(deps: Deps, *, deal_id: str, note: str, expected: str = 
 
 def resolve_adjusted(deps: Deps, *, deal_id: str, amount: str, note: str, expected: str = "") -> DealView:
     """Ends the appeal with the `amount` that the customer paid (fiat, below the requested one): a success. Once per
-    deal.
+    deal. Raises APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
-    adjusted = values.decimal("adjusted_amount", amount)
-    return _step(
-        deps,
-        deal_id,
-        Trigger.RESOLVE_ADJUSTED,
-        note=note,
-        expected=expected,
-        adjusted_amount=adjusted,
+    id, adjusted = fields.deal_id(deal_id), values.decimal("adjusted_amount", amount)
+    if not deps.settings.four_eyes:
+        return _step(
+            deps, deal_id, Trigger.RESOLVE_ADJUSTED, note=note, expected=expected, adjusted_amount=adjusted
+        )
+    return approvals.done(_requested(deps, id, adjusted, note=fields.note(note), expected=expected))
+
+
+@retry_conflicts
+def _requested(deps: Deps, id: UUID, adjusted: Decimal, *, note: str, expected: str) -> Approval:
+    with deps.db.transaction() as tx:
+        _, deal = lifecycle.locked_by_deal(tx, id)
+        _require_expected(deal, expected)
+        lifecycle.step_of(deal, Trigger.RESOLVE_ADJUSTED)
+        _require_adjustable(deal, adjusted)
+        return approvals.request(tx, _adjusting(deal, adjusted), deps, note=note)
+
+
+def adjust_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Ends the appeal with the requested amount. Raises DEAL_STATE_CONFLICT, APPROVAL_STATE_CONFLICT."""
+    adjusted = Decimal(asked.request["adjusted_amount"])
+    invoice, deal = lifecycle.locked_by_deal(tx, UUID(asked.request["deal_id"]))
+    lifecycle.step_of(deal, Trigger.RESOLVE_ADJUSTED)
+    if not asked.asks_for(_adjusting(deal, adjusted)):
+        raise approvals.changed_since()
+    _take(tx, deps, invoice, deal, Trigger.RESOLVE_ADJUSTED, note=asked.note, adjusted_amount=adjusted)
+
+
+def _adjusting(deal: Deal, adjusted: Decimal) -> Terms:
+    paid, requested = fiat_text(adjusted), fiat_text(deal.invoice_amount)
+    credit = money.merchant_usdt(adjusted, deal.conversion_rate, deal.merchant_percent)
+    return Terms(
+        act=ADJUST,
+        object=f"deal:{deal.id}",
+        request={
+            "deal_id": str(deal.id),
+            "adjusted_amount": paid,
+            "invoice_amount": requested,
+            "merchant_usdt": usdt_text(credit),
+        },
+        summary=f"End the appeal with {paid} {deal.currency_code} paid instead of {requested}, "
+        f"which credits {usdt_text(credit)} USDT to merchant {deal.merchant_id}",
+        merchant_id=deal.merchant_id,
     )
 
 
@@ -162,30 +202,41 @@ def _step(
     id = fields.deal_id(deal_id)
     with deps.db.transaction() as tx:
         invoice, deal = lifecycle.locked_by_deal(tx, id)
-        if expected and deal.sub_status != expected:
-            message = "The deal has changed since it was looked at"
-            raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+        _require_expected(deal, expected)
         if adjusted_amount is not None:
-            _require_adjustable(deal.invoice_amount, adjusted_amount, deal.currency_decimals)
-        before, written = acts.values_of(deal, _OF_DEALS), fields.note(note)
-        lifecycle.advance(
-            tx,
-            deps,
-            invoice,
-            deal,
-            trigger,
-            now=deps.clock.now(),
-            actor=str(actors.current()),
-            note=written,
-            adjusted_amount=adjusted_amount,
-        )
-        tx.flush()
-        after = acts.values_of(deal, _OF_DEALS)
-        object, merchant = f"deal:{id}", deal.merchant_id
-        acts.record(
-            tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=written
-        )
+            _require_adjustable(deal, adjusted_amount)
+        in_appeal, written = deal.status == DealStatus.APPEAL, fields.note(note)
+        _take(tx, deps, invoice, deal, trigger, note=written, adjusted_amount=adjusted_amount)
+        if in_appeal:
+            close(tx, f"deal:{id}", at=deps.clock.now(), note=f"The deal became {deal.sub_status}")
         return _found_deal(deals.deal_view(tx, id))
+
+
+def _take(
+    tx: Session,
+    deps: Deps,
+    invoice: Invoice,
+    deal: Deal,
+    trigger: Trigger,
+    *,
+    note: str,
+    adjusted_amount: Decimal | None,
+) -> None:
+    """Takes the step, with its act."""
+    before, now, actor = acts.values_of(deal, _OF_DEALS), deps.clock.now(), str(actors.current())
+    lifecycle.advance(
+        tx, deps, invoice, deal, trigger, now=now, actor=actor, note=note, adjusted_amount=adjusted_amount
+    )
+    tx.flush()
+    after = acts.values_of(deal, _OF_DEALS)
+    object, merchant = f"deal:{deal.id}", deal.merchant_id
+    acts.record(tx, _ACTS[trigger], object, merchant_id=merchant, before=before, after=after, note=note)
+
+
+def _require_expected(deal: Deal, expected: str) -> None:
+    if expected and deal.sub_status != expected:
+        message = "The deal has changed since it was looked at"
+        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
 
 
 def _found_deal(deal: DealView | None) -> DealView:
@@ -194,7 +245,8 @@ def _found_deal(deal: DealView | None) -> DealView:
     return deal
 
 
-def _require_adjustable(requested: Decimal, adjusted: Decimal, decimals: int) -> None:
+def _require_adjustable(deal: Deal, adjusted: Decimal) -> None:
+    requested, decimals = deal.invoice_amount, deal.currency_decimals
     if not has_decimals(adjusted, at_most=decimals) or not money.adjustment_allowed(requested, adjusted):
         raise errors.adjustment_invalid(adjusted, requested)
 

@@ -13,7 +13,7 @@ from kit.db.database import after_commit
 from kit.events.outbox import announce
 from services.invoices import errors, events
 from services.invoices.domain import money, states
-from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Trigger
+from services.invoices.domain.states import DealState, DealStatus, InvoiceStatus, Transition, Trigger
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import deals, invoices
 from services.invoices.wiring import Deps
@@ -78,6 +78,15 @@ def appeal_if_overdue(tx: Session, deps: Deps, invoice: Invoice, deal: Deal | No
     return True
 
 
+def step_of(deal: Deal, trigger: Trigger) -> Transition:
+    """Returns the step of the table of transitions. Raises DEAL_STATE_CONFLICT when the table has no such step."""
+    step = states.transition(state_of(deal), trigger)
+    if step is None:
+        message = f"A deal that is {deal.status} ({deal.sub_status}) does not allow this step"
+        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+    return step
+
+
 def advance(
     tx: Session,
     deps: Deps,
@@ -94,10 +103,7 @@ def advance(
 
     Raises DEAL_STATE_CONFLICT when the table has no such step.
     """
-    step = states.transition(state_of(deal), trigger)
-    if step is None:
-        message = f"A deal that is {deal.status} ({deal.sub_status}) does not allow this step"
-        raise errors.deal_state_conflict(message, status=deal.status, sub_status=deal.sub_status)
+    step = step_of(deal, trigger)
     deal.status = step.target.status
     deal.sub_status = step.target.sub_status
     if trigger is Trigger.MARK_PAID:

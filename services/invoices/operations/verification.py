@@ -4,21 +4,24 @@ An invoice is announced again with the fact that the service signed when the inv
 the database can finish an invoice there, but cannot sign.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from fiatgate.invoices.v1 import invoices_pb2
 from kit.audit import acts
+from kit.audit.approvals import Approval, Terms
 from kit.base import actors
 from kit.db.database import retry_conflicts
 from kit.events.outbox import announce
 from kit.events.proof import Unproven
 from kit.observe.log import get_logger
-from kit.rpc import values
-from services.invoices import events
+from kit.rpc import approvals, values
+from services.invoices import errors, events
 from services.invoices.models import Deal, Invoice, Outbox
 from services.invoices.store import invoices
 from services.invoices.store.facts import (
@@ -47,8 +50,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class Reannounced:
+    """The invoices that were announced and refused, and the requests to accept some."""
+
     announced: Sequence[UUID]
     refused: Sequence[UUID]
+    requested: Sequence[Approval] = ()
 
 
 def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> Sequence[Finished]:
@@ -59,37 +65,83 @@ def list_finished_invoices(deps: Deps, *, after_invoice_id: str, limit: int) -> 
         return _judged(deps, tx, page)
 
 
-@retry_conflicts
+ACCEPT: Final = "invoice.accept"
+
+
 def reannounce_invoices(deps: Deps, *, invoice_ids: Sequence[str], accept: bool = False) -> Reannounced:
     """Announces those of these invoices that are finished again, with the same content; refuses those that are not
     proven.
 
-    With `accept` an operator takes responsibility for their present content: unproven ones are signed as they are.
+    With `accept` two operators take responsibility for the present content of the unproven ones: one requests, and the
+    approval of the other signs them as they are. Raises APPROVAL_REQUIRED when there are such.
 
     Each announcement has a new id of the outbox: with the old one JetStream (for two minutes) and every inbox (for
     days) would drop it, and it would repair nothing. Consumers have one effect per invoice, however often they get it.
     """
     values.at_most("invoice_ids", invoice_ids, values.LIST_MOST_ROWS)
-    wanted = [values.uuid("invoice_ids", each) for each in invoice_ids]
+    done = _reannounced(deps, [values.uuid("invoice_ids", each) for each in invoice_ids], accept=accept)
+    if done.requested:
+        raise approvals.required(done.requested)
+    return done
+
+
+@retry_conflicts
+def _reannounced(deps: Deps, invoice_ids: Sequence[UUID], *, accept: bool) -> Reannounced:
+    announced, refused, requested = list[UUID](), list[UUID](), list[Approval]()
     with deps.db.transaction() as tx:
-        finished = _judged(deps, tx, invoices.finished_invoices(tx, wanted))
-        taken = [each for each in finished if accept or not each.unproven]
-        for each in taken:
-            if each.unproven:
-                _accept(deps, tx, each)
-            announce(
-                tx,
-                Outbox,
-                subject=events.FINISHED,
-                message=events.invoice_finished(each.invoice, each.deal),
-                at=deps.clock.now(),
-                announced=deps.announced,
-                signer=deps.signer,
-            )
-            id, merchant = f"invoice:{each.invoice.id}", each.invoice.merchant_id
-            acts.record(tx, "invoice.reannounce", id, merchant_id=merchant, note=each.unproven)
-    refused = [each.invoice.id for each in finished if each not in taken]
-    return Reannounced([each.invoice.id for each in taken], refused)
+        for each in _judged(deps, tx, invoices.finished_invoices(tx, invoice_ids)):
+            if each.unproven and accept and deps.settings.four_eyes:
+                requested.append(approvals.request(tx, _accepting(each), deps))
+            elif each.unproven and not accept:
+                refused.append(each.invoice.id)
+            else:
+                _announce(deps, tx, each)
+                announced.append(each.invoice.id)
+    return Reannounced(announced, refused, requested)
+
+
+def accept_approved(deps: Deps, tx: Session, asked: Approval) -> None:
+    """Signs and announces the requested invoice. Raises INVOICE_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
+    found = _judged(deps, tx, invoices.finished_invoices(tx, [UUID(asked.request["invoice_id"])]))
+    if not found:
+        raise errors.invoice_not_found()
+    if not found[0].unproven or not asked.asks_for(_accepting(found[0])):
+        raise approvals.changed_since()
+    _announce(deps, tx, found[0])
+
+
+def _accepting(finished: Finished) -> Terms:
+    invoice, fact = finished.invoice, events.invoice_finished(finished.invoice, finished.deal)
+    credit = f", which credits {fact.merchant_usdt} USDT" if fact.merchant_usdt else ""
+    return Terms(
+        act=ACCEPT,
+        object=f"invoice:{invoice.id}",
+        request={
+            "invoice_id": str(invoice.id),
+            "fact_sha256": hashlib.sha256(fact.SerializeToString()).hexdigest(),
+        },
+        summary=f"Sign and announce an invoice of merchant {invoice.merchant_id} as {invoice.status} over "
+        f"{fact.amount} {fact.currency_code}{credit}, although {finished.unproven}",
+        merchant_id=invoice.merchant_id,
+    )
+
+
+def _announce(deps: Deps, tx: Session, finished: Finished) -> None:
+    """Announces the invoice as it is; an unproven one is signed first."""
+    invoice = finished.invoice
+    if finished.unproven:
+        _accept(deps, tx, finished)
+    announce(
+        tx,
+        Outbox,
+        subject=events.FINISHED,
+        message=events.invoice_finished(invoice, finished.deal),
+        at=deps.clock.now(),
+        announced=deps.announced,
+        signer=deps.signer,
+    )
+    act = ACCEPT if finished.unproven else "invoice.reannounce"
+    acts.record(tx, act, f"invoice:{invoice.id}", merchant_id=invoice.merchant_id, note=finished.unproven)
 
 
 def _judged(deps: Deps, tx: Session, finished: Sequence[tuple[Invoice, Deal | None]]) -> list[Finished]:

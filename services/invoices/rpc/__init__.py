@@ -6,15 +6,19 @@
 - `converters`: rows and values to messages, and back
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc import books, find, status
+from kit.rpc import approvals, books, find, status
+from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
+from services.invoices.operations.desk import ADJUST, adjust_approved
+from services.invoices.operations.verification import ACCEPT, accept_approved
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
@@ -89,7 +93,8 @@ SLOTS: Final = (
                 "FindService/Find",
                 "InvoicesService/CancelInvoice",
             }
-        ),
+        )
+        | approvals.METHODS,
         threads=2,
     ),
     proofs("InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"),
@@ -100,10 +105,16 @@ _CUSTOMER: Final = machine(changes=True)
 _DESK: Final = staff("desk", changes=True)
 _READ: Final = staff(*READERS)
 
+APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
+    ADJUST: Approvable(change=adjust_approved, role="desk"),
+    ACCEPT: Approvable(change=accept_approved, role="admin"),
+}
+
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
     **find.PERMISSIONS,
+    **approvals.permissions(APPROVABLE),
     "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
     "InvoicesService/GetInvoice": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
     "InvoicesService/ListInvoices": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
@@ -144,4 +155,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
     pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)
     books.add_to(server, deps.db, PARTS)
+    approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, SEARCHES)

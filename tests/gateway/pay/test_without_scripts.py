@@ -147,7 +147,7 @@ def test_a_checked_payment_shows_its_outcome(
         resolved.rejected = True
     else:
         resolved.adjusted_amount = "150.00"
-    desk.deals.ResolveAppeal(resolved)
+    desk.by_two(lambda: desk.deals.ResolveAppeal(resolved))
     page.goto(invoice["payment_link"])
     heading(page, title)
     if outcome == "adjusted_amount":

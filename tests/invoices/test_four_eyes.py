@@ -1,0 +1,93 @@
+"""Downward adjustments: a second person approves them, and there is no way around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from fiatgate.approvals.v1 import approvals_pb2
+from kit.rpc.errors import Refused
+from services.invoices.models import Deal
+from services.invoices.operations import desk
+from tests.invoices.conftest import World
+from tests.support.acting import ANN, BEN, CID, acting, requested
+
+REJECTED = approvals_pb2.APPROVAL_STATE_REJECTED
+
+
+def in_appeal(world: World) -> Deal:
+    deal = world.with_deal(amount="100.00")
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    return deal
+
+
+def adjust(world: World, deal: Deal, amount: str = "46") -> Callable[[], Any]:
+    return partial(desk.resolve_adjusted, world.deps, deal_id=str(deal.id), amount=amount, note="46 came")
+
+
+def state(world: World, deal: Deal) -> str:
+    return desk.get_deal(world.deps, deal_id=str(deal.id)).deal.sub_status
+
+
+def reason(call: Callable[[], Any]) -> str:
+    with pytest.raises(Refused) as refused:
+        call()
+    return refused.value.reason
+
+
+def test_an_adjustment_is_requested_and_credited_when_another_person_approves(world: World) -> None:
+    deal = in_appeal(world)
+    asked = requested(ANN, adjust(world, deal))
+    assert state(world, deal) == "opened_by_operator"
+    (listed,) = world.approvals.of(f"deal:{deal.id}")
+    assert listed.note == "46 came"
+    assert listed.summary == (
+        "End the appeal with 46.00 EUR paid instead of 100.00, "
+        f"which credits 48.750000 USDT to merchant {deal.merchant_id}"
+    )
+    assert reason(lambda: world.approvals.approve(ANN, asked)) == "OTHER_PERSON_REQUIRED"
+    world.approvals.approve(BEN, asked)
+    story = desk.get_deal(world.deps, deal_id=str(deal.id))
+    assert (story.deal.sub_status, str(story.deal.merchant_usdt)) == (
+        "completed_with_adjustment",
+        "48.750000",
+    )
+    assert (story.history[-1].actor, story.history[-1].note) == ("ben@example.com", "46 came")
+
+
+def test_one_person_resolves_as_paid_and_that_ends_the_request(world: World) -> None:
+    deal = in_appeal(world)
+    asked = requested(ANN, adjust(world, deal))
+    acting(CID, lambda: desk.resolve_as_paid(world.deps, deal_id=str(deal.id), note=""))
+    (closed,) = world.approvals.of(f"deal:{deal.id}")
+    assert (closed.state, closed.decision_note) == (REJECTED, "The deal became successfully_paid")
+    assert reason(lambda: world.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert state(world, deal) == "successfully_paid"
+
+
+def test_what_can_not_be_adjusted_is_not_requested(world: World) -> None:
+    deal = world.with_deal(amount="100.00")
+    assert reason(adjust(world, deal)) == "DEAL_STATE_CONFLICT"
+    desk.open_appeal(world.deps, deal_id=str(deal.id), note="")
+    assert reason(adjust(world, deal, "100")) == "ADJUSTMENT_INVALID"
+    assert world.approvals.of(f"deal:{deal.id}") == []
+
+
+def test_a_deal_has_one_request_and_another_amount_is_refused(world: World) -> None:
+    deal = in_appeal(world)
+    asked = requested(ANN, adjust(world, deal))
+    assert requested(BEN, adjust(world, deal, "46.00")) == asked
+    assert reason(adjust(world, deal, "47")) == "APPROVAL_STATE_CONFLICT"
+    world.approvals.reject(BEN, asked)
+    world.approvals.approve(BEN, requested(ANN, adjust(world, deal, "47")))
+    assert state(world, deal) == "completed_with_adjustment"
+
+
+def test_switched_off_one_person_is_enough(world: World) -> None:
+    deal = in_appeal(world)
+    off = replace(world.deps, settings=world.deps.settings.model_copy(update={"four_eyes": False}))
+    assert desk.resolve_adjusted(off, deal_id=str(deal.id), amount="46", note="").adjusted_amount is not None
