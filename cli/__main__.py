@@ -10,6 +10,7 @@ import typer
 from cli import author, output
 from cli.commands import (
     approvals,
+    audit,
     balance,
     cases,
     categories,
@@ -74,7 +75,7 @@ app.command("find", rich_help_panel=BOOKS, epilog="Example: fiatgate find 50.90"
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
-for group in (deals, cases, invoices, withdrawals, approvals, webhooks, parked, checkout):
+for group in (deals, cases, invoices, withdrawals, approvals, audit, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
 for group in (merchants, people, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)

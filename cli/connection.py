@@ -14,6 +14,7 @@ from cli import stack
 from cli.stack import NoAddress
 from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, PeopleServiceStub
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
+from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
@@ -74,6 +75,10 @@ def webhooks() -> WebhooksServiceStub:
 
 def status(service: str) -> StatusServiceStub:
     return StatusServiceStub(_channel(service))
+
+
+def audit(service: str) -> AuditServiceStub:
+    return AuditServiceStub(_channel(service))
 
 
 def books(service: str) -> BooksServiceStub:

@@ -12,7 +12,8 @@ from uuid import UUID
 
 import grpc
 
-from cli import connection
+from cli import acts, connection
+from fiatgate.audit.v1 import audit_pb2
 from fiatgate.books.v1 import books_pb2
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
 from fiatgate.invoices.v1 import invoices_pb2
@@ -46,6 +47,7 @@ class Findings:
     checked: dict[str, int] = field(default_factory=dict)
     settling: int = 0
     unrecorded: int = 0
+    unchained: int = 0
     without_books: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -88,6 +90,25 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
             findings.wrong(part, f"{each.subject}: {each.field} is {each.found}, due is {each.due}")
         advance(page.checked)
         after, more = page.last, page.more
+
+
+def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb2.Head] = ()) -> None:
+    """Checks each service's chain of acts, and its end against `known` heads and those that other services keep."""
+    ends = {}
+    for service in acts.SERVICES:
+        try:
+            ends[service] = acts.head_of(service)
+        except Refused as refused:
+            if not _is_unknown(refused):
+                raise
+            findings.without_books.append(service)
+    for service in ends:
+        for page in acts.pages_of_check(service, ends, known):
+            findings.count("acts", page.checked)
+            findings.unchained += page.unchained
+            for each in page.problems:
+                findings.wrong("acts", f"{service}: {each}")
+            advance(page.checked)
 
 
 def check_ledger(findings: Findings, advance: Advance) -> None:

@@ -1,8 +1,9 @@
 """`fiatgate verify`: verifies every cent, in one report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +11,10 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import output, verifying
+from cli import acts, output, verifying
 from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
+from fiatgate.audit.v1 import audit_pb2
 from kit.base.clock import SystemClock
 
 Check = Callable[[Findings, Advance], None]
@@ -40,25 +42,41 @@ def verify(
     repair_seconds: Annotated[
         int, typer.Option(min=1, max=INT32_MOST, help="Longest wait for the effects of a repair.")
     ] = 60,
+    heads: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="From `fiatgate audit heads --json`: finds acts that were removed or rewritten since.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once.
+    """Verify the books: rows match their records, the ledger sums to zero, each success is credited and announced once,
+    and acts are complete.
 
     Exit code 0 when all is right, 1 when something is wrong.
     """
     if accept and not mend:
         raise typer.BadParameter("it needs --repair", param_hint="--accept")
-    findings = _verify(grace_seconds, quiet=as_json)
+    known = _known(heads)
+    findings = _verify(grace_seconds, known, quiet=as_json)
     repairs = Repairs()
     if mend and findings.problems:
         repairs = verifying.repair(findings, accepted=accept or ())
         if repairs.done:
-            findings = _verify_until_right(grace_seconds, repair_seconds)
+            findings = _verify_until_right(grace_seconds, known, repair_seconds)
     _report(findings, repairs, as_json=as_json)
     raise typer.Exit(1 if findings.problems else 0)
 
 
-def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
+def _known(heads: Path | None) -> Sequence[audit_pb2.Head]:
+    try:
+        return () if heads is None else acts.exported(heads)
+    except acts.NoHeads as error:
+        raise typer.BadParameter(str(error), param_hint="--heads") from None
+
+
+def _verify(grace_seconds: int, known: Sequence[audit_pb2.Head], *, quiet: bool) -> Findings:
     findings = Findings()
     settled_before = verifying.settled_before(SystemClock().now(), grace_seconds)
     checks: dict[str, Check] = {
@@ -68,6 +86,7 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
         "webhook events": partial(verifying.check_webhooks, settled_before=settled_before),
         "stuck events": verifying.check_stuck_events,
         "parked events": verifying.check_parked,
+        "acts": partial(verifying.check_acts, known=known),
     }
     columns = (SpinnerColumn(), TextColumn("{task.description:15}"), TextColumn("{task.completed:,} read"))
     silent = quiet or not output.console.is_terminal
@@ -78,7 +97,7 @@ def _verify(grace_seconds: int, *, quiet: bool) -> Findings:
     return findings
 
 
-def _verify_until_right(grace_seconds: int, repair_seconds: int) -> Findings:
+def _verify_until_right(grace_seconds: int, known: Sequence[audit_pb2.Head], repair_seconds: int) -> Findings:
     """Verifies again until the repaired facts have arrived or the time is over."""
     attempts = Retrying(
         retry=retry_if_result(lambda findings: bool(findings.problems)),
@@ -86,7 +105,7 @@ def _verify_until_right(grace_seconds: int, repair_seconds: int) -> Findings:
         wait=wait_fixed(0.5),
     )
     try:
-        return attempts(_verify, grace_seconds, quiet=True)
+        return attempts(_verify, grace_seconds, known, quiet=True)
     except RetryError as late:
         last: Findings = late.last_attempt.result()
         return last
@@ -100,6 +119,7 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
                 "checked": findings.checked,
                 "settling": findings.settling,
                 "unrecorded": findings.unrecorded,
+                "unchained": findings.unchained,
                 "problems": [asdict(problem) for problem in findings.problems],
                 "without_books": findings.without_books,
                 "repaired": repairs.done,
@@ -115,7 +135,9 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
         output.note(f"[dim]{findings.settling} facts are still on their way (finished moments ago)[/dim]")
     if findings.unrecorded:
         output.note(f"[dim]{findings.unrecorded} rows are from before changes were recorded[/dim]")
-    for service in findings.without_books:
+    if findings.unchained:
+        output.note(f"[dim]{findings.unchained} acts of the last moments are not in the chain yet[/dim]")
+    for service in dict.fromkeys(findings.without_books):
         output.note(
             f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
         )

@@ -7,6 +7,7 @@ from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
+from kit.audit.chaining import Chaining
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock, monotonic_seconds
@@ -17,7 +18,8 @@ from kit.observe.log import get_logger
 from kit.process.service import Service
 from kit.process.stopping import CUT_AFTER_SECONDS, DRAINING_SECONDS, FAILED, stop_on_signals
 from kit.process.waiting import once_the_database_answers
-from kit.rpc import status, tls
+from kit.rpc import audit, status, tls
+from kit.rpc.act_heads import ActHeads
 from kit.rpc.actor_keys import ActorKeys
 from kit.rpc.actor_tokens import Keys, NoKeys
 from kit.rpc.errors import Refused
@@ -107,7 +109,7 @@ class Process:
         return self._until_stopped(stop, server, workers, deps, bus)
 
     def _workers(self, deps: Any, bus: "Bus | None") -> list[Worker]:
-        workers = list(self._service.companions(deps))
+        workers = [*self._service.companions(deps), *self._of_acts(deps)]
         if self._mode != "serve":
             workers += self._service.workers(deps)
         if self._fetched_keys is not None:
@@ -115,6 +117,27 @@ class Process:
         if bus is not None and bus not in workers:
             workers.append(bus)  # ends the process when the connection is closed for good
         return workers
+
+    def _of_acts(self, deps: Any) -> list[Worker]:
+        """Returns the workers that chain this service's acts, and exchange the head of the chain with accounts."""
+        self._chaining = Chaining(deps.db, SystemClock())
+        workers: list[Worker] = [self._chaining.loop()]
+        if address := self._settings.accounts_address:
+            identity = self._settings.identity
+            workers.append(ActHeads(deps.db, self._service.name, address, identity=identity))
+        return workers
+
+    def _gauges(self, deps: Any) -> list[status.Gauge]:
+        waiting = self._chaining.waiting()
+        return [
+            *self._service.gauges(deps),
+            status.Gauge("acts_unchained", waiting.acts, "Acts that are not in the chain yet"),
+            status.Gauge(
+                "oldest_unchained_act_seconds",
+                waiting.oldest.total_seconds(),
+                "Age of the oldest act that is not in the chain yet",
+            ),
+        ]
 
     def _reported(
         self, deps: Any, bus: "Bus | None", workers: Sequence[Worker], server: RpcServer
@@ -126,7 +149,7 @@ class Process:
             workers=workers,
             database=deps.db.ping,
             nats=lambda: bus is None or bus.connected,
-            gauges=lambda: self._service.gauges(deps),
+            gauges=partial(self._gauges, deps),
             pool=deps.db.pool_use,
             slots=server.slots_use,
         )
@@ -141,15 +164,16 @@ class Process:
                 identity=settings.identity,
                 callers=self._service.callers,
                 checks=Checks(
-                    permissions=self._service.permissions,
+                    permissions={**audit.PERMISSIONS, **self._service.permissions},
                     keys=self._keys(deps),
                     record=partial(_record_refusal, deps.db),
                 ),
-                slots=self._service.slots,
+                slots=(*self._service.slots, audit.SLOTS),
             )
         )
         if self._mode != "work":
             self._service.add_to(server, deps)
+            audit.add_to(server, deps.db, self._service.name)
         return server
 
     def _keys(self, deps: Any) -> Keys:

@@ -13,7 +13,7 @@ from fiatgate.catalog.v1 import catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
-from kit.rpc import approvals, books, status, values
+from kit.rpc import approvals, audit, books, status, values
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
@@ -27,6 +27,8 @@ from services.catalog.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset(
         {
             "CatalogService/GetLogo",

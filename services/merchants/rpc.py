@@ -7,7 +7,7 @@ import grpc
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.base.proto import optional, optional_datetime, timestamp_from
-from kit.rpc import find, status
+from kit.rpc import audit, find, status
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots
@@ -29,6 +29,8 @@ _STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),

@@ -8,7 +8,7 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.base.proto import optional_datetime, timestamp_from
-from kit.rpc import books, find, parked, status, values
+from kit.rpc import audit, books, find, parked, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -36,6 +36,8 @@ _ATTEMPT_STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }
 

@@ -9,7 +9,7 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime, timestamp_from
-from kit.rpc import approvals, books, find, parked, status, values
+from kit.rpc import approvals, audit, books, find, parked, status, values
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
@@ -42,6 +42,8 @@ _NEWEST_FIRST = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }
 

@@ -68,7 +68,7 @@ class Running:
             return status
 
     def wait_until_sleeping(self) -> None:
-        wait_until(lambda: [gauge.value for gauge in self.status().gauges] == [1])
+        wait_until(lambda: ("sleeping", 1) in {(gauge.name, gauge.value) for gauge in self.status().gauges})
 
     def do(self, request: str = "") -> int:
         """The id of the process that answered."""
@@ -128,8 +128,12 @@ def test_run_serves_and_works_and_says_so(start: Start) -> None:
     assert status.version
     assert status.database_ok
     assert status.nats_ok, "a service without NATS has nothing to miss there"
-    assert {worker.name for worker in status.workers} == {"steps", "snapshot"}
-    assert [(gauge.name, gauge.value) for gauge in status.gauges] == [("sleeping", 0)]
+    assert {worker.name for worker in status.workers} == {"steps", "snapshot", "acts"}
+    assert [(gauge.name, gauge.value) for gauge in status.gauges] == [
+        ("sleeping", 0),
+        ("acts_unchained", 0),
+        ("oldest_unchained_act_seconds", 0),
+    ]
     assert running.stop() == 0
 
 
@@ -170,14 +174,14 @@ def test_serve_has_no_workers_but_keeps_its_snapshots_fresh(start: Start) -> Non
     running.wait_until_serving()
 
     assert running.do() == running.process.pid
-    assert [worker.name for worker in running.status().workers] == ["snapshot"]
+    assert [worker.name for worker in running.status().workers] == ["snapshot", "acts"]
 
 
 def test_work_serves_health_and_status_only(start: Start) -> None:
     running = start("work")
     running.wait_until_serving()
 
-    assert {worker.name for worker in running.status().workers} == {"steps", "snapshot"}
+    assert {worker.name for worker in running.status().workers} == {"steps", "snapshot", "acts"}
     with pytest.raises(Refused, match="INTERNAL_ERROR"):
         running.do()
 

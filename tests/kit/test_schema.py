@@ -94,7 +94,7 @@ def test_a_process_does_not_start_on_the_database_of_another_service(empty_url: 
     ) in result.stderr
     assert "FIATGATE_WITHDRAWALS_DATABASE_URL" in result.stderr
     with pytest.raises(schema.WrongDatabase):  # webhooks has more migrations
-        migrate.upgrade("withdrawals", empty_url)
+        migrate.upgrade("merchants", empty_url)
     with db.transaction() as tx:
         tx.execute(text("UPDATE alembic_version SET version_num = '0002'"))
     with pytest.raises(schema.WrongDatabase):

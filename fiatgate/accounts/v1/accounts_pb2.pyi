@@ -1697,20 +1697,24 @@ class ExchangeHeadsRequest(_message.Message):
     SERVICE_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     service: _builtins.str
     """The name of the calling service."""
     count: _builtins.int
     hash: _builtins.bytes
+    number: _builtins.int
+    """The number of the exchange: one more than the caller keeps."""
     def __init__(
         self,
         *,
         service: _builtins.str = ...,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "service", b"service"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "number", b"number", "service", b"service"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1718,21 +1722,40 @@ Global___ExchangeHeadsRequest: _TypeAlias = ExchangeHeadsRequest  # noqa: Y015
 
 @_typing.final
 class ExchangeHeadsResponse(_message.Message):
+    """The exchange that accounts keeps, for the caller to keep as well: a new one, the one before when neither chain has grown
+    since, or an earlier one whose answer was lost.
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
     COUNT_FIELD_NUMBER: _builtins.int
     HASH_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    KEPT_COUNT_FIELD_NUMBER: _builtins.int
+    KEPT_HASH_FIELD_NUMBER: _builtins.int
     count: _builtins.int
+    """The head of accounts."""
     hash: _builtins.bytes
+    number: _builtins.int
+    kept_count: _builtins.int
+    """The caller's head of this exchange."""
+    kept_hash: _builtins.bytes
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         count: _builtins.int = ...,
         hash: _builtins.bytes = ...,
+        number: _builtins.int = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        kept_count: _builtins.int = ...,
+        kept_hash: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "count", b"count", "hash", b"hash", "kept_count", b"kept_count", "kept_hash", b"kept_hash", "number", b"number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

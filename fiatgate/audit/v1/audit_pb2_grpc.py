@@ -70,15 +70,15 @@ class AuditServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CheckActs(self, request, context):
-        """Checks sealed acts in the order of their seals: call again with `last` while `more` is true. The last page compares
-        the end of the chain with the heads that other services kept.
+        """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
+        the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetHead(self, request, context):
-        """The end of the chain, for export, and the heads of other services that this service keeps.
+        """The end of the chain, for export, and what this service keeps of the chains of other services.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

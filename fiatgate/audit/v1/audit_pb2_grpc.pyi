@@ -40,11 +40,11 @@ class AuditServiceStub:
     ListActs: _grpc.UnaryUnaryMultiCallable[_audit_pb2.ListActsRequest, _audit_pb2.ListActsResponse]
     """Newest first, page by page."""
     CheckActs: _grpc.UnaryUnaryMultiCallable[_audit_pb2.CheckActsRequest, _audit_pb2.CheckActsResponse]
-    """Checks sealed acts in the order of their seals: call again with `last` while `more` is true. The last page compares
-    the end of the chain with the heads that other services kept.
+    """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
+    the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
     """
     GetHead: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetHeadRequest, _audit_pb2.GetHeadResponse]
-    """The end of the chain, for export, and the heads of other services that this service keeps."""
+    """The end of the chain, for export, and what this service keeps of the chains of other services."""
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
@@ -58,11 +58,11 @@ class AuditServiceAsyncStub(AuditServiceStub):
     ListActs: _aio.UnaryUnaryMultiCallable[_audit_pb2.ListActsRequest, _audit_pb2.ListActsResponse]  # type: ignore[assignment]
     """Newest first, page by page."""
     CheckActs: _aio.UnaryUnaryMultiCallable[_audit_pb2.CheckActsRequest, _audit_pb2.CheckActsResponse]  # type: ignore[assignment]
-    """Checks sealed acts in the order of their seals: call again with `last` while `more` is true. The last page compares
-    the end of the chain with the heads that other services kept.
+    """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
+    the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
     """
     GetHead: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetHeadRequest, _audit_pb2.GetHeadResponse]  # type: ignore[assignment]
-    """The end of the chain, for export, and the heads of other services that this service keeps."""
+    """The end of the chain, for export, and what this service keeps of the chains of other services."""
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """The acts of one service: each change by a person, the command line or a merchant's program, and each refusal of a
@@ -85,8 +85,8 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.CheckActsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.CheckActsResponse, _abc.Awaitable[_audit_pb2.CheckActsResponse]]:
-        """Checks sealed acts in the order of their seals: call again with `last` while `more` is true. The last page compares
-        the end of the chain with the heads that other services kept.
+        """Checks the chain of acts, link by link: call again with `last` while `more` is true. The last page compares the end of
+        the chain with the given heads and exchanges, and checks the exchanges that this service keeps.
         """
 
     @_abc_1.abstractmethod
@@ -95,6 +95,6 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_pb2.GetHeadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_pb2.GetHeadResponse, _abc.Awaitable[_audit_pb2.GetHeadResponse]]:
-        """The end of the chain, for export, and the heads of other services that this service keeps."""
+        """The end of the chain, for export, and what this service keeps of the chains of other services."""
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -12,7 +12,7 @@ from typing import Final
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
-from kit.rpc import status
+from kit.rpc import audit, status
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
     OF_OBJECT,
@@ -42,8 +42,8 @@ _KEYS: Final = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/Ex
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": _CONSOLE,
-    "console-dashboard": _CONSOLE,
+    "console-desk": _CONSOLE | {audit.LIST},
+    "console-dashboard": _CONSOLE | {audit.LIST},
     "merchants": _KEYS,
     "catalog": _KEYS,
     "invoices": _KEYS,
@@ -113,4 +113,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_SignInServiceServicer_to_server(SignInServicer(deps), server)
     accounts_pb2_grpc.add_OwnAccountServiceServicer_to_server(OwnAccountServicer(deps), server)
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
-    accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)  # type: ignore[abstract]  # ExchangeHeads comes with the acts
+    accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)

@@ -12,7 +12,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc import approvals, books, find, status
+from kit.rpc import approvals, audit, books, find, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, members, staff
@@ -28,6 +28,8 @@ from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset(
         {
             "InvoicesService/CreateInvoice",

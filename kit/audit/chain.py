@@ -1,0 +1,91 @@
+"""The chain of acts: each link has a number and a hash of its act, its number, its time and the hash before.
+
+A change of an act or of a link contradicts its hash. Recomputed hashes from there on contradict the heads that are kept
+elsewhere (kit.audit.heads).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Connection, RowMapping, text
+from sqlalchemy.orm import Session
+
+from kit.db.schema import NewTable
+
+CHAIN: Final = NewTable("act_chain")
+EMPTY: Final = bytes(32)
+"""The hash before the first link, and that of a chain without links."""
+
+COLUMNS: Final = (
+    "id",
+    "at",
+    "actor_kind",
+    "actor_name",
+    "person_id",
+    "session_id",
+    "surface",
+    "on_behalf_of",
+    "act",
+    "object",
+    "merchant_id",
+    "changes",
+    "note",
+    "request_id",
+    "refused",
+)
+"""The columns of an act, all of which are hashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a chain: the number of its links and the last hash. `at` is the time of the last link."""
+
+    count: int
+    hash: bytes
+    at: datetime
+
+
+def hash_of(previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping) -> bytes:
+    """Returns the hash of a link: SHA-256 of the hash before and a JSON array of number, time and columns."""
+    values = [number, _canonical(chained_at), *(_canonical(act[name]) for name in COLUMNS)]
+    return digest(previous, values)
+
+
+def digest(previous: bytes, values: Sequence[object]) -> bytes:
+    return hashlib.sha256(
+        previous + json.dumps(values, separators=(",", ":"), sort_keys=True).encode()
+    ).digest()
+
+
+def _canonical(value: object) -> object:
+    match value:
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="microseconds")
+        case UUID():
+            return str(value)
+    return value
+
+
+_HEAD = text("SELECT number, hash, chained_at FROM act_chain ORDER BY number DESC LIMIT 1")
+
+
+def head(tx: Session | Connection) -> Head | None:
+    """Returns the end of this service's chain; None as long as it has no link."""
+    row = tx.execute(_HEAD).one_or_none()
+    return None if row is None else Head(row.number, bytes(row.hash), row.chained_at)
+
+
+_HASH = text("SELECT hash FROM act_chain WHERE number = :number")
+
+
+def hash_at(tx: Session | Connection, number: int) -> bytes | None:
+    """Returns the hash of the link with this number, `EMPTY` for 0; None when there is no such link."""
+    if number == 0:
+        return EMPTY
+    found = tx.scalar(_HASH, {"number": number})
+    return None if found is None else bytes(found)

@@ -1,0 +1,120 @@
+"""The worker that adds new acts to the chain, off the hot path: within a second, one process at a time."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import ARRAY, Uuid, bindparam, text
+from sqlalchemy.orm import Session
+
+from kit.audit.chain import CHAIN, COLUMNS, EMPTY, Head, hash_of, head
+from kit.base.clock import Clock
+from kit.db.database import Database
+from kit.observe.log import get_logger
+from kit.work.worker import Loop
+
+EVERY_SECONDS: Final = 1.0
+PAGE: Final = 5000
+"""Acts that one statement reads to find those that are not chained."""
+BATCH: Final = 500
+"""Acts that one transaction chains."""
+LATE: Final = timedelta(minutes=10)
+"""An act is visible long before this after the time in its id: the database ends slow transactions after seconds."""
+
+_log = get_logger()
+
+_NEXT = text("""
+WITH page AS MATERIALIZED (SELECT id FROM acts WHERE id > :after ORDER BY id LIMIT :page)
+SELECT (SELECT count(*) FROM page) AS read,
+       (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
+       ARRAY(SELECT id FROM page WHERE NOT EXISTS (SELECT FROM act_chain WHERE act_id = page.id)
+             ORDER BY id LIMIT :batch) AS unchained
+""")
+_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('act_chain', 0))")
+_ACTS = text(f"""
+SELECT {", ".join(COLUMNS)} FROM acts
+WHERE id = ANY(:ids) AND NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id) ORDER BY id
+""").bindparams(bindparam("ids", type_=ARRAY(Uuid)))  # noqa: S608  made of constants
+_ADD = text(
+    "INSERT INTO act_chain (number, act_id, hash, chained_at) VALUES (:number, :act_id, :hash, :chained_at)"
+)
+_WAITING = text("""
+SELECT count(*) AS acts, min(at) AS oldest FROM acts
+WHERE id > :after AND NOT EXISTS (SELECT FROM act_chain WHERE act_id = acts.id)
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The acts that are not chained yet, and the age of the oldest one."""
+
+    acts: int
+    oldest: timedelta
+
+
+def earliest_id(at: datetime) -> UUID:
+    """Returns an id that is smaller than the UUIDv7 of this time and of all later times."""
+    return UUID(int=max(0, int(at.timestamp() * 1000)) << 80)
+
+
+class Chaining:
+    """The worker's state: where it reads on. A new process reads all acts once; then only those of the last minutes,
+    among which an act may appear that is older than another one.
+    """
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._after = UUID(int=0)
+
+    def loop(self) -> Loop:
+        return Loop("acts", self.step, every_seconds=EVERY_SECONDS, clock=self._clock)
+
+    def step(self) -> bool:
+        """Chains the next acts; returns whether more may wait."""
+        read_at = self._clock.now()
+        with self._db.autocommit() as connection:
+            if not CHAIN.is_usable(connection):
+                return False
+            found = connection.execute(_NEXT, {"after": self._after, "page": PAGE, "batch": BATCH}).one()
+        if found.unchained:
+            return self._chain(found.unchained)
+        if found.read == PAGE:
+            self._after = found.last
+            return True
+        self._after = max(self._after, earliest_id(read_at - LATE))
+        return False
+
+    def _chain(self, ids: list[UUID]) -> bool:
+        """Returns false when another process is doing it."""
+        with self._db.transaction() as tx:
+            if not tx.scalar(_LOCK):
+                return False
+            end = _add(tx, ids, self._clock.now())
+        if end is not None:
+            _log.info("acts_chained", count=end.count, hash=end.hash.hex(), at=end.at.isoformat())
+        return True
+
+    def waiting(self) -> Waiting:
+        with self._db.autocommit() as connection:
+            if not CHAIN.is_usable(connection):
+                return Waiting(0, timedelta(0))
+            row = connection.execute(_WAITING, {"after": self._after}).one()
+        now = self._clock.now()
+        return Waiting(row.acts, max(timedelta(0), now - (row.oldest or now)))
+
+
+def _add(tx: Session, ids: list[UUID], now: datetime) -> Head | None:
+    """Adds these acts to the chain and returns its new end; None when another process has added them meanwhile."""
+    before = head(tx)
+    number, previous = (before.count, before.hash) if before else (0, EMPTY)
+    links: list[dict[str, Any]] = []
+    for row in tx.execute(_ACTS, {"ids": ids}).mappings():
+        number += 1
+        previous = hash_of(previous, number, now, row)
+        links.append({"number": number, "act_id": row["id"], "hash": previous, "chained_at": now})
+    if not links:
+        return None
+    tx.execute(_ADD, links)
+    return Head(number, previous, now)

@@ -1,0 +1,141 @@
+"""fiatgate.audit.v1.AuditService: the acts of a service and their verification, the same in every service."""
+
+from typing import Final
+
+import grpc
+
+from fiatgate.audit.v1 import audit_pb2 as pb
+from fiatgate.audit.v1 import audit_pb2_grpc
+from kit.audit import checking, heads, listing
+from kit.audit.chain import CHAIN, head
+from kit.audit.checking import KnownExchange, KnownHead
+from kit.audit.heads import Exchange
+from kit.audit.listing import Act, Filter
+from kit.base.clock import Clock, SystemClock
+from kit.base.proto import datetime_from, optional_datetime, timestamp_from
+from kit.db.database import Database
+from kit.rpc import values
+from kit.rpc.permissions import Permissions, members, staff
+from kit.rpc.slots import Slots
+
+# ruff: noqa: N802  methods are named by the proto
+
+PERMISSIONS: Final[Permissions] = {
+    "AuditService/ListActs": staff("auditor") | members(),
+    "AuditService/CheckActs": staff("auditor"),
+    "AuditService/GetHead": staff("auditor"),
+}
+LIST: Final = "AuditService/ListActs"
+"""The method that the consoles call for people."""
+
+SLOTS: Final = Slots(name="audit", methods=frozenset(PERMISSIONS), threads=1, waiting=8)
+
+FILTER_MOST_CHARACTERS: Final = 300
+
+
+class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
+    def __init__(self, db: Database, service: str, clock: Clock) -> None:
+        self._db = db
+        self._service = service
+        self._clock = clock
+
+    def ListActs(self, request: pb.ListActsRequest, context: grpc.ServicerContext) -> pb.ListActsResponse:
+        found = listing.list_acts(
+            self._db,
+            filter_from_message(request),
+            after=values.uuid("after_act_id", request.after_act_id) if request.after_act_id else None,
+            limit=values.rows(request.limit),
+        )
+        return pb.ListActsResponse(acts=[act_to_message(each, self._service) for each in found])
+
+    def CheckActs(self, request: pb.CheckActsRequest, context: grpc.ServicerContext) -> pb.CheckActsResponse:
+        values.at_most("heads", request.heads, values.LIST_MOST_ROWS)
+        values.at_most("exchanges", request.exchanges, values.LIST_MOST_ROWS)
+        report = checking.check_page(
+            self._db,
+            self._clock,
+            after=values.whole_number("after", request.after, least=0),
+            limit=values.rows(request.limit, default=values.LIST_MOST_ROWS),
+            known=[
+                KnownHead(each.count, each.hash, datetime_from(each.at))
+                for each in request.heads
+                if each.service == self._service
+            ],
+            exchanges=[
+                KnownExchange(each.service, each.number, each.digest, datetime_from(each.at))
+                for each in request.exchanges
+            ],
+        )
+        return pb.CheckActsResponse(
+            checked=report.checked,
+            problems=report.problems,
+            last=report.last,
+            more=report.more,
+            unchained=report.unchained,
+        )
+
+    def GetHead(self, request: pb.GetHeadRequest, context: grpc.ServicerContext) -> pb.GetHeadResponse:
+        with self._db.transaction() as tx:
+            if not CHAIN.is_usable(tx):
+                return pb.GetHeadResponse()
+            own, exchanges = head(tx), heads.last_exchanges(tx)
+        return pb.GetHeadResponse(
+            head=None
+            if own is None
+            else pb.Head(service=self._service, count=own.count, hash=own.hash, at=timestamp_from(own.at)),
+            kept=[_head_to_message(each) for each in exchanges],
+            exchanges=[_exchange_to_message(each) for each in exchanges],
+        )
+
+
+def filter_from_message(request: pb.ListActsRequest) -> Filter:
+    """Raises VALIDATION_ERROR."""
+    texts = {
+        name: values.text(name, getattr(request, name), least=0, most=FILTER_MOST_CHARACTERS)
+        for name in ("author", "act", "object")
+    }
+    return Filter(
+        **texts,
+        merchant_id=values.uuid("merchant_id", request.merchant_id) if request.merchant_id else None,
+        since=optional_datetime(request, "since"),
+        until=optional_datetime(request, "until"),
+    )
+
+
+def act_to_message(act: Act, service: str) -> pb.Act:
+    return pb.Act(
+        act_id=str(act.id),
+        at=timestamp_from(act.at),
+        actor=pb.Actor(
+            kind=act.actor_kind,
+            person_id=str(act.person_id or ""),
+            name=act.actor_name,
+            session_id=str(act.session_id or ""),
+            surface=act.surface,
+            on_behalf_of=act.on_behalf_of,
+        ),
+        act=act.act,
+        object=act.object,
+        merchant_id=str(act.merchant_id or ""),
+        changes=[pb.Change(field=field, before=before, after=after) for field, before, after in act.changes],
+        note=act.note,
+        request_id=act.request_id,
+        refused=act.refused,
+        service=service,
+    )
+
+
+def _head_to_message(exchange: Exchange) -> pb.Head:
+    theirs = exchange.theirs
+    at = timestamp_from(exchange.at)
+    return pb.Head(service=exchange.service, count=theirs.count, hash=theirs.hash, at=at)
+
+
+def _exchange_to_message(exchange: Exchange) -> pb.Exchange:
+    at = timestamp_from(exchange.at)
+    return pb.Exchange(service=exchange.service, number=exchange.number, digest=exchange.digest, at=at)
+
+
+def add_to(server: grpc.Server, db: Database, service: str, clock: Clock | None = None) -> None:
+    servicer = AuditServicer(db, service, clock or SystemClock())
+    audit_pb2_grpc.add_AuditServiceServicer_to_server(servicer, server)
