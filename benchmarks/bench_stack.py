@@ -88,7 +88,7 @@ def measure(purchases: int) -> list[Row]:
         below("confirmation to webhook, idle, median", statistics.median(arrivals), MOST_MEDIAN_MS, "ms"),
         Row("confirmation to webhook, idle, p95", f"{statistics.quantiles(arrivals, n=20)[-1]:.1f} ms"),
         Row("memory at rest, all", f"{sum(memory.values()):.0f} MiB"),
-        Row("memory at rest, five services, gateway and demo rates", f"{services:.0f} MiB"),
+        Row("memory at rest, services, gateway, console and demo rates", f"{services:.0f} MiB"),
         *(Row(f"  {name}", f"{used:.0f} MiB") for name, used in sorted(memory.items())),
         below("warm start", start_seconds, MOST_START_SECONDS, "s"),
         Row("load average while measuring", f"{os.getloadavg()[0]:.1f}"),

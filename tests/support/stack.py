@@ -102,7 +102,7 @@ class Stack:
     # -- its processes
 
     def programs(self) -> dict[str, ProgramState]:
-        """postgres, nats, demo-rates, gateway and the five services, as supervisord sees them."""
+        """postgres, nats, demo-rates, gateway, console and the services, as supervisord sees them."""
         return self._supervisor.programs()
 
     def kill(self, program: str) -> None:
