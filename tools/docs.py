@@ -45,8 +45,8 @@ LOCAL: Final = (
         "`8080`",
         "",
         "`make run`",
-        "port of the gateway: `make run PORT=8081`. `FIATGATE_PUBLIC_URL` and `FIATGATE_GATEWAY_BIND` follow it, and the "
-        "console takes the next two, or others where these are taken",
+        "port of the gateway: `make run PORT=8081`. `FIATGATE_PUBLIC_URL` and `FIATGATE_GATEWAY_BIND` follow it, "
+        "and the console takes the next two, or others where these are taken",
     ),
     (
         "`FIATGATE_PROMETHEUS`",
