@@ -8,9 +8,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from cli import output
+from kit.base.codes import in_groups
 
 Values = Mapping[str, Any]
-_OF_DEAL: Final = ("amount to send", "status", "sub_status", "payment_method", "marked paid at")
+_OF_DEAL: Final = (
+    *("amount to send", "reference", "sender_name", "status", "sub_status"),
+    *("payment_method", "marked paid at"),
+)
 _OF_REQUISITE: Final = ("account", "holder", "bank")
 _OF_INVOICE: Final = ("external_id", "customer_id", "amount", "status")
 _NOT_OF_REQUISITE: Final = frozenset({"method_code", "max_deals", "open_deals", "enabled", "created_at"})
@@ -58,8 +62,10 @@ def _deal(deal: Values) -> dict[str, Any]:
         "amount to send": f"{deal['amount_fiat']} {deal['currency_code']}",
         "payment_method": f"{deal['payment_method_code']}, {deal['payment_method_name']}",
         "marked paid at": deal["mark_paid_at"],
+        "reference": in_groups(deal["reference"]),
     }
     renamed = {"amount_fiat", "currency_code", "payment_method_code", "payment_method_name", "mark_paid_at"}
+    renamed.add("reference")
     return _first(_OF_DEAL, made | _left(deal, renamed | _ELSEWHERE))
 
 
