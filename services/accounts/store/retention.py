@@ -34,7 +34,7 @@ def prune_keys(tx: Tx, *, replaced_before: datetime, limit: int) -> int:
 
 
 def _prune(tx: Tx, over: ColumnElement[bool], *key: InstrumentedAttribute[Any], limit: int) -> int:
-    """Deletes at most `limit` rows that another transaction has not locked; returns their number."""
-    batch = select(*key).where(over).limit(limit).with_for_update(skip_locked=True)
+    """Deletes at most `limit` rows; returns their number."""
+    batch = select(*key).where(over).limit(limit)
     table = key[0].class_
     return len(tx.scalars(delete(table).where(tuple_(*key).in_(batch)).returning(key[0])).all())

@@ -1,0 +1,161 @@
+"""The link of an invitation goes out by e-mail, through a real SMTP server, and nowhere else."""
+
+from __future__ import annotations
+
+import email
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from sqlalchemy import text
+
+from deploy.local.ports import free_ports
+from services.accounts.clients import MailFailed, MailServer
+from services.accounts.config import AccountsSettings
+from services.accounts.credentials.actor_keys import KeptKey
+from services.accounts.domain import Surface
+from services.accounts.operations import invitations, mailing
+from services.accounts.wiring import Deps
+from tests.accounts.conftest import DESK_URL
+from tests.accounts.house import BROWSER, authorize, invite_staff
+from tests.support.clock import ManualClock
+
+SENDER = "fiatgate@example.com"
+
+
+@dataclass
+class Inbox:
+    """An aiosmtpd handler that keeps what it takes; `answer` refuses instead."""
+
+    answer: str = ""
+    mails: list[Any] = field(default_factory=list)
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        if self.answer:
+            return self.answer
+        self.mails.append((envelope.rcpt_tos, email.message_from_bytes(envelope.content)))
+        return "250 OK"
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox()
+
+
+@pytest.fixture
+def smtp(inbox: Inbox) -> Iterator[Controller]:
+    controller = Controller(inbox, hostname="127.0.0.1", port=free_ports(1)[0])
+    controller.start()
+    yield controller
+    controller.stop()
+
+
+@pytest.fixture
+def server(smtp: Controller) -> MailServer:
+    return MailServer(f"smtp://127.0.0.1:{smtp.port}", sender=SENDER)
+
+
+@pytest.fixture
+def posting(deps: Deps, smtp: Controller, make_settings: Callable[..., AccountsSettings]) -> Deps:
+    """The service with a mail server in its settings."""
+    with deps.db.transaction() as tx:
+        tx.execute(text("DELETE FROM mails"))
+    settings = make_settings(smtp_url=f"smtp://127.0.0.1:{smtp.port}")
+    return replace(deps, settings=settings, kept_key=KeptKey())
+
+
+def waiting(deps: Deps) -> list[tuple[int, str]]:
+    with deps.db.transaction() as tx:
+        return [tuple(row) for row in tx.execute(text("SELECT attempts, last_error FROM mails"))]
+
+
+def test_the_link_is_in_the_mail_only_and_leads_to_a_session(
+    posting: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    made = invite_staff(posting, address := new_email())
+    assert made.link == ""
+    with posting.db.transaction() as tx:
+        stored = tx.execute(text("SELECT CAST(mails.* AS text) FROM mails")).scalar_one()
+    assert DESK_URL not in stored
+    assert mailing.send_due_mail(posting, server)
+    assert not mailing.send_due_mail(posting, server)
+    assert waiting(posting) == []
+    ((to, mail),) = inbox.mails
+    assert (to, mail["To"], mail["From"]) == ([address], address, SENDER)
+    content = mail.get_payload(decode=True).decode()
+    assert "eve@laptop invites you to the desk" in content
+    link = re.search(r"http://\S+", content)
+    assert link is not None
+    token = link[0].removeprefix(f"{DESK_URL}/invitation?token=")
+    session = invitations.accept_invitation(posting, token=token, surface=Surface.DESK, client=BROWSER)
+    assert authorize(posting, session).person.email == address
+
+
+def test_a_mail_that_is_refused_is_sent_again_after_growing_pauses(
+    posting: Deps, server: MailServer, inbox: Inbox, clock: ManualClock, new_email: Callable[[], str]
+) -> None:
+    invite_staff(posting, new_email())
+    inbox.answer = "451 try later"
+    for pause in (30, 60, 120):
+        assert mailing.send_due_mail(posting, server)
+        clock.advance(seconds=pause - 1)
+        assert not mailing.send_due_mail(posting, server)
+        clock.advance(seconds=1)
+    ((attempts, error),) = waiting(posting)
+    assert attempts == 3
+    assert "451" in error
+    assert DESK_URL not in error
+    inbox.answer = ""
+    assert mailing.send_due_mail(posting, server)
+    assert len(inbox.mails) == 1
+
+
+def test_a_mail_server_that_is_away_or_offers_no_tls_gets_nothing(smtp: Controller, inbox: Inbox) -> None:
+    away = MailServer(f"smtp://127.0.0.1:{free_ports(1)[0]}", sender=SENDER)
+    never_plain = MailServer(f"smtp://127.0.0.2:{smtp.port}", sender=SENDER)
+    only_tls = MailServer(f"smtps://127.0.0.1:{smtp.port}", sender=SENDER)
+    for server in (away, never_plain, only_tls):
+        with pytest.raises(MailFailed):
+            server.send(to="ann@example.com", subject="x", text="x")
+    assert inbox.mails == []
+
+
+def test_a_mail_is_not_sent_after_its_link_has_ended(
+    posting: Deps, server: MailServer, inbox: Inbox, clock: ManualClock, new_email: Callable[[], str]
+) -> None:
+    withdrawn = invite_staff(posting, new_email())
+    replaced = invite_staff(posting, new_email())
+    newer = invite_staff(posting, replaced.invitation.email)
+    invitations.withdraw_invitation(posting, invitation_id=str(withdrawn.invitation.id))
+    assert len(waiting(posting)) == 1
+    clock.set(newer.invitation.expires_at)
+    assert mailing.send_due_mail(posting, server)
+    assert waiting(posting) == []
+    assert inbox.mails == []
+
+
+def test_two_workers_send_a_mail_once_and_one_that_died_is_followed(
+    posting: Deps, server: MailServer, inbox: Inbox, clock: ManualClock, new_email: Callable[[], str]
+) -> None:
+    invite_staff(posting, new_email())
+
+    class Dies(MailServer):
+        def send(self, *, to: str, subject: str, text: str) -> None:
+            assert not mailing.send_due_mail(posting, server), "another worker meanwhile"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mailing.send_due_mail(posting, Dies("smtp://127.0.0.1:1", sender=SENDER))
+    clock.advance(seconds=mailing.LEASE / timedelta(seconds=1))
+    assert mailing.send_due_mail(posting, server)
+    assert len(inbox.mails) == 1
+
+
+@pytest.mark.parametrize("url", ["http://mail:25", "smtp://", "mail.example:25", "smtp://mail:25/path"])
+def test_a_mail_server_is_named_by_a_url(make_settings: Callable[..., AccountsSettings], url: str) -> None:
+    with pytest.raises(ValueError, match="expected smtp"):
+        make_settings(smtp_url=url)
