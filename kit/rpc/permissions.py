@@ -41,9 +41,7 @@ UPDATE_CLI: Final = (
 )
 
 # Without labels, so that it exists from the start at 0 and the first refusal is an increase.
-REFUSED: Final = metrics.counter(
-    "rpc_actors_refused", "Calls that the permissions of their actor do not allow"
-)
+REFUSED: Final = metrics.counter("rpc_actors_refused", "Calls whose token or name of an actor does not count")
 
 _log = get_logger()
 
@@ -253,10 +251,11 @@ class Check:
 
     def _recorded(self, actor: Actor, refused: Refused) -> Refused:
         self._checks.record(actor, self._method, refused)
+        if refused.reason == "ACTOR_INVALID":
+            REFUSED.inc()
         return self._refused(actor, refused)
 
     def _refused(self, actor: Actor, refused: Refused) -> Refused:
-        REFUSED.inc()
         _log.warning(
             "actor_refused",
             method=self._method,
