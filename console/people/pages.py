@@ -9,7 +9,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, chosen, leave_for
 from fiatgate.accounts.v1 import accounts_pb2 as pb
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 PEOPLE_PER_PAGE: Final = 50
@@ -147,6 +147,8 @@ class InvitePage(Page):
         form = await self.form(req)
         request = self._request(req, form)
         try:
+            if not (request.roles or request.member_roles):
+                raise invalid("VALIDATION_ERROR", "choose at least one", field="roles")
             invited = await self.deps.people.InvitePerson(request)
         except Refused as refused:
             if refused.reason not in MENDABLE:

@@ -68,6 +68,8 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
             if field
             else f"{message[:1].upper()}{message[1:]}."
         )
+    if reason == "PASSWORD_REFUSED" and refused is not None and refused.message:
+        return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
     if refused is None or sentence is None:
         return sentence

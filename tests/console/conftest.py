@@ -1,4 +1,4 @@
-"""Both surfaces on a real database, and browsers with and without scripts."""
+"""Both surfaces of the session's stack, and browsers with and without scripts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,24 @@ from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
+import grpc
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, sync_playwright
 
-from tests.console.house import House, built
+from tests.console.house import House
 from tests.gateway.pay.conftest import launched
-from tests.support.databases import Databases
-from tests.support.servers import PostgresServer
+from tests.support.stack import Stack
 
 DESKTOP = ViewportSize(width=1100, height=780)
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
-def house(
-    _databases: Databases, postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[House]:
+def house(stack: Stack) -> Iterator[House]:
     """One for the session; its tests make people of their own."""
-    database_url = _databases.fresh("accounts")
-    superuser_url = f"{postgres.admin_url.rpartition('/')[0]}/{database_url.rpartition('/')[2]}"
-    with built(database_url, superuser_url, tmp_path_factory.mktemp("house")) as house:
-        yield house
-    _databases.drop(database_url)
+    urls = stack.home.running_stack()["consoles"]
+    with grpc.insecure_channel(stack.addresses["accounts"]) as channel:
+        yield House(urls["console-desk"], urls["console-dashboard"], stack, channel)
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,13 @@
-"""Both surfaces with their accounts service, as processes of their own, and people who use them without a browser."""
+"""Both surfaces of the session's stack, and people who use them without a browser."""
 
 from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
@@ -20,38 +15,26 @@ import grpc
 import psycopg2
 import pyotp
 import requests
-from cryptography.fernet import Fernet
 
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.accounts.v1.accounts_pb2_grpc import PeopleServiceStub
 from kit.base.clock import SystemClock
+from tests.support.stack import Stack
 
-ROOT: Final = Path(__file__).parents[2]
-NOWHERE: Final = "127.0.0.1:1"
-START_SECONDS: Final = 40
-STOP_SECONDS: Final = 20
 HTTP_SECONDS: Final = 15
 OPERATOR: Final = (("fiatgate-cli-actor", "eve@laptop"),)
 PASSWORD: Final = "a lamp beside the green table"
-OTHERS: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
 _numbers = count(1)
 
 
 @dataclass(frozen=True)
 class House:
-    """desk, dashboard  base URLs
-    superuser_url    of the database of accounts
-    logs             of the processes
-    """
+    """desk, dashboard  base URLs"""
 
     desk: str
     dashboard: str
-    accounts: str
-    superuser_url: str
-    logs: Mapping[str, Path]
+    stack: Stack
     channel: grpc.Channel
 
     @property
@@ -75,11 +58,13 @@ class House:
 
     def log(self) -> str:
         """All that the processes have logged."""
-        return "".join(path.read_text() for path in self.logs.values())
+        programs = self.stack.programs()
+        names = ("accounts", "console-desk", "console-dashboard")
+        return "".join(programs[name].log.read_text() for name in names)
 
     def database(self, statement: str, *values: object) -> None:
         """What nobody waits for in a test."""
-        connection = psycopg2.connect(self.superuser_url)
+        connection = psycopg2.connect(self.stack.superuser_url("accounts"))
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(statement, values)
@@ -145,61 +130,3 @@ def signed_out(answer: requests.Response) -> bool:
 def title_of(answer: requests.Response) -> str:
     found = re.search(r"<h1>(.*?)</h1>", answer.text, re.DOTALL)
     return unescape(re.sub("<[^>]+>", "", found[1])) if found else ""
-
-
-@contextmanager
-def built(database_url: str, superuser_url: str, folder: Path) -> Iterator[House]:
-    """Runs accounts and both surfaces until the block ends. The other services are away."""
-    accounts_port, desk_port, dashboard_port = free_ports(3)
-    accounts = f"127.0.0.1:{accounts_port}"
-    desk, dashboard = f"http://localhost:{desk_port}", f"http://localhost:{dashboard_port}"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    environment |= {f"FIATGATE_{each.upper()}_ADDRESS": NOWHERE for each in OTHERS}
-    environment |= {
-        "FIATGATE_ACCOUNTS_ADDRESS": accounts,
-        "FIATGATE_ACCOUNTS_DATABASE_URL": database_url,
-        "FIATGATE_ACCOUNTS_MASTER_KEYS": Fernet.generate_key().decode(),
-        "FIATGATE_DESK_BIND": f"127.0.0.1:{desk_port}",
-        "FIATGATE_DESK_URL": desk,
-        "FIATGATE_DESK_WORKERS": "1",
-        "FIATGATE_DASHBOARD_BIND": f"127.0.0.1:{dashboard_port}",
-        "FIATGATE_DASHBOARD_URL": dashboard,
-        "FIATGATE_DASHBOARD_WORKERS": "1",
-    }
-    commands = {
-        "accounts": ["services.accounts", "run"],
-        "desk": ["console", "desk"],
-        "dashboard": ["console", "dashboard"],
-    }
-    logs = {name: folder / f"{name}.log" for name in commands}
-    with ExitStack() as running:
-        for name, command in commands.items():
-            running.enter_context(_process(command, environment, logs[name]))
-        for url, name in ((desk, "desk"), (dashboard, "dashboard")):
-            wait_until(
-                lambda url=url: _is_ready(url),  # type: ignore[misc]
-                f"the {name}: {logs[name]}",
-                timeout_seconds=START_SECONDS,
-            )
-        channel = running.enter_context(grpc.insecure_channel(accounts))
-        yield House(desk, dashboard, accounts, superuser_url, logs, channel)
-
-
-@contextmanager
-def _process(command: list[str], environment: Mapping[str, str], log: Path) -> Iterator[None]:
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *command], cwd=ROOT, env=dict(environment), stdout=out, stderr=out
-        )
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(STOP_SECONDS)
-
-
-def _is_ready(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/readyz", timeout=2).status_code == 200
-    except requests.RequestException:
-        return False
