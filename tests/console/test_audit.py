@@ -1,0 +1,169 @@
+"""The acts of all services in one list, by people without scripts: filters, pages, CSV, the own merchant only."""
+
+from __future__ import annotations
+
+import csv
+import re
+from io import StringIO
+
+import pytest
+from playwright.sync_api import expect
+
+from deploy.local.waiting import wait_until
+from tests.console.conftest import Open
+from tests.console.house import House, Person, new_email, signed_out, title_of
+
+
+@pytest.fixture(scope="module")
+def admin(house: House) -> Person:
+    return house.person("admin")
+
+
+@pytest.fixture(scope="module")
+def merchant(house: House) -> str:
+    """A merchant with acts in two services: its own, and its members' in accounts."""
+    created = house.stack.cli("merchants", "create", "Lamp shop", "--owner", new_email())
+    merchant_id: str = created["merchant_id"]
+    house.stack.cli("merchants", "ban", merchant_id)
+    return merchant_id
+
+
+def acts_of(page: str) -> list[str]:
+    """The names of acts, as shown."""
+    return re.findall(r'<p class="lead"><strong>([a-z_.]+)</strong>', page)
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(text)))
+
+
+def test_an_act_is_shown_with_its_author_object_and_change(admin: Person) -> None:
+    email = new_email()
+    admin.post("/people/invite", {"email": email, "name": "Grace Hopper", "role:desk": "on"})
+    page = admin.get("/audit", params={"author": admin.email, "act": "person.invite"}).text
+    assert acts_of(page) == ["person.invite"]
+    assert admin.email in page
+    assert email in page
+    assert "accounts, person, desk" in page
+
+
+def test_acts_of_all_services_are_one_list_by_time(house: House, admin: Person, merchant: str) -> None:
+    owner = house.person("owner", merchant=merchant)
+    owner.post("/people/invite", {"email": new_email(), "name": "Emmy Noether", "role:finance": "on"})
+    rows = rows_of(admin.get("/audit.csv", params={"merchant": merchant}).text)
+    assert {"accounts", "merchants"} <= {row["service"] for row in rows}
+    times = [row["at"] for row in rows]
+    assert times == sorted(times, reverse=True)
+    assert [row["id"] for row in rows] == sorted((row["id"] for row in rows), reverse=True)
+
+
+def test_each_filter_leaves_only_what_it_names(admin: Person, merchant: str) -> None:
+    by_act = rows_of(admin.get("/audit.csv", params={"act": "merchant"}).text)
+    assert by_act and {row["act"].partition(".")[0] for row in by_act} == {"merchant"}
+    by_object = rows_of(admin.get("/audit.csv", params={"object": f"merchant:{merchant}"}).text)
+    assert by_object and {row["object"] for row in by_object} == {f"merchant:{merchant}"}
+    assert rows_of(admin.get("/audit.csv", params={"until": "2020-01-01"}).text) == []
+    assert rows_of(admin.get("/audit.csv", params={"since": "2999-01-01"}).text) == []
+    assert rows_of(admin.get("/audit.csv", params={"since": "2020-01-01", "merchant": merchant}).text)
+
+
+def test_pages_follow_each_other_without_gap(admin: Person) -> None:
+    for number in range(55):
+        fields = {"email": new_email(), "name": f"Person {number}", "role:viewer": "on"}
+        admin.post("/people/invite", fields)
+    expected = [row["id"] for row in rows_of(admin.get("/audit.csv", params={"author": admin.email}).text)]
+    page = admin.get("/audit", params={"author": admin.email}).text
+    seen = len(acts_of(page))
+    assert seen == 50
+    while older := re.search(r'<a href="([^"]+)">Older acts</a>', page):
+        page = admin.get(older[1].replace("&amp;", "&")).text
+        seen += len(acts_of(page))
+    assert seen == len(expected) == len(set(expected))
+    assert 'href="/audit?author=' in page, "the way back keeps the filter"
+
+
+@pytest.mark.parametrize(
+    "query", ["merchant=none", "since=yesterday", "until=2026-13-01", f"merchant={'a' * 300}"]
+)
+def test_a_filter_with_a_fault_is_named(admin: Person, query: str) -> None:
+    answer = admin.get(f"/audit?{query}")
+    assert (answer.status_code, title_of(answer)) == (422, "Audit")
+    assert 'role="alert"' in answer.text
+    assert admin.get(f"/audit.csv?{query}").status_code == 400
+
+
+def test_a_page_that_does_not_exist_is_refused(admin: Person) -> None:
+    assert admin.get("/audit?after=x").status_code == 422
+
+
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(admin: Person) -> None:
+    admin.post("/people/invite", {"email": new_email(), "name": "=1+1", "role:viewer": "on"})
+    assert "\r\n=" not in admin.get("/audit.csv", params={"author": admin.email}).text
+    cells = [
+        cell
+        for row in rows_of(admin.get("/audit.csv", params={"author": admin.email}).text)
+        for cell in row.values()
+    ]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_service_that_is_away_is_named_and_its_acts_are_not_left_out_of_a_file(
+    house: House, admin: Person
+) -> None:
+    with house.stack.without("webhooks"):
+        page = admin.get("/audit")
+        assert page.status_code == 200
+        assert "webhooks does not answer" in page.text
+        assert admin.get("/audit.csv").status_code == 503
+
+
+def test_an_owner_sees_the_acts_of_the_own_merchant_only(house: House, merchant: str) -> None:
+    owner = house.person("owner", merchant=merchant)
+    rows = rows_of(owner.get("/audit.csv").text)
+    assert rows and {row["merchant_id"] for row in rows} == {merchant}
+    other = house.stack.demo["merchant_id"]
+    asked = rows_of(owner.get("/audit.csv", params={"merchant": other}).text)
+    assert {row["merchant_id"] for row in asked} == {merchant}
+
+
+@pytest.mark.parametrize("role", ["viewer", "desk", "treasury", "prices"])
+def test_other_roles_have_no_audit(house: House, role: str) -> None:
+    person = house.person(role)
+    assert 'href="/audit"' not in person.get("/").text
+    for path in ("/audit", "/audit.csv"):
+        assert (person.get(path).status_code, title_of(person.get(path))) == (403, "Not permitted")
+
+
+def test_a_refused_attempt_is_an_act(house: House, admin: Person) -> None:
+    person = house.person("desk")
+
+    def recorded() -> bool:
+        """A service writes ten refusals a second at most; other tests may have used them up."""
+        assert person.get("/people").status_code == 403
+        page = admin.get("/audit", params={"author": person.email}).text
+        return "refused: NOT_PERMITTED" in page
+
+    wait_until(recorded, "the act", timeout_seconds=10)
+
+
+def test_the_file_ends_with_the_session(house: House) -> None:
+    auditor = house.person("auditor")
+    assert auditor.get("/audit.csv").status_code == 200
+    auditor.post("/sign-out")
+    assert signed_out(auditor.get("/audit.csv"))
+
+
+def test_in_the_browser_a_filter_becomes_an_address(house: House, open_page: Open) -> None:
+    page = open_page(scripts=False)
+    page.goto(house.invited("auditor"))
+    page.get_by_role("button", name="Accept and sign in").click()
+    page.get_by_role("link", name="Audit", exact=True).click()
+    page.get_by_label("Act", exact=True).fill("person")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_label("Act", exact=True)).to_have_value("person")
+    assert "act=person" in page.url
+    shown = page.locator(".acts strong").all_text_contents()
+    assert shown and {each.partition(".")[0] for each in shown} == {"person"}
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "acts.csv"
