@@ -9,52 +9,52 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo cli test bench faults rolling lint types verify protos docs lock browser clean
+.PHONY: help run demo cli test bench faults rolling lint types verify protos docs lock browser clean runs develops port
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
-run: $(VENV)/.runs ## start the whole stack here: make run [PORT=8080] [FIATGATE_HOME=.fiatgate]; Ctrl-C stops it
+run: port runs ## start the whole stack here: make run [PORT=8080] [FIATGATE_HOME=.fiatgate]; Ctrl-C stops it
 	@exec $(BIN)/python -I -S deploy/local/child.py TERM $(BIN)/python -m deploy.local run --port $(PORT)
 
-demo: $(VENV)/.runs ## one whole purchase against the running stack, each step printed
+demo: runs ## one whole purchase against the running stack, each step printed
 	@exec $(BIN)/fiatgate demo $(ARGS)
 
-cli: $(VENV)/.runs ## the operator's command: make cli ARGS="deals list"
+cli: runs ## the operator's command: make cli ARGS="deals list"
 	@exec $(BIN)/fiatgate $(ARGS)
 
-test: $(VENV)/.develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
+test: develops lint types verify browser ## everything that CI runs: lint, types, verify, tests
 	$(BIN)/pytest $(or $(ARGS),-n 2)
 
-bench: $(VENV)/.develops ## the measurements of benchmarks/, with their limits
+bench: develops ## the measurements of benchmarks/, with their limits
 	$(BIN)/python -m benchmarks $(ARGS)
 
-faults: $(VENV)/.develops ## kill, stop and cut off processes under load, read the books: ARGS="--seed 1 --rounds 20"
+faults: develops ## kill, stop and cut off processes under load, read the books: ARGS="--seed 1 --rounds 20"
 	@exec $(BIN)/python -m tests.faults $(ARGS)
 
-rolling: $(VENV)/.develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
+rolling: develops ## replace every process under 200 requests a second, as Kubernetes does: ARGS="--rounds 3"
 	@exec $(BIN)/python -m tests.rolling $(ARGS)
 
-lint: $(VENV)/.develops ## ruff: rules and format
+lint: develops ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.develops ## mypy, strict
+types: develops ## mypy, strict
 	$(BIN)/mypy .
 
-verify: $(VENV)/.develops ## the protos keep their style, and fiatgate/ is what they give
+verify: develops ## the protos keep their style, and fiatgate/ is what they give
 	$(BIN)/python tools/protolint.py
 	$(BIN)/python tools/protos.py --check
 
-protos: $(VENV)/.develops ## generate fiatgate/ from protos/
+protos: develops ## generate fiatgate/ from protos/
 	$(BIN)/python tools/protos.py
 
-docs: $(VENV)/.develops ## write what comes from elsewhere: parts of docs/, alert rules, services' manifests
+docs: develops ## write what comes from elsewhere: parts of docs/, alert rules, services' manifests
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/rules.py
 	$(BIN)/python tools/manifests.py
 
-lock: $(VENV)/.develops ## choose versions anew: requirements.lock, requirements-dev.lock
+lock: develops ## choose versions anew: requirements.lock, requirements-dev.lock
 	$(COMPILE) --output-file requirements.lock
 	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 
@@ -68,20 +68,10 @@ clean: ## remove .venv and caches; .fiatgate/ (your data) stays
 COMPILE = $(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock' --no-emit-index-url --no-annotate --quiet
 
-$(BIN)/python:
-	@test -n "$(PYTHON)" || { echo 'Fiatgate needs Python 3.11 or newer (make PYTHON=/path/to/python3)'; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+# Both print nothing when all is there. An environment of another Python or folder, or half of one, is made anew.
+runs develops:
+	@test -n "$(PYTHON)" || { echo 'Fiatgate needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
+	@$(PYTHON) tools/environment.py $@
 
-# Stamps: nothing is installed again until a lock changes. --no-deps: the locks hold everything.
-$(VENV)/.runs: requirements.lock pyproject.toml | $(BIN)/python
-	@echo 'Installing what Fiatgate runs on (once, some minutes) ...'
-	@$(BIN)/python -m pip install $(PIP_OPTIONS) --require-hashes --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install $(PIP_OPTIONS) --no-build-isolation --no-deps --editable .
-	@touch $@
-
-$(VENV)/.develops: requirements-dev.lock $(VENV)/.runs
-	@echo 'Installing what its tests need (once) ...'
-	@$(BIN)/python -m pip install $(PIP_OPTIONS) --require-hashes --no-deps -r requirements-dev.lock
-	@touch $@
-
-PIP_OPTIONS := --quiet --disable-pip-version-check
+port:
+	@$(if $(shell test "$(PORT)" -ge 1 -a "$(PORT)" -le 65535 2>/dev/null || echo no),$(error PORT=$(PORT) is no port: give a number from 1 to 65535)):

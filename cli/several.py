@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from rich.markup import escape
 
 from cli import output
+from cli.connection import why_silent
 from kit.rpc.errors import Refused
 
 M = TypeVar("M", bound=Message)
@@ -65,7 +66,9 @@ def _tried(
             yield {"id": id, "outcome": "done", "message": sentence(made), "result": output.plain(made)}
         except Refused as refused:
             failed = refused.reason in _SERVICE_FAILS
-            yield {"id": id, "outcome": refused.reason, "message": refused.message, "result": None}
+            silent = why_silent(refused)
+            reason, message = (silent.code, str(silent)) if silent else (refused.reason, refused.message)
+            yield {"id": id, "outcome": reason, "message": message, "result": None}
 
 
 def _print_line(row: dict[str, Any], id: str) -> None:

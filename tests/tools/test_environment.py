@@ -1,0 +1,105 @@
+"""`make run` on a new machine: what is installed is shown, half of it is made anew, and each failure is one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+BACKEND: Final = '''
+"""Builds an empty wheel, so that pip needs nothing from an index."""
+import zipfile
+
+INFO = "nothing-1.dist-info"
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(f"{folder}/nothing-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{INFO}/METADATA", "Metadata-Version: 2.1\\nName: nothing\\nVersion: 1\\n")
+        wheel.writestr(f"{INFO}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{INFO}/RECORD", f"{INFO}/METADATA,,\\n{INFO}/WHEEL,,\\n{INFO}/RECORD,,\\n")
+    return "nothing-1-py3-none-any.whl"
+'''
+PROJECT: Final = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "nothing"
+version = "1"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project without packages, with this project's script."""
+    made = tmp_path / "project"
+    (made / "tools").mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "environment.py", made / "tools")
+    (made / "backend.py").write_text(BACKEND)
+    (made / "pyproject.toml").write_text(PROJECT)
+    (made / "requirements.lock").write_text("")
+    (made / "requirements-dev.lock").write_text("")
+    return made
+
+
+def prepare(folder: Path, purpose: str = "runs", **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "tools/environment.py", purpose],
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: Path) -> None:
+    first = prepare(folder)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.startswith("Installing what Fiatgate runs on: 0 packages, once.\n")
+    assert prepare(folder).stdout == "", "nothing is to do"
+    assert "what its tests need" in prepare(folder, "develops").stdout
+
+    (folder / ".venv" / ".begun").touch()  # as an interrupted installation leaves it
+    assert prepare(folder).stdout.startswith("Removing .venv: its installation was interrupted.\nInstalling ")
+    moved = folder.rename(folder.with_name("moved"))
+    assert prepare(moved).stdout.startswith(
+        "Removing .venv: it was made for another folder or another Python.\n"
+    )
+    (moved / ".venv" / "bin" / "python").unlink()
+    assert prepare(moved).stdout.startswith("Removing .venv: ")
+    assert prepare(moved).stdout == ""
+    (moved / "requirements.lock").write_text("# another version\n")
+    assert prepare(moved).stdout.startswith("Installing ")
+
+
+def test_without_a_network_one_line_says_what_to_do(folder: Path) -> None:
+    (folder / "requirements.lock").write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
+    offline = prepare(
+        folder, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_NO_CACHE_DIR="1"
+    )
+    assert offline.returncode == 1
+    assert offline.stderr == (
+        "The package index cannot be reached: check the network, or PIP_INDEX_URL, and run make again.\n"
+    )
+    assert (
+        "Removing" not in prepare(folder, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").stdout
+    )
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "web", ""])
+def test_a_port_that_is_none_is_refused_in_one_line(port: str) -> None:
+    ended = subprocess.run(
+        ["make", "run", f"PORT={port}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert "give a number from 1 to 65535" in line

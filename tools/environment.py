@@ -1,0 +1,209 @@
+"""Makes `.venv` and installs the locked packages, with their progress; Python's standard library is all that it needs.
+
+python3 tools/environment.py runs        what Fiatgate runs on (requirements.lock)
+python3 tools/environment.py develops    what its tests need besides (requirements-dev.lock)
+
+An environment of another Python or another folder does not work, and neither does half of one. It is removed and made
+anew. When all is installed it prints nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FOLDER: Final = ROOT / ".venv"
+PYTHON: Final = FOLDER / "bin" / "python"
+MADE: Final = FOLDER / ".made"
+"""The folder and the Python that the environment was made for."""
+BEGUN: Final = FOLDER / ".begun"
+"""There while packages are installed: an interrupted installation leaves it behind."""
+LOG: Final = FOLDER / "install.log"
+LEAST_PYTHON: Final = (3, 11)
+
+LOCKS: Final = {"runs": ("requirements.lock",), "develops": ("requirements.lock", "requirements-dev.lock")}
+PURPOSES: Final = {"runs": "what Fiatgate runs on", "develops": "what its tests need"}
+
+_COLLECTING: Final = re.compile(r"Collecting ([^\s(]+)").match
+_INSTALLING: Final = re.compile(r"Installing collected packages: (.*)").match
+_NO_INDEX: Final = re.compile(
+    r"connection broken|Connection refused|NewConnectionError|name resolution|getaddrinfo|Network is unreachable"
+    r"|ConnectTimeout|Read timed out|ProxyError|No route to host|from versions: none"
+).search
+
+
+class CannotInstall(Exception):
+    """The environment could not be made; the text is one line for people."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    (purpose,) = arguments
+    try:
+        prepare(purpose)
+    except CannotInstall as reason:
+        sys.stderr.write(f"{reason}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted: the next make begins anew\n")
+        return 130
+    return 0
+
+
+def prepare(purpose: str) -> None:
+    """Makes the environment unless it works, and installs what is missing for the purpose. Raises CannotInstall."""
+    why = fault()
+    if why is None and is_installed(purpose):
+        return
+    if why is not None:
+        _make(why)
+    if not is_installed("runs"):
+        _install("runs", "requirements.lock", editable=True)
+    if purpose != "runs" and not is_installed(purpose):
+        _install(purpose, "requirements-dev.lock")
+
+
+def fault() -> str | None:
+    """Returns the reason why the environment has to be made, None when it works. "": there is none yet."""
+    if not FOLDER.exists():
+        return ""
+    if not MADE.exists() and _is_of_earlier_version():
+        MADE.write_text(_identity())
+    if BEGUN.exists() or not MADE.exists():
+        return "its installation was interrupted"
+    if MADE.read_text() != _identity():
+        return "it was made for another folder or another Python"
+    return None
+
+
+def _identity() -> str:
+    """Returns the folder of the environment and the Python that it runs now."""
+    asked = "import sys; print(*sys.version_info[:2], sys.platform, sys.prefix)"
+    try:
+        answer = subprocess.run(  # noqa: S603  our own words
+            [PYTHON, "-c", asked], capture_output=True, text=True, check=False, timeout=30
+        )
+    except OSError:
+        return "no Python"
+    return f"{FOLDER}\n{answer.stdout}" if answer.returncode == 0 else "no Python"
+
+
+def _is_of_earlier_version() -> bool:
+    """Returns whether a Makefile before this script has finished the environment, for this folder."""
+    pip = FOLDER / "bin" / "pip"
+    finished = (FOLDER / ".runs").exists() and pip.exists()
+    return finished and pip.read_text().startswith(f"#!{FOLDER}/")
+
+
+def is_installed(purpose: str) -> bool:
+    stamp = FOLDER / f".{purpose}"
+    return stamp.exists() and stamp.read_text() == _wanted(purpose)
+
+
+def _wanted(purpose: str) -> str:
+    """Returns a digest of the files that decide what is installed."""
+    names = (*LOCKS[purpose], "pyproject.toml")
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in names)).hexdigest()
+
+
+def _make(why: str) -> None:
+    if sys.version_info < LEAST_PYTHON:
+        raise CannotInstall("Fiatgate needs Python 3.11 or newer: make PYTHON=/path/to/python3")
+    if why:
+        _tell(f"Removing .venv: {why}.")
+        shutil.rmtree(FOLDER)
+    FOLDER.mkdir()
+    BEGUN.touch()
+    made = subprocess.run(  # noqa: S603  our own words
+        [sys.executable, "-m", "venv", str(FOLDER)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        shutil.rmtree(FOLDER)
+        why = " ".join((made.stdout + made.stderr).split())[-300:]
+        raise CannotInstall(
+            f"{sys.executable} makes no environment (on Debian: apt install python3-venv): {why}"
+        )
+    BEGUN.unlink()
+    MADE.write_text(_identity())
+
+
+def _install(purpose: str, lock: str, *, editable: bool = False) -> None:
+    """Installs the packages of a lock, and Fiatgate itself when `editable`."""
+    count = sum(not line.startswith((" ", "#")) for line in (ROOT / lock).read_text().splitlines())
+    _tell(f"Installing {PURPOSES[purpose]}: {count} packages, once.")
+    BEGUN.touch()
+    with LOG.open("w") as log:
+        # All packages are downloaded before the first is installed, so a failed download leaves nothing half done.
+        _pip(["--require-hashes", "--no-deps", "-r", lock], count, log)
+        if editable:
+            _pip(["--no-build-isolation", "--no-deps", "--editable", "."], 1, log)
+    (FOLDER / f".{purpose}").write_text(_wanted(purpose))
+    BEGUN.unlink()
+    LOG.unlink()
+
+
+def _pip(arguments: Sequence[str], count: int, log: IO[str]) -> None:
+    """Runs `pip install` and shows how far it is. Raises CannotInstall, with the reason in one line."""
+    environment = {"PIP_RETRIES": "2", **os.environ, "PYTHONUNBUFFERED": "1"}
+    options = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-color"]
+    process = subprocess.Popen(  # noqa: S603  our own words
+        [PYTHON, "-m", "pip", "install", *options, *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    number, offline, last = 0, False, ""
+    for line in process.stdout:
+        log.write(line)
+        last = line.strip() or last
+        offline = offline or bool(_NO_INDEX(line))
+        if found := _COLLECTING(line):
+            number += 1
+            _show(f"{number} of {count}: {found[1]}")
+        elif "Retrying" in line:
+            _show("the package index does not answer, trying again ...")
+        elif found := _INSTALLING(line):
+            _show(f"unpacking {found[1].replace(',', '')}" if count == 1 else "unpacking all of them ...")
+    _clear()
+    if process.wait():
+        BEGUN.unlink()
+        if offline:
+            raise CannotInstall(
+                "The package index cannot be reached: check the network, or PIP_INDEX_URL, and run make again."
+            )
+        raise CannotInstall(f"pip failed: {last} (all of its output: {LOG.relative_to(ROOT)})")
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _show(text: str) -> None:
+    """Shows the progress: on one line of a terminal, in a log as lines."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        sys.stdout.write(f"\r\033[K  {text}"[: width + 4])
+        sys.stdout.flush()
+    else:
+        _tell(f"  {text}")
+
+
+def _clear() -> None:
+    if sys.stdout.isatty():
+        sys.stdout.write("\r\033[K")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
