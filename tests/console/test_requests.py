@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,14 +20,24 @@ import requests
 
 from console.app import routes
 from console.config import ConsoleSettings, DashboardSettings, DeskSettings
+from console.dashboard import home as dashboard
+from console.desk import home as desk
 from console.page import Page
 from console.signin.cookie import SessionCookie
 from console.surfaces import DESK
+from console.ui.pages import Link
 from console.wiring import wired
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from kit.rpc import audit as audit_rpc
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
+from services.accounts import rpc as accounts_rpc
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
 
+ROOT: Final = Path(__file__).parents[2]
+START_SECONDS: Final = 30
+STOP_SECONDS: Final = 20
 NOWHERE: Final = "127.0.0.1:1"
 ADDRESSES: Final[dict[str, Any]] = {
     name: NOWHERE for name in DeskSettings.model_fields if name.endswith("_address")
@@ -146,6 +162,66 @@ def test_with_https_the_cookie_is_secure_and_bound_to_the_host() -> None:
     name, *attributes = written.decode().split("; ")
     assert name == "__Host-fiatgate-desk=token"
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Lax", "Secure"]
+
+
+@contextmanager
+def second_desk(house: House, log: Path, **settings: str) -> Iterator[str]:
+    """Runs one more desk on the same services, with settings of its own."""
+    port = free_ports(1)[0]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
+    environment |= {
+        f"FIATGATE_{service.upper()}_ADDRESS": address for service, address in house.stack.addresses.items()
+    }
+    environment |= {"FIATGATE_DESK_BIND": f"127.0.0.1:{port}", "FIATGATE_DESK_WORKERS": "1", **settings}
+    url = f"http://localhost:{port}"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "console", "desk"], cwd=ROOT, env=environment, stdout=out, stderr=out
+        )
+    try:
+        wait_until(lambda: _answers(url), f"the desk: {log}", timeout_seconds=START_SECONDS)
+        yield url
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STOP_SECONDS) == 0
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/healthz", timeout=2).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+def test_behind_tls_browsers_are_told_to_stay_there_and_one_network_has_a_limit(
+    house: House, tmp_path: Path
+) -> None:
+    settings = {"FIATGATE_DESK_URL": "https://desk.example.com", "FIATGATE_DESK_REQUESTS_PER_MINUTE": "5"}
+    with second_desk(house, tmp_path / "log", **settings) as url:
+        token = house.invited("viewer").partition("token=")[2]
+        accepted = Person(url, "").post("/invitation", {"token": token}, allow_redirects=False)
+        assert accepted.headers["Set-Cookie"].startswith("__Host-fiatgate-desk=")
+        assert "Secure" in accepted.headers["Set-Cookie"]
+        page = requests.get(f"{url}/sign-in", timeout=HTTP_SECONDS)
+        assert page.headers["Strict-Transport-Security"].startswith("max-age=")
+        answers = [requests.get(f"{url}/sign-in", timeout=HTTP_SECONDS) for _ in range(6)]
+        assert (answers[-1].status_code, title_of(answers[-1])) == (429, "Too many requests")
+        assert int(answers[-1].headers["Retry-After"]) > 0
+        assert requests.get(f"{url}/healthz", timeout=HTTP_SECONDS).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("navigation", "surface"), [(desk.NAVIGATION, "desk"), (dashboard.NAVIGATION, "dashboard")]
+)
+def test_the_navigation_shows_each_page_to_the_roles_that_may_read_it(
+    navigation: Sequence[Link], surface: str
+) -> None:
+    reads = {
+        "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
+        "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
+    }
+    shown = {link.path: link.roles for link in navigation}
+    assert shown == {path: permission.roles(surface) for path, permission in reads.items()}
 
 
 @pytest.mark.parametrize(
