@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from decimal import Decimal
 from typing import Any, Final
@@ -14,7 +15,7 @@ from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
 
 TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
-SETTLE_SECONDS: Final = 30
+SETTLE_SECONDS: Final = 60
 ANN: Final = ("--as", "ann@example.com")
 BEN: Final = ("--as", "ben@example.com")
 
@@ -43,6 +44,18 @@ def made_withdrawal(fiatgate: Fiatgate, amount: str = "1000") -> dict[str, Any]:
     return made
 
 
+def restart(fiatgate: Fiatgate, service: str) -> None:
+    """Returns when the service answers this process's channel again, and the gateway's as well."""
+    fiatgate.stack.restart(service)
+
+    def is_well() -> bool:
+        states = json.loads(run("status", "--json").out)
+        return any(each["service"] == service and each["healthy"] for each in states)
+
+    wait_until(is_well, f"{service} to answer again", timeout_seconds=SETTLE_SECONDS)
+    fiatgate.stack.wait_until_ready()
+
+
 def test_one_person_requests_and_another_approves_also_after_a_restart(fiatgate: Fiatgate) -> None:
     made = made_withdrawal(fiatgate)
     id = made["withdraw_uuid"]
@@ -66,8 +79,7 @@ def test_one_person_requests_and_another_approves_also_after_a_restart(fiatgate:
     assert {each["name"]: each["value"] for each in pending}["approvals_pending"] >= 1
 
     assert fiatgate.refused("approvals", "approve", approval_id, "--yes", *ANN) == "OTHER_PERSON_REQUIRED"
-    fiatgate.stack.restart("withdrawals")
-    fiatgate.stack.wait_until_ready()
+    restart(fiatgate, "withdrawals")
     told = fiatgate.shown("approvals", "approve", approval_id[:-1], "--yes", "--note", "as agreed", *BEN)
     assert told.startswith("Approved and done: Send ")
     shown = fiatgate("approvals", "show", approval_id)
