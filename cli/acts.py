@@ -21,9 +21,12 @@ _PAST: Final[Mapping[str, str]] = {
     "accept": "accepted",
     "activate": "activated",
     "add": "added",
+    "adjust": "adjusted",
     "appeal": "moved into appeal",
+    "approve": "approved",
     "ban": "banned",
     "block": "blocked",
+    "cloned": "was refused a copy of",
     "cancel": "canceled",
     "complete": "completed",
     "configure": "configured",
@@ -33,20 +36,34 @@ _PAST: Final[Mapping[str, str]] = {
     "disable": "disabled",
     "discard": "discarded",
     "enable": "enabled",
+    "end": "ended",
     "fail": "marked as failed",
     "process": "began to send",
-    "prune": "deleted old",
     "pull": "polled",
     "reannounce": "announced again",
     "reject": "rejected",
-    "reschedule": "made due now",
+    "remove": "removed",
+    "request": "requested",
     "resend": "resent",
     "resolve": "resolved",
     "retry": "retried",
+    "roles": "changed the roles of",
+    "rotate": "made",
     "set": "set",
+    "start": "started",
     "unban": "unbanned",
     "unblock": "unblocked",
+    "withdraw": "withdrew",
 }
+_SENTENCES: Final[Mapping[str, str]] = {
+    "attempts.prune": "deleted old attempts",
+    "deals-system.set": "switched new deals on or off",
+    "event.reschedule": "made stuck events due now",
+    "parked.discard": "discarded a parked event",
+    "parked.retry": "retried parked events",
+    "person.invite": "invited a person",
+}
+"""Acts whose object is no single thing."""
 
 
 def merged(request: pb.ListActsRequest, away: list[str]) -> Iterator[pb.Act]:
@@ -91,6 +108,8 @@ def sentence_of(act: pb.Act) -> str:
     named = f"{kind} {output.short(id) if output.is_screen() else id}"
     if act.refused:
         return f"was refused {id or act.act} ({act.refused})"
+    if act.act in _SENTENCES:
+        return _SENTENCES[act.act]
     noun, _, verb = act.act.rpartition(".")
     past = _PAST.get(verb, verb)
     return f"{past} {named}" if kind == noun else f"{past} {noun} of {named}"

@@ -114,7 +114,7 @@ def _csv_row(act: pb.Act) -> dict[str, Any]:
     )
 
 
-@app.command("heads", epilog="Example: fiatgate audit heads --json > heads.json")
+@app.command("heads", epilog="Example: fiatgate audit heads --json")
 def heads(*, as_json: Json = False) -> None:
     """Show the ends of the chains. Keep them where nobody who can change the databases can change them; later
     `fiatgate verify --heads FILE` finds acts that were removed or rewritten since.

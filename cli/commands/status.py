@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import requests
 import typer
@@ -22,6 +22,9 @@ from kit.rpc.errors import Refused
 
 ANSWER_SECONDS = 3
 REFRESH_SECONDS = 1.0
+
+SHOWN_ABOVE_ZERO: Final = frozenset({"acts_unchained", "oldest_unchained_act_seconds"})
+"""Numbers that every service has: at zero they would take a line of each on the screen."""
 
 
 def status(
@@ -113,8 +116,9 @@ def details(service: dict[str, Any]) -> Iterator[str]:
     well = [worker for worker in well if not worker["detail"]]
     if well:
         yield ", ".join(f"[green]{escape(worker['name'])}[/green] {_round_of(worker)}" for worker in well)
-    if service["gauges"]:
-        yield ", ".join(_number(gauge) for gauge in service["gauges"])
+    numbers = [each for each in service["gauges"] if each["value"] or each["name"] not in SHOWN_ABOVE_ZERO]
+    if numbers:
+        yield ", ".join(_number(gauge) for gauge in numbers)
 
 
 def _trouble_with(name: str, service: dict[str, Any]) -> str:
