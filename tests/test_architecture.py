@@ -473,7 +473,6 @@ def test_a_service_takes_all_that_four_workers_of_the_gateway_send_at_a_time(ser
 # Operations that are not named after their RPC.
 OTHER_OPERATIONS: Final[Mapping[str, str]] = {
     "GetProof": "get_picture",  # names on the wire stay; in code, a proof is one of the books
-    "ExchangeHeads": "list_actor_keys",  # the heads come with the acts
     "ResolveAppeal": "resolve_adjusted",  # one of three operations, one per outcome
 }
 
