@@ -58,14 +58,14 @@ def _wired(make_settings: Callable[..., AccountsSettings]) -> Iterator[Deps]:
 
 
 @pytest.fixture
-def deps(_wired: Deps, clock: ManualClock) -> Deps:
+def deps(_wired: Deps, clock: ManualClock) -> Iterator[Deps]:
     """The author of calls without a name of their own is the command line. No guesses are counted yet: the clock of the
     test before went its own way.
     """
-    actors.bind(OPERATOR)
     with _wired.db.transaction() as tx:
         tx.execute(text("DELETE FROM guesses"))
-    return replace(_wired, clock=clock, kept_key=KeptKey())
+    with actors.acting(OPERATOR):
+        yield replace(_wired, clock=clock, kept_key=KeptKey())
 
 
 @pytest.fixture

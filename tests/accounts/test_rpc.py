@@ -15,5 +15,6 @@ def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
     of_people = {each for each in methods() if not each.startswith("ActorKeysService/")}
     services = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
     consoles = ("console-desk", "console-dashboard")
-    expected = {"cli": {ALL}, **dict.fromkeys(services, keys), **dict.fromkeys(consoles, of_people)}
+    of_console = {*of_people, "AuditService/ListActs"}
+    expected = {"cli": {ALL}, **dict.fromkeys(services, keys), **dict.fromkeys(consoles, of_console)}
     assert expected == rpc.CALLERS
