@@ -36,7 +36,7 @@ def gateway_process(addresses: Mapping[str, str], log: Path, **settings: str) ->
     environment |= {
         "FIATGATE_GATEWAY_BIND": f"127.0.0.1:{port}",
         "FIATGATE_GATEWAY_WORKERS": "1",
-        "FIATGATE_GATEWAY_START_SECONDS": "60" if len(addresses) == len(SERVICES) else "0",
+        "FIATGATE_GATEWAY_START_SECONDS": "60" if set(SERVICES) <= set(addresses) else "0",
         "FIATGATE_PUBLIC_URL": url,
         **settings,
     }

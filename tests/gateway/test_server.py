@@ -35,7 +35,7 @@ from kit.web.protocol import FIRST_HEAD_SECONDS
 from kit.web.server import options
 from kit.web.walls.clients import Clients
 from tests.gateway.desk import Shop, code_of
-from tests.gateway.process import NOWHERE, ROOT, gateway_process
+from tests.gateway.process import NOWHERE, ROOT, SERVICES, gateway_process
 from tests.support.stack import Stack
 
 
@@ -278,7 +278,7 @@ def test_a_body_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch
 
 
 def test_alive_and_ready_are_two_things(stack: Stack, tmp_path: Path) -> None:
-    there = {name: address for name, address in stack.addresses.items() if name != "webhooks"}
+    there = {name: stack.addresses[name] for name in SERVICES if name != "webhooks"}
     with gateway_process(there, tmp_path / "gateway.log") as url:
         assert requests.get(f"{url}/healthz", timeout=5).json() == {"status": "alive"}
         ready = requests.get(f"{url}/readyz", timeout=5)
