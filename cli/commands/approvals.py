@@ -18,7 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-SERVICES: Final = ("withdrawals", "invoices", "catalog")
+SERVICES: Final = ("withdrawals", "invoices", "catalog", "accounts")
 """The services that have such requests."""
 
 COLUMNS: Final = {
@@ -79,8 +79,14 @@ def approve(
         output.lead(f"{asked.requested_by} requested: {asked.summary}")
         typer.confirm("Approve?", abort=True, err=True)
     request = pb.ApproveRequest(approval_id=asked.approval_id, note=note)
-    approved = connection.approvals(asked.service).Approve(request).approval
-    output.outcome(approved, f"Approved and done: {approved.summary}", everything=False, as_json=as_json)
+    answer = connection.approvals(asked.service).Approve(request)
+    if as_json:
+        output.print_json(output.plain(answer.approval) | {"link": answer.link or None})
+        return
+    output.lead(f"Approved and done: {answer.approval.summary}")
+    if answer.link:
+        output.lead("Send this link to the person. It works once, within 72 hours:")
+        output.lead(answer.link)
 
 
 @app.command("reject", epilog='Example: fiatgate approvals reject 0197… --note "Another address"')

@@ -220,7 +220,7 @@ def close(tx: Session, object: str, *, at: datetime, note: str, act: str = "") -
 
 
 def approve(
-    tx: Session, approval_id: UUID, *, at: datetime, note: str, change: Callable[[Approval], None]
+    tx: Session, approval_id: UUID, *, at: datetime, note: str, change: Callable[[Approval], object]
 ) -> Approval:
     """Makes the requested change and marks the request approved; of several concurrent checkers one does.
 

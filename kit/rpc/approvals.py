@@ -62,11 +62,12 @@ class Approvable(Generic[D]):
     """A change that a service lets request.
 
     change  makes it in the given transaction, all its rules checked again. Raises the refusals of the requested call,
-            and `changed_since` when the object is no longer as the checker saw it.
+            and `changed_since` when the object is no longer as the checker saw it. Returns a link for the checker to
+            pass on, if it made one.
     role    the role of the staff that may decide about it, beside `admin`: that of the requested call
     """
 
-    change: Callable[[D, Session, Approval], None]
+    change: Callable[[D, Session, Approval], str | None]
     role: str
 
 
@@ -139,12 +140,15 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
     def Approve(self, request: pb.ApproveRequest, context: grpc.ServicerContext) -> pb.ApproveResponse:
         approval_id, note = self._id_of(request.approval_id), _note(request.note)
         self._require_role(approval_id)
+        links: list[str | None] = []
         try:
-            approved = self._decided(lambda tx: self._approve(tx, approval_id, note))
+            approved = self._decided(lambda tx: self._approve(tx, approval_id, note, links))
         except Refused:
             self._require_pending(approval_id)  # another checker may have been faster
             raise
-        return pb.ApproveResponse(approval=self._to_message(approved))
+        return pb.ApproveResponse(
+            approval=self._to_message(approved), link=(links[-1] or "") if links else ""
+        )
 
     def Reject(self, request: pb.RejectRequest, context: grpc.ServicerContext) -> pb.RejectResponse:
         approval_id, note = self._id_of(request.approval_id), _note(request.note)
@@ -166,9 +170,9 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         if actor.roles.isdisjoint({role, "admin"}):
             raise denied("NOT_PERMITTED", "Your roles do not allow this", needed=f"admin, {role}")
 
-    def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approval:
+    def _approve(self, tx: Session, approval_id: UUID, note: str, links: list[str | None]) -> Approval:
         def change(asked: Approval) -> None:
-            self._approvable[asked.act].change(self._parts, tx, asked)
+            links.append(self._approvable[asked.act].change(self._parts, tx, asked))
 
         return approvals.approve(tx, approval_id, at=self._parts.clock.now(), note=note, change=change)
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from kit.base.config.processes import ServiceSettings
+from kit.base.config.processes import FourEyesSettings
 from kit.base.config.values import BaseUrl, CommaSeparated, Key
 from services.accounts.domain import Limits, Surface
 
@@ -21,7 +21,7 @@ def _smtp_url(text: str) -> str:
 SmtpUrlOrNone = Annotated[str, AfterValidator(_smtp_url)]
 
 
-class AccountsSettings(ServiceSettings):
+class AccountsSettings(FourEyesSettings):
     service: ClassVar[str] = "accounts"
     own_only: ClassVar[frozenset[str]] = frozenset({"master_keys"})
     slot_connections: ClassVar[int] = 8

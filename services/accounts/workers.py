@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.accounts.clients import MailServer
@@ -56,4 +57,5 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
         ),
         Gauge("mails_waiting", waiting, "E-mails that are still to be sent"),
         Gauge("oldest_mail_seconds", oldest_seconds, "Age of the oldest e-mail that is still to be sent"),
+        *approvals.gauges(deps),
     ]

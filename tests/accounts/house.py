@@ -14,12 +14,15 @@ from sqlalchemy import text
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
+from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
 from services.accounts.domain import Client, Surface
 from services.accounts.operations import factors, invitations, sessions, signing_in
 from services.accounts.operations.invitations import Invited
+from services.accounts.rpc import APPROVABLE
 from services.accounts.store import people
 from services.accounts.wiring import Deps
+from tests.support.acting import BEN, Approvals
 
 BROWSER = Client(address="192.0.2.7", user_agent="Browser")
 PASSWORD = "tundra violin obelisk"
@@ -36,10 +39,22 @@ def refused(reason: str) -> Iterator[None]:
     assert caught.value.reason == reason
 
 
+def approvals_of(deps: Deps) -> Approvals:
+    return Approvals(ApprovalsServicer("accounts", deps, APPROVABLE))
+
+
 def invite_staff(deps: Deps, email: str, *roles: str) -> Invited:
-    return invitations.invite_person(
-        deps, email=email, name="Ada", roles=roles or ("desk",), merchant_id="", member_roles=()
-    )
+    """An invitation to the desk, which another administrator approves where that is needed."""
+    try:
+        return invitations.invite_person(
+            deps, email=email, name="Ada", roles=roles or ("desk",), merchant_id="", member_roles=()
+        )
+    except Refused as refused:
+        if refused.reason != "APPROVAL_REQUIRED":
+            raise
+        link = approvals_of(deps).link(BEN, refused.metadata["approval_id"])
+        made = invitations.list_invitations(deps, merchant_id="")
+        return Invited(invitation=next(each for each in made if each.email == email), link=link)
 
 
 def invite_member(deps: Deps, email: str, merchant_id: UUID, *roles: str) -> Invited:

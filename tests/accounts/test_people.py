@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -17,6 +18,7 @@ from tests.accounts.house import (
     BROWSER,
     Someone,
     acts_of,
+    approvals_of,
     authorize,
     invite_member,
     member,
@@ -25,6 +27,7 @@ from tests.accounts.house import (
     refused,
     token_of,
 )
+from tests.support.acting import ANN, BEN, requested
 from tests.support.clock import ManualClock
 
 
@@ -86,7 +89,8 @@ def test_the_last_admin_stays(deps: Deps, new_email: Callable[[], str]) -> None:
     with refused("LAST_ADMIN"):
         people.set_roles(deps, person_id=str(second.person_id), roles=["desk"], merchant_id="")
     authorize(deps, second.token)
-    people.enable_person(deps, person_id=str(first.person_id))
+    enable = partial(people.enable_person, deps, person_id=str(first.person_id))
+    approvals_of(deps).approve(BEN, requested(ANN, enable))
     people.set_roles(deps, person_id=str(second.person_id), roles=["desk"], merchant_id="")
 
 

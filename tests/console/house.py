@@ -18,11 +18,15 @@ import requests
 
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.accounts.v1.accounts_pb2_grpc import PeopleServiceStub
+from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from kit.base.clock import SystemClock
+from kit.rpc import errors
 from tests.support.stack import Stack
 
 HTTP_SECONDS: Final = 15
 OPERATOR: Final = (("fiatgate-cli-actor", "eve@laptop"),)
+SECOND_OPERATOR: Final = (("fiatgate-cli-actor", "ben@laptop"),)
 PASSWORD: Final = "a lamp beside the green table"
 
 _numbers = count(1)
@@ -46,7 +50,15 @@ class House:
         """The link of an invitation: to the desk, or with a merchant to the dashboard."""
         request = pb.InvitePersonRequest(email=email or new_email(), name=name, merchant_id=merchant)
         (request.member_roles if merchant else request.roles).extend(roles)
-        link: str = self.people.InvitePerson(request, metadata=OPERATOR).link
+        link: str
+        try:
+            link = self.people.InvitePerson(request, metadata=OPERATOR).link
+        except grpc.RpcError as error:
+            refused = errors.refused_from_rpc_error(error)
+            if refused.reason != "APPROVAL_REQUIRED":
+                raise
+            approve = approvals_pb2.ApproveRequest(approval_id=refused.metadata["approval_id"])
+            link = ApprovalsServiceStub(self.channel).Approve(approve, metadata=SECOND_OPERATOR).link
         return link
 
     def person(self, *roles: str, merchant: str = "", email: str = "", name: str = "Ada Lovelace") -> Person:

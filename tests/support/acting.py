@@ -57,6 +57,11 @@ class Approvals:
         request = pb.ApproveRequest(approval_id=approval_id, note=note)
         return acting(actor, lambda: self._servicer.Approve(request, _NO_CONTEXT)).approval
 
+    def link(self, actor: Actor, approval_id: str) -> str:
+        """The link of the invitation that the approval made."""
+        request = pb.ApproveRequest(approval_id=approval_id)
+        return acting(actor, lambda: self._servicer.Approve(request, _NO_CONTEXT)).link
+
     def reject(self, actor: Actor, approval_id: str, note: str = "") -> pb.Approval:
         request = pb.RejectRequest(approval_id=approval_id, note=note)
         return acting(actor, lambda: self._servicer.Reject(request, _NO_CONTEXT)).approval

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kit.audit import approvals
 from kit.audit.rights import ACT_RIGHTS
 
 NEEDS = "0002"
@@ -19,6 +20,7 @@ RIGHTS: Mapping[str, str] = {
     "guesses": "SELECT, INSERT, UPDATE, DELETE",
     "signing_keys": "SELECT, INSERT, UPDATE (sealed_private_key, replaced_at), DELETE",
     "mails": "SELECT, INSERT, UPDATE (sealed_link, attempts, due_at, last_error), DELETE",
+    "approvals": approvals.RIGHTS,
     **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
+from kit.audit.approvals import Approval, Terms
 from kit.base import actors
 from kit.base.ids import new_id
-from kit.rpc import values
+from kit.rpc import approvals, values
 from services.accounts import errors
 from services.accounts.credentials import tokens
 from services.accounts.domain import (
+    ADMIN,
     INVITATION_LASTS,
     NAME_CHARACTERS,
     Client,
@@ -22,12 +25,14 @@ from services.accounts.domain import (
 )
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
+from services.accounts.operations.people import needs_two
 from services.accounts.operations.reach import merchant_reached
 from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
+INVITE: Final = "person.invite"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,8 @@ def invite_person(
 
     For a known person the roles are added. The link starts a session and so lets the person make new factors. One that
     a member of a merchant made does not do that for a person who has roles elsewhere: owners could take over accounts
-    that are not theirs.
+    that are not theirs. A link that leads to the role `admin` is made when a second person approves. Raises
+    APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
     of_staff = fields.staff_roles(roles)
     of_members = fields.member_roles("member_roles", member_roles)
@@ -70,8 +76,55 @@ def invite_person(
         expires_at=deps.clock.now() + INVITATION_LASTS,
         invited_by=str(actors.current()),
     )
+    return approvals.done(_invited_or_requested(deps, invitation))
+
+
+def _invited_or_requested(deps: Deps, invitation: Invitation) -> Invited | Approval:
     with deps.db.transaction() as tx:
+        if _leads_to_an_admin(tx, invitation) and needs_two(deps, tx, invitation.email):
+            return approvals.request(tx, _inviting(invitation), deps)
         return invited(deps, tx, invitation)
+
+
+def _leads_to_an_admin(tx: Tx, invitation: Invitation) -> bool:
+    """Returns whether the link makes an admin, or opens a session of one."""
+    known = people.person_by_email(tx, invitation.email)
+    opens = known is not None and ADMIN in known.roles and actors.current().surface != Surface.DASHBOARD.value
+    return ADMIN in invitation.roles or opens
+
+
+def _inviting(invitation: Invitation) -> Terms:
+    roles = ", ".join([*invitation.roles, *invitation.member_roles])
+    place = f" at merchant {invitation.merchant_id}" if invitation.merchant_id else ""
+    return Terms(
+        act=INVITE,
+        object=f"person:{invitation.email}",
+        request={
+            "email": invitation.email,
+            "name": invitation.name,
+            "roles": list(invitation.roles),
+            "merchant_id": str(invitation.merchant_id or ""),
+            "member_roles": list(invitation.member_roles),
+        },
+        summary=f"Invite {invitation.email} with {roles}{place}; the link opens a session with all roles of the person",
+        merchant_id=invitation.merchant_id,
+    )
+
+
+def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
+    """Makes the requested invitation; returns its link unless that is sent by e-mail."""
+    request = asked.request
+    invitation = Invitation(
+        id=new_id(),
+        email=request["email"],
+        name=request["name"],
+        roles=tuple(request["roles"]),
+        merchant_id=asked.merchant_id,
+        member_roles=tuple(request["member_roles"]),
+        expires_at=deps.clock.now() + INVITATION_LASTS,
+        invited_by=asked.requested_as,
+    )
+    return invited(deps, tx, invitation).link
 
 
 def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
@@ -89,7 +142,7 @@ def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
     )
     acts.record(
         tx,
-        "person.invite",
+        INVITE,
         f"invitation:{invitation.id}",
         merchant_id=invitation.merchant_id,
         after={"email": invitation.email, "roles": [*invitation.roles, *invitation.member_roles]},

@@ -1,13 +1,15 @@
 """People and their roles, for administrators of the desk, for owners of a merchant, and for the command line."""
 
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
+from kit.audit.approvals import Approval, Terms
 from kit.base.ids import parse_id
-from kit.rpc import values
+from kit.rpc import approvals, values
 from services.accounts import errors
 from services.accounts.domain import ADMIN, OWNER, Person
 from services.accounts.operations import fields
@@ -17,6 +19,8 @@ from services.accounts.store import people
 from services.accounts.wiring import Deps
 
 PEOPLE_PER_PAGE = 200
+ROLES: Final = "person.roles"
+ENABLE: Final = "person.enable"
 
 
 def list_people(deps: Deps, *, merchant_id: str, after_email: str, limit: int) -> list[Person]:
@@ -49,15 +53,56 @@ def get_person(deps: Deps, *, person: str) -> Person:
 
 def set_roles(deps: Deps, *, person_id: str, roles: Sequence[str], merchant_id: str) -> Person:
     """Replaces the roles of the staff, or at a merchant; they hold from the next request. Raises PERSON_NOT_FOUND,
-    LAST_ADMIN, LAST_OWNER.
+    LAST_ADMIN, LAST_OWNER; APPROVAL_REQUIRED for a new admin, and APPROVAL_STATE_CONFLICT.
     """
     wanted = values.uuid_or(errors.person_not_found, person_id)
     merchant = merchant_reached(
         values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
     )
     given = fields.staff_roles(roles) if merchant is None else fields.member_roles("roles", roles)
+    return approvals.done(_roles_set_or_requested(deps, wanted, given, merchant))
+
+
+def _roles_set_or_requested(
+    deps: Deps, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None
+) -> Person | Approval:
     with deps.db.transaction() as tx:
-        return roles_set(deps, tx, wanted, given, merchant)
+        person = _to_change(tx, person_id)
+        becomes_admin = merchant_id is None and ADMIN in roles and ADMIN not in person.roles
+        if becomes_admin and needs_two(deps, tx, person.email):
+            return approvals.request(tx, _giving(person, roles), deps)
+        return roles_set(deps, tx, person_id, roles, merchant_id)
+
+
+def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
+    """Returns whether a second person must approve that this one becomes an admin: not while there is no other one."""
+    return deps.settings.four_eyes and people.active_admins(tx, besides=email) > 0
+
+
+def _giving(person: Person, roles: Sequence[str]) -> Terms:
+    before = ", ".join(person.roles) or "none"
+    return Terms(
+        act=ROLES,
+        object=f"person:{person.email}",
+        request={"person_id": str(person.id), "roles": list(roles), "before": sorted(person.roles)},
+        summary=f"Give {person.email} the roles {', '.join(roles)} on the desk; the roles were {before} at the request",
+    )
+
+
+def roles_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
+    """Replaces the roles as requested. Raises PERSON_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
+    person, roles = _to_change(tx, UUID(asked.request["person_id"])), asked.request["roles"]
+    if not asked.asks_for(_giving(person, roles)):
+        raise approvals.changed_since()
+    roles_set(deps, tx, person.id, roles, None)
+
+
+def enable_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
+    """Enables the requested person. Raises PERSON_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
+    person = _to_change(tx, UUID(asked.request["person_id"]))
+    if not asked.asks_for(_enabling(person)):
+        raise approvals.changed_since()
+    _enable(tx, person)
 
 
 def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None) -> Person:
@@ -77,7 +122,7 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
             raise errors.last_owner()
     acts.record(
         tx,
-        "person.roles",
+        ROLES,
         f"person:{person_id}",
         merchant_id=merchant_id,
         before={"roles": person.roles if merchant_id is None else person.roles_at(merchant_id)},
@@ -103,14 +148,36 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
 
 
 def enable_person(deps: Deps, *, person_id: str) -> Person:
-    """Raises PERSON_NOT_FOUND."""
-    wanted = values.uuid_or(errors.person_not_found, person_id)
+    """Raises PERSON_NOT_FOUND; APPROVAL_REQUIRED for an admin, and APPROVAL_STATE_CONFLICT."""
+    return approvals.done(_enabled_or_requested(deps, values.uuid_or(errors.person_not_found, person_id)))
+
+
+def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
     with deps.db.transaction() as tx:
-        person = _to_change(tx, wanted)
+        person = _to_change(tx, person_id)
         if person.disabled_at is not None:
-            people.set_disabled(tx, wanted, None)
-            acts.record(tx, "person.enable", f"person:{wanted}", after={"email": person.email})
-        return _shown(tx, wanted)
+            if ADMIN in person.roles and needs_two(deps, tx, person.email):
+                return approvals.request(tx, _enabling(person), deps)
+            _enable(tx, person)
+        return _shown(tx, person_id)
+
+
+def _enable(tx: Tx, person: Person) -> None:
+    people.set_disabled(tx, person.id, None)
+    acts.record(tx, ENABLE, f"person:{person.id}", after={"email": person.email})
+
+
+def _enabling(person: Person) -> Terms:
+    return Terms(
+        act=ENABLE,
+        object=f"person:{person.email}",
+        request={
+            "person_id": str(person.id),
+            "roles": sorted(person.roles),
+            "disabled": person.disabled_at is not None,
+        },
+        summary=f"Let {person.email} sign in again, with the roles {', '.join(person.roles)} on the desk",
+    )
 
 
 def _to_change(tx: Tx, person_id: UUID) -> Person:

@@ -7,12 +7,14 @@
 - `converters`: values to messages, and back
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
-from kit.rpc import audit, status
+from kit.rpc import approvals, audit, status
+from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
     OF_OBJECT,
@@ -25,6 +27,8 @@ from kit.rpc.permissions import (
     staff,
 )
 from kit.rpc.slots import Slots
+from services.accounts.operations.invitations import INVITE, invite_approved
+from services.accounts.operations.people import ENABLE, ROLES, enable_approved, roles_approved
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
@@ -63,7 +67,7 @@ SLOTS: Final = (
     ),
     Slots(
         name="people",
-        methods=(_methods("OwnAccountService") | _methods("PeopleService")) - _PASSWORDS,
+        methods=(_methods("OwnAccountService") | _methods("PeopleService") | approvals.METHODS) - _PASSWORDS,
         threads=3,
     ),
     Slots(name="services", methods=_KEYS | {"ActorKeysService/RotateActorKey"}, threads=1),
@@ -75,9 +79,16 @@ _OWN_STEPPED_UP: Final = everyone(changes=True, steps_up=True)
 _READS_PEOPLE: Final = staff("admin")
 _CHANGES_PEOPLE: Final = staff("admin", changes=True, steps_up=True)
 
+APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
+    INVITE: Approvable(change=invite_approved, role="admin"),
+    ROLES: Approvable(change=roles_approved, role="admin"),
+    ENABLE: Approvable(change=enable_approved, role="admin"),
+}
+
 # The factors of a person who has none yet need no step-up: the operation decides (operations/factors.py).
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
+    **approvals.permissions(APPROVABLE),
     **dict.fromkeys(_methods("SignInService"), signing_in()),
     "OwnAccountService/ListFactors": everyone(),
     "OwnAccountService/ListOwnSessions": everyone(),
@@ -114,3 +125,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_OwnAccountServiceServicer_to_server(OwnAccountServicer(deps), server)
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
     accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
+    approvals.add_to(server, deps.settings.service, deps, APPROVABLE)

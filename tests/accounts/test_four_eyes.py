@@ -1,0 +1,95 @@
+"""Administrators: a second one approves whoever becomes one, and there is no other way to the role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from services.accounts.operations import invitations, people
+from services.accounts.wiring import Deps
+from tests.accounts.house import accept, approvals_of, authorize, invite_staff, operator, refused
+from tests.support.acting import ANN, BEN, requested
+
+
+@pytest.fixture(autouse=True)
+def one_admin(deps: Deps, new_email: Callable[[], str]) -> None:
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE 'admin' = ANY (roles)"))
+    operator(deps, new_email(), "admin")
+
+
+def invite(deps: Deps, email: str, *roles: str) -> Callable[[], Any]:
+    return partial(
+        invitations.invite_person,
+        deps,
+        email=email,
+        name="Ada",
+        roles=roles,
+        merchant_id="",
+        member_roles=(),
+    )
+
+
+def test_an_invitation_of_an_admin_is_made_by_two_and_the_checker_gets_the_link(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    asked = requested(ANN, invite(deps, email := new_email(), "admin"))
+    approvals = approvals_of(deps)
+    (listed,) = approvals.of(f"person:{email}")
+    assert listed.summary.startswith(f"Invite {email} with admin; ")
+    with refused("OTHER_PERSON_REQUIRED"):
+        approvals.approve(ANN, asked)
+    link = approvals.link(BEN, asked)
+    (made,) = [each for each in invitations.list_invitations(deps, merchant_id="") if each.email == email]
+    assert made.invited_by == "ann@example.com"
+    token = link.rpartition("=")[2]
+    assert authorize(deps, accept(deps, invitations.Invited(invitation=made, link=f"={token}")))
+
+
+def test_a_link_that_opens_the_session_of_an_admin_needs_two_whatever_its_roles(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    second = operator(deps, new_email(), "admin")
+    requested(ANN, invite(deps, second.email, "viewer"))
+
+
+def test_a_person_becomes_an_admin_by_two(deps: Deps, new_email: Callable[[], str]) -> None:
+    ada = operator(deps, new_email(), "desk")
+    give = partial(people.set_roles, deps, person_id=str(ada.person_id), roles=["admin"], merchant_id="")
+    asked = requested(ANN, give)
+    assert ada.actor.roles == {"desk"}
+    approvals_of(deps).approve(BEN, asked)
+    assert ada.actor.roles == {"admin"}
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).reject(ANN, asked)
+
+
+def test_roles_that_have_changed_since_the_request_are_not_replaced(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada = operator(deps, new_email(), "desk")
+    give = partial(people.set_roles, deps, person_id=str(ada.person_id), roles=["admin"], merchant_id="")
+    asked = requested(ANN, give)
+    people.set_roles(deps, person_id=str(ada.person_id), roles=["viewer"], merchant_id="")
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).approve(BEN, asked)
+    assert ada.actor.roles == {"viewer"}
+
+
+def test_without_another_active_admin_one_person_is_enough(deps: Deps, new_email: Callable[[], str]) -> None:
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE 'admin' = ANY (roles)"))
+    first = operator(deps, new_email(), "admin")
+    assert invite(deps, first.email, "admin")().link  # the only one, after all factors were lost
+    requested(ANN, invite(deps, new_email(), "admin"))
+
+
+def test_switched_off_one_person_is_enough(deps: Deps, new_email: Callable[[], str]) -> None:
+    off = replace(deps, settings=deps.settings.model_copy(update={"four_eyes": False}))
+    assert invite(off, new_email(), "admin")().link
+    assert invite_staff(off, new_email(), "admin").link
