@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, Request, ViewportSize
+from playwright.sync_api import Page, Request, ViewportSize, expect
 
 from tests.console.conftest import DESKTOP, Open
 from tests.console.house import House, Person, new_email, new_merchant
@@ -92,6 +92,7 @@ def seen(page: Page, name: str) -> None:
     """
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"console-{name}.png", full_page=True)
+    expect(page.get_by_role("heading", level=1)).not_to_have_text("Something went wrong")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} is cut off"
     if name.endswith("-phone"):
         return
