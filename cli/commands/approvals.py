@@ -117,11 +117,16 @@ def _listed(wanted: pb.ListApprovalsRequest) -> Sequence[pb.Approval]:
 
 
 def _of_services(wanted: pb.ListApprovalsRequest) -> Iterator[pb.Approval]:
-    """Yields the requests of each service. A service that is away is named, and the others are read."""
+    """Yields the requests of each service. A service that is away is named, and the others are read.
+
+    Raises Refused when all are away.
+    """
+    away = 0
     for service in SERVICES:
         try:
             yield from connection.approvals(service).ListApprovals(wanted).approvals
         except Refused as refused:
-            if refused.reason != "DB_UNAVAILABLE" or len(SERVICES) == 1:
+            away += refused.reason == "DB_UNAVAILABLE"
+            if refused.reason != "DB_UNAVAILABLE" or away == len(SERVICES):
                 raise
             output.note(f"[bold red]{service} does not answer[/bold red]: its requests are missing here")

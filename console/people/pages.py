@@ -13,7 +13,9 @@ from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 PEOPLE_PER_PAGE: Final = 50
-MENDABLE: Final = frozenset({"VALIDATION_ERROR", "APPROVAL_REQUIRED", "LAST_ADMIN", "LAST_OWNER"})
+MENDABLE: Final = frozenset(
+    {"VALIDATION_ERROR", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT", "LAST_ADMIN", "LAST_OWNER"}
+)
 
 
 class PeoplePage(Page):
@@ -75,8 +77,14 @@ class PersonPage(Page):
 
     async def on_post_enable(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
         await self.form(req)
-        await self.deps.people.EnablePerson(pb.EnablePersonRequest(person_id=person_id))
-        leave_for(resp, f"/people/{person_id}", notice="person-enabled")
+        try:
+            await self.deps.people.EnablePerson(pb.EnablePersonRequest(person_id=person_id))
+        except Refused as refused:
+            if refused.reason not in MENDABLE:
+                raise
+            await self._show(req, resp, person_id, refused=refused)
+        else:
+            leave_for(resp, f"/people/{person_id}", notice="person-enabled")
 
     async def on_post_session(
         self, req: Request, resp: falcon.asgi.Response, person_id: str, session_id: str

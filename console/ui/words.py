@@ -38,6 +38,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "LAST_ADMIN": "This is the last active administrator. Make another one first.",
     "LAST_OWNER": "This is the merchant's last owner. Make another one first.",
     "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it.",
+    "APPROVAL_STATE_CONFLICT": "Another request for this person waits already. Approve or reject it first.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
     "INVITATION_NOT_FOUND": "This invitation was used or withdrawn already.",

@@ -311,7 +311,7 @@ def ids_that_start_with(tx: Session, start: str) -> Sequence[UUID]:
     """Returns the ids of at most two requests whose UUID starts with these hexadecimal digits."""
     if not TABLE.is_usable(tx):
         return []
-    least, most = (UUID(hex=start.replace("-", "").ljust(32, filler)) for filler in "0f")
+    least, most = (UUID(hex=start.replace("-", "")[:32].ljust(32, filler)) for filler in "0f")
     return tx.scalars(select(_row.id).where(_row.id.between(least, most)).order_by(_row.id).limit(2)).all()
 
 

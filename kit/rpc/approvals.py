@@ -40,7 +40,7 @@ _STATES: Final = {
 _STATE_FILTERS: Final = {pb.APPROVAL_STATE_UNSPECIFIED: None} | {
     number: state for state, number in _STATES.items()
 }
-_START: Final = re.compile(r"[0-9a-f-]{4,36}")
+_START: Final = re.compile(r"[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}")
 
 
 class Parts(Protocol):

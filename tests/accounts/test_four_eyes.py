@@ -10,9 +10,19 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from kit.base.ids import new_id
+from services.accounts.domain import Surface
 from services.accounts.operations import invitations, people
 from services.accounts.wiring import Deps
-from tests.accounts.house import accept, approvals_of, authorize, invite_staff, operator, refused
+from tests.accounts.house import (
+    accept,
+    approvals_of,
+    authorize,
+    invite_member,
+    invite_staff,
+    operator,
+    refused,
+)
 from tests.support.acting import ANN, BEN, requested
 
 
@@ -67,6 +77,34 @@ def test_a_person_becomes_an_admin_by_two(deps: Deps, new_email: Callable[[], st
     assert ada.actor.roles == {"admin"}
     with refused("APPROVAL_STATE_CONFLICT"):
         approvals_of(deps).reject(ANN, asked)
+
+
+@pytest.mark.parametrize("merchant_link", [False, True])
+def test_a_link_of_before_opens_no_session_of_the_new_admin(
+    deps: Deps, new_email: Callable[[], str], merchant_link: bool
+) -> None:
+    ada = operator(deps, new_email(), "desk")
+    old = (
+        invite_member(deps, ada.email, new_id(), "viewer")
+        if merchant_link
+        else invite_staff(deps, ada.email, "viewer")
+    )
+    give = partial(people.set_roles, deps, person_id=str(ada.person_id), roles=["admin"], merchant_id="")
+    approvals_of(deps).approve(BEN, requested(ANN, give))
+    with refused("INVITATION_INVALID"):
+        accept(deps, old, Surface.DASHBOARD if merchant_link else Surface.DESK)
+
+
+def test_a_link_of_before_opens_no_session_of_an_admin_who_is_enabled(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada = operator(deps, new_email(), "admin")
+    old = invite_staff(deps, ada.email, "viewer")
+    people.disable_person(deps, person_id=str(ada.person_id))
+    enable = partial(people.enable_person, deps, person_id=str(ada.person_id))
+    approvals_of(deps).approve(BEN, requested(ANN, enable))
+    with refused("INVITATION_INVALID"):
+        accept(deps, old)
 
 
 def test_roles_that_have_changed_since_the_request_are_not_replaced(

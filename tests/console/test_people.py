@@ -90,6 +90,17 @@ def test_a_disabled_person_is_signed_out_and_may_come_back_when_enabled(house: H
     assert title_of(other.sign_in(step=1)) == "Hello, Ada Lovelace"
 
 
+def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Person) -> None:
+    other = house.person("admin")
+    path = f"/people/{id_of(admin, other)}"
+    admin.post(f"{path}/disable")
+    answer = admin.post(f"{path}/enable")
+    assert answer.status_code == 422
+    assert "The request is recorded." in answer.text
+    answer = admin.post(f"{path}/roles", {"role:admin": "on", "role:desk": "on"})
+    assert answer.status_code in (200, 422)
+
+
 def test_an_administrator_ends_the_session_of_another(house: House, admin: Person) -> None:
     other = house.person("desk")
     path = f"/people/{id_of(admin, other)}"

@@ -232,6 +232,8 @@ def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> No
     """Adds the roles to those that the person has now."""
     if invitation.merchant_id is None:
         people.set_staff_roles(tx, person.id, fields.staff_roles([*person.roles, *invitation.roles]))
+        if ADMIN in invitation.roles:
+            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
         return
     roles = fields.member_roles(
         "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]

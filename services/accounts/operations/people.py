@@ -102,7 +102,7 @@ def enable_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
     person = _to_change(tx, UUID(asked.request["person_id"]))
     if not asked.asks_for(_enabling(person)):
         raise approvals.changed_since()
-    _enable(tx, person)
+    _enable(deps, tx, person)
 
 
 def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None) -> Person:
@@ -111,6 +111,8 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
     if merchant_id is None:
         people.lock_admins(tx)
         people.set_staff_roles(tx, person_id, roles)
+        if ADMIN in roles and ADMIN not in person.roles:
+            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
         if ADMIN in person.roles and not people.active_admins(tx):
             raise errors.last_admin()
     else:
@@ -158,12 +160,14 @@ def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
         if person.disabled_at is not None:
             if ADMIN in person.roles and needs_two(deps, tx, person.email):
                 return approvals.request(tx, _enabling(person), deps)
-            _enable(tx, person)
+            _enable(deps, tx, person)
         return _shown(tx, person_id)
 
 
-def _enable(tx: Tx, person: Person) -> None:
+def _enable(deps: Deps, tx: Tx, person: Person) -> None:
     people.set_disabled(tx, person.id, None)
+    if ADMIN in person.roles:
+        people.withdraw_all_of(tx, person.email, at=deps.clock.now())
     acts.record(tx, ENABLE, f"person:{person.id}", after={"email": person.email})
 
 

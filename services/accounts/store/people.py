@@ -183,6 +183,15 @@ def withdraw_invitation(tx: Tx, invitation_id: UUID, *, at: datetime) -> bool:
 def withdraw_others_of(tx: Tx, email: str, merchant_id: UUID | None, *, at: datetime) -> None:
     """Withdraws the open invitations of this address to the same surface and merchant: a new link replaces them."""
     of = and_(Invitation.email == email, Invitation.merchant_id.is_not_distinct_from(merchant_id))
+    _withdraw(tx, of, at=at)
+
+
+def withdraw_all_of(tx: Tx, email: str, *, at: datetime) -> None:
+    """Withdraws all open invitations of this address: each would open a session with all roles of the person."""
+    _withdraw(tx, Invitation.email == email, at=at)
+
+
+def _withdraw(tx: Tx, of: ColumnElement[bool], *, at: datetime) -> None:
     ids = tx.scalars(
         update(Invitation).where(of, _open(at)).values(withdrawn_at=at).returning(Invitation.id)
     ).all()
