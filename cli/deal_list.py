@@ -179,9 +179,9 @@ def _for_people(
 
 
 def summary(deals: Sequence[pb.Deal], *, more: bool) -> str:
-    """Returns the sentence above a list of deals."""
+    """Returns the sentence above a list of deals; "" for an empty one."""
     if not deals:
-        return "There are no such deals."
+        return ""
     count = (
         f"The newest {len(deals)} deals" if more else "1 deal" if len(deals) == 1 else f"{len(deals)} deals"
     )

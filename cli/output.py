@@ -120,18 +120,20 @@ def lead(sentence: str, *next_commands: str) -> None:
 
 
 def overview(sentence: str, *next_commands: str) -> None:
-    """Prints the sentence and the commands above a table. A pipe gets the table only, for grep, cut and wc."""
-    if is_screen():
+    """Prints the sentence and the commands above a table, nothing without a sentence. A pipe gets the table only: for
+    grep, cut and wc.
+    """
+    if sentence and is_screen():
         lead(sentence, *next_commands)
         console.print()
 
 
 def counted(noun: str, things: Sequence[Any], *, more: bool = False) -> str:
-    """Returns the sentence above a list: "There are 2 invoices.", "The newest 100 invoices."."""
+    """Returns the sentence above a list: "There are 2 invoices.", "The newest 100 invoices."; "" for an empty one."""
     if more:
         return f"The newest {len(things)} {noun}s."
     if not things:
-        return f"There are no such {noun}s."
+        return ""
     return f"There is 1 {noun}." if len(things) == 1 else f"There are {len(things)} {noun}s."
 
 

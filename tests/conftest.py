@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from kit.base import actors
 from kit.events.bus.connection import Bus
 from kit.events.bus.stream import OwnStream
 from services.invoices.events import CONSUMERS
@@ -56,6 +57,14 @@ class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
     config.option.loadscopereorder = False  # the order is that of `LONGEST`
     return _ByFile(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _own_author() -> Iterator[None]:
+    """A test leaves no author to the next one, neither of operations nor of calls."""
+    yield
+    actors._current.set(None)
+    act_as("tests@harness")
 
 
 @pytest.fixture(scope="session")

@@ -78,9 +78,7 @@ def _print_page(page: Sequence[pb.Case], *, more: bool) -> None:
         }
         for case in page
     ]
-    output.overview(
-        output.counted("case", page, more=more), *(["fiatgate cases show NUMBER"] if page else [])
-    )
+    output.overview(output.counted("case", page, more=more), "fiatgate cases show NUMBER")
     output.rows(rows, COLUMNS, as_json=False, empty="No such cases", stacks=STACKS)
 
 

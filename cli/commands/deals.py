@@ -74,8 +74,8 @@ def list_all(
     page = paging.page(found, limit)
     if not as_json:
         more = paging.is_cut(found, limit)
-        next_commands = ["fiatgate deals show ID", "fiatgate deals confirm ID …"] if page else []
-        output.overview(deal_list.summary([listed.deal for listed in page], more=more), *next_commands)
+        summary = deal_list.summary([listed.deal for listed in page], more=more)
+        output.overview(summary, "fiatgate deals show ID", "fiatgate deals confirm ID …")
     deal_list.print_rows(page, as_json=as_json)
     if paging.is_cut(found, limit):
         paging.print_more(page[-1].deal.deal_id)

@@ -134,9 +134,7 @@ def _print_page(page: Sequence[pb.Invoice], *, more: bool) -> None:
                 "merchant": merchants[invoice.merchant_id],
             }
         )
-    output.overview(
-        output.counted("invoice", page, more=more), *(["fiatgate invoices show ID"] if page else [])
-    )
+    output.overview(output.counted("invoice", page, more=more), "fiatgate invoices show ID")
     output.rows(rows, COLUMNS, as_json=False, empty="No such invoices", stacks=STACKS)
 
 

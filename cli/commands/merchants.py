@@ -137,9 +137,7 @@ def _print_page(page: Sequence[pb.Merchant], *, more: bool) -> None:
         }
         for row in map(output.plain, page)
     ]
-    output.overview(
-        output.counted("merchant", page, more=more), *(["fiatgate merchants show ID"] if page else [])
-    )
+    output.overview(output.counted("merchant", page, more=more), "fiatgate merchants show ID")
     output.rows(
         rows, COLUMNS, as_json=False, empty="No merchants yet: fiatgate merchants create", stacks=STACKS
     )

@@ -42,7 +42,7 @@ def list_all(
     invoice_id: Annotated[
         str,
         typer.Argument(
-            metavar="[INVOICE_ID]",
+            metavar="INVOICE_ID",
             parser=ids.parser_of("invoice"),
             help="Only the events of this invoice.",
             show_default=False,
@@ -103,8 +103,11 @@ def _print_page(page: Sequence[pb.WebhookEvent], *, more: bool) -> None:
         }
         for row in map(output.plain, page)
     ]
-    next_commands = ["fiatgate webhooks show EVENT", "fiatgate webhooks resend INVOICE …"] if page else []
-    output.overview(output.counted("event", page, more=more), *next_commands)
+    output.overview(
+        output.counted("event", page, more=more),
+        "fiatgate webhooks show EVENT",
+        "fiatgate webhooks resend INVOICE …",
+    )
     output.rows(rows, COLUMNS, as_json=False, empty="No such webhooks", stacks=STACKS)
 
 

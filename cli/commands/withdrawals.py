@@ -170,8 +170,11 @@ def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:
         }
         for row in map(output.plain, page)
     ]
-    next_commands = ["fiatgate withdrawals show ID", "fiatgate withdrawals process ID …"] if page else []
-    output.overview(output.counted("withdrawal", page, more=more), *next_commands)
+    output.overview(
+        output.counted("withdrawal", page, more=more),
+        "fiatgate withdrawals show ID",
+        "fiatgate withdrawals process ID …",
+    )
     output.rows(rows, COLUMNS, as_json=False, empty="No such withdrawals", stacks=STACKS)
 
 

@@ -36,10 +36,11 @@ LOGOS = Path(__file__).parent / "logos"
     wait=wait_fixed(0.2),
     reraise=True,
 )
-def seed(home: Home, stack: dict[str, Any]) -> None:
+def seed(home: Home, stack: dict[str, Any], *, migrated: bool = True) -> None:
     """Makes the demo world unless its merchant exists, and writes a new key and secret of the merchant to `demo.json`.
 
-    Raises kit.rpc.errors.Refused.
+    Not `migrated`: the databases have the schema of the version before, so the methods do without the options that the
+    newest migration adds. Raises kit.rpc.errors.Refused.
     """
     known = home.demo() or {}
     addresses = {service: place["address"] for service, place in stack["services"].items()}
@@ -52,13 +53,13 @@ def seed(home: Home, stack: dict[str, Any]) -> None:
         of_merchants = merchants_pb2_grpc.MerchantsServiceStub(merchants)
         merchant = _demo_merchant(of_merchants, known.get("merchant_id"))
         if merchant is None:
-            _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog))
+            _seed_catalog(catalog_pb2_grpc.CatalogServiceStub(catalog), migrated=migrated)
             _seed_requisites(invoices_pb2_grpc.DealDeskServiceStub(invoices))
             merchant = _seed_merchant(of_merchants)
         write_private_json(home.demo_file, known | _new_key(of_merchants, merchant))
 
 
-def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
+def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub, *, migrated: bool) -> None:
     by_code = {currency.code: currency for currency in CURRENCIES}
     for currency in by_code.values():
         catalog.SetCurrency(
@@ -77,6 +78,7 @@ def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
         )
     for method in METHODS:
         currency = by_code[method.currency]
+        kind = catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{method.kind.upper()}")
         catalog.SetPaymentMethod(
             catalog_pb2.SetPaymentMethodRequest(
                 method=catalog_pb2.PaymentMethod(
@@ -88,8 +90,8 @@ def _seed_catalog(catalog: catalog_pb2_grpc.CatalogServiceStub) -> None:
                     payment_minutes=method.minutes,
                     commission=method.commission,
                     active=True,
-                    takes_reference=method.takes_reference,
-                    account_kind=catalog_pb2.AccountKind.Value(f"ACCOUNT_KIND_{method.kind.upper()}"),
+                    takes_reference=method.takes_reference if migrated else None,
+                    account_kind=kind if migrated else catalog_pb2.ACCOUNT_KIND_UNSPECIFIED,
                 ),
                 logo=(LOGOS / method.logo).read_bytes(),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import typer
 from cli.__main__ import app
 from cli.connection import SERVICES
 from cli.next_steps import NEXT_STEPS
+from deploy.local.home import Home, write_private_json
 from deploy.local.ports import free_ports
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
 from tests.cli.command_line import run
@@ -158,6 +160,29 @@ def test_without_a_stack_it_says_how_to_get_one(tmp_path: Path, monkeypatch: pyt
         assert ended.err.startswith("NO_STACK")
         assert "make run" in ended.err
     assert json.loads(run("deals", "list", "--json").err)["error"]["code"] == "NO_STACK"
+
+
+def test_a_stack_that_starts_and_one_that_was_killed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIATGATE_HOME", str(tmp_path))
+    home = Home(tmp_path)
+    held = home.lock()  # as the runner holds it, before it has chosen its ports
+    assert run("deals", "list").err.startswith("STACK_STARTING  The stack in ")
+    away = f"127.0.0.1:{free_ports(1)[0]}"
+    described = {
+        "ready": False,
+        "url": f"http://{away}",
+        "services": {name: {"address": away} for name in SERVICES},
+    }
+    write_private_json(home.stack_file, described)
+    starting = run("deals", "list")
+    assert starting.err.startswith("STACK_STARTING")
+    assert "wait until it has printed its address" in starting.err
+    os.close(held)  # as the kernel does for a runner that was killed
+    killed = run("deals", "list")
+    assert killed.err.startswith("NO_STACK  No stack runs in ")
+    assert "make run" in killed.err
 
 
 @pytest.mark.parametrize("reason", NEXT_STEPS)

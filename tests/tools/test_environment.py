@@ -98,7 +98,12 @@ def test_without_a_network_one_line_says_what_to_do(folder: Path) -> None:
 @pytest.mark.parametrize("port", ["99999", "0", "-1", "web", ""])
 def test_a_port_that_is_none_is_refused_in_one_line(port: str) -> None:
     ended = subprocess.run(
-        ["make", "run", f"PORT={port}"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["make", "run", f"PORT={port}"],
+        cwd=ROOT,
+        env={name: each for name, each in os.environ.items() if not name.startswith("MAKE")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()

@@ -1,0 +1,116 @@
+"""The public keys of actor tokens: fetched at once when one is unknown, seldom, and kept while accounts is away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from deploy.local.ports import free_ports
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.accounts.v1 import accounts_pb2_grpc as pb_grpc
+from kit.base.clock import monotonic_seconds
+from kit.rpc.actor_keys import LEAST_SECONDS_BETWEEN, WAIT_SECONDS, WAITING_AT_MOST, ActorKeys
+from kit.rpc.actor_tokens import raw_public_key
+from kit.rpc.server import RpcServer
+from kit.work.worker import Stop
+
+
+class Accounts(pb_grpc.ActorKeysServiceServicer):
+    """Publishes the keys that it is given, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        (self.port,) = free_ports(1)
+        self.keys = {"first": Ed25519PrivateKey.generate()}
+        self.fetched_at_seconds: list[float] = []
+        self.start()
+
+    def start(self) -> None:
+        self._server = RpcServer()
+        pb_grpc.add_ActorKeysServiceServicer_to_server(self, self._server)
+        self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(0).wait(5)
+
+    def ListActorKeys(
+        self, request: pb.ListActorKeysRequest, context: grpc.ServicerContext
+    ) -> pb.ListActorKeysResponse:
+        self.fetched_at_seconds.append(monotonic_seconds())
+        keys = self.keys.items()
+        return pb.ListActorKeysResponse(
+            keys=[pb.ActorKey(key_id=key_id, public_key=raw_public_key(key)) for key_id, key in keys]
+        )
+
+
+@pytest.fixture
+def accounts() -> Iterator[Accounts]:
+    made = Accounts()  # type: ignore[abstract]  # services call this method alone
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def keys(accounts: Accounts) -> Iterator[ActorKeys]:
+    """Those of a service, with the worker that fetches them."""
+    made, stop = ActorKeys(f"127.0.0.1:{accounts.port}"), Stop()
+    worker = threading.Thread(target=made.run, args=(stop,))
+    worker.start()
+    yield made
+    stop.set()
+    worker.join(5)
+    assert not worker.is_alive()
+
+
+def is_known(keys: ActorKeys, accounts: Accounts, key_id: str) -> bool:
+    found = keys.find(key_id)
+    return found is not None and found.public_bytes_raw() == raw_public_key(accounts.keys[key_id])
+
+
+def test_a_new_key_is_known_at_its_first_token_and_a_dropped_one_no_more(
+    accounts: Accounts, keys: ActorKeys
+) -> None:
+    assert is_known(keys, accounts, "first")
+    accounts.keys["second"] = Ed25519PrivateKey.generate()
+    assert is_known(keys, accounts, "second")
+    del accounts.keys["first"]
+    assert keys.find("unknown") is None
+    assert keys.find("first") is None
+
+
+def test_invented_keys_cost_accounts_a_call_a_second_and_a_service_few_threads(
+    accounts: Accounts, keys: ActorKeys
+) -> None:
+    assert is_known(keys, accounts, "first")
+    began = monotonic_seconds()
+    with ThreadPoolExecutor(16) as callers:
+        found = list(callers.map(keys.find, [f"invented-{number}" for number in range(64)]))
+    took = monotonic_seconds() - began
+    assert found == [None] * 64
+    assert took < 64 / WAITING_AT_MOST * LEAST_SECONDS_BETWEEN / 2, "all but a few were refused at once"
+    gaps = [
+        later - earlier
+        for earlier, later in zip(accounts.fetched_at_seconds, accounts.fetched_at_seconds[1:], strict=False)
+    ]
+    assert min(gaps) >= LEAST_SECONDS_BETWEEN * 0.9
+
+
+def test_while_accounts_is_away_known_keys_count_and_the_service_stays_healthy(
+    accounts: Accounts, keys: ActorKeys
+) -> None:
+    assert is_known(keys, accounts, "first")
+    accounts.stop()
+    assert is_known(keys, accounts, "first")
+    began = monotonic_seconds()
+    assert keys.find("unknown") is None
+    assert monotonic_seconds() - began < WAIT_SECONDS + 1
+    assert keys.health().healthy
+    accounts.keys["second"] = Ed25519PrivateKey.generate()
+    accounts.start()
+    while not is_known(keys, accounts, "second"):
+        assert monotonic_seconds() - began < 20
