@@ -31,15 +31,17 @@ class MailServer:
 
     def send(self, *, to: str, subject: str, text: str) -> None:
         """Raises MailFailed."""
-        message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = self._sender, to, subject
-        message.set_content(text)
         try:
+            message = EmailMessage()
+            message["From"], message["To"], message["Subject"] = self._sender, to, subject
+            message.set_content(text)
             with self._connected() as server:
                 if self._user:
                     server.login(self._user, self._password)
                 server.send_message(message)
-        except (smtplib.SMTPException, OSError) as error:
+        except MailFailed:
+            raise
+        except Exception as error:  # one e-mail that can't be made or sent must not stop those after it
             raise MailFailed(f"{type(error).__name__}: {error}"[:200]) from error
 
     def _connected(self) -> smtplib.SMTP:

@@ -155,3 +155,20 @@ def test_an_invitation_names_roles_of_one_place(
             merchant_id=merchant_id,
             member_roles=member_roles,
         )
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "a@[",
+        'b@,"',
+        "<ann@example.com>",
+        "x<ann@example.com>",
+        "bob,ann@example.com",
+        "cli:root@host",
+        "a@b..c",
+    ],
+)
+def test_a_mailbox_has_one_way_to_be_written(deps: Deps, email: str) -> None:
+    with refused("VALIDATION_ERROR"):
+        invite_staff(deps, email)

@@ -159,3 +159,11 @@ def test_two_workers_send_a_mail_once_and_one_that_died_is_followed(
 def test_a_mail_server_is_named_by_a_url(make_settings: Callable[..., AccountsSettings], url: str) -> None:
     with pytest.raises(ValueError, match="expected smtp"):
         make_settings(smtp_url=url)
+
+
+def test_an_address_that_no_library_can_read_stops_no_other_mail(server: MailServer, inbox: Inbox) -> None:
+    """Such addresses are refused at the invitation; one that was stored before is put off like any failure."""
+    for to in ("a@[", 'b@,"'):
+        with pytest.raises(MailFailed):
+            server.send(to=to, subject="x", text="x")
+    assert inbox.mails == []
