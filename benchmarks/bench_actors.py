@@ -1,4 +1,4 @@
-"""What the actor of a call and its act cost ConfirmDeal: the same service with both, and with neither.
+"""The cost of the actor of a call and of its act for ConfirmDeal: the same service with both, and with neither.
 
     python -m benchmarks.bench_actors [--deals 200] [--rounds 8]
 

@@ -22,7 +22,7 @@ OLD, NEW = (Fernet.generate_key().decode() for _ in range(2))
 
 
 class Published:
-    """What ListActorKeys gives, as another service keeps it."""
+    """The answer of ListActorKeys, as another service keeps it."""
 
     def __init__(self, deps: Deps) -> None:
         self._keys = {

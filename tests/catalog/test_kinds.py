@@ -1,4 +1,4 @@
-"""What a method says about its transfers and accounts: references, and the kind of accounts."""
+"""A method has two properties of its transfers: whether they carry a reference, and the kind of its accounts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Screen:
-    """What a command left on the screen, and its exit code."""
+    """The screen after a command, and its exit code."""
 
     exit_code: int
     text: str

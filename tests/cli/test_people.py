@@ -27,7 +27,7 @@ PASSWORD = "tundra violin obelisk"
 
 
 class Console:
-    """What the desk does for one browser: it signs a person in, and calls services with the person's tokens."""
+    """The desk of one browser: signs a person in, and calls services with the person's tokens."""
 
     def __init__(self, fiatgate: Fiatgate) -> None:
         of_accounts = channel(fiatgate.stack.addresses["accounts"], name="accounts")

@@ -75,7 +75,7 @@ class House:
         return "".join(programs[name].log.read_text() for name in names)
 
     def database(self, statement: str, *values: object) -> None:
-        """What nobody waits for in a test."""
+        """Changes a row of accounts: a time or a counter that a test would have to wait for."""
         connection = psycopg2.connect(self.stack.superuser_url("accounts"))
         try:
             with connection, connection.cursor() as cursor:

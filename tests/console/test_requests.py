@@ -1,4 +1,4 @@
-"""What holds for every address of both surfaces, read from the routes themselves: a new one can't be forgotten."""
+"""Rules of every address of both surfaces. The addresses are read from the routes, so a new one can't be forgotten."""
 
 from __future__ import annotations
 

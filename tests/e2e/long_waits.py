@@ -25,7 +25,7 @@ class LongWaits:
     unpaid: Invoice
     """A method of one minute was chosen and nothing paid; its webhook goes to `patient`."""
     token: str
-    """Of a person of the desk, made at the start."""
+    """The token of a person of the desk, made at the start."""
 
     @classmethod
     @contextmanager

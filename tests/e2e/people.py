@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def named(token: str, call: Callable[[], T]) -> T:
-    """What the call answers to the person of the token."""
+    """Returns the answer of the call to the person of the token."""
 
     def do() -> T:
         carry_token(token)

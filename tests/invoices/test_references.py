@@ -261,7 +261,7 @@ def test_operators_find_a_deal_by_its_reference_however_they_type_it(world: Worl
 
 
 def found(world: World, text: str) -> set[tuple[UUID, str]]:
-    """What the operator's search finds: ids of deals, with the field."""
+    """Returns the finds of the operator's search: ids of deals, with the field."""
     with world.deps.db.autocommit() as connection:
         things = [thing for search in SEARCHES for thing in search(connection, text, 10)]
     return {(UUID(thing.id), thing.field) for thing in things if thing.kind == "deal"}
