@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 NEXT_STEPS: Final[Mapping[str, str]] = {
-    "APPROVAL_REQUIRED": "The other person: fiatgate approvals approve {approval_id}",
+    "APPROVAL_REQUIRED": "The other person: fiatgate approvals approve {approval_id} --as THEIR_EMAIL",
     "APPROVAL_NOT_FOUND": "All requests: fiatgate approvals list --state all",
     "APPROVAL_STATE_CONFLICT": "All requests: fiatgate approvals list --state all",
-    "OTHER_PERSON_REQUIRED": "To withdraw it: fiatgate approvals reject ID",
+    "OTHER_PERSON_REQUIRED": "The other person: … --as THEIR_EMAIL. To withdraw it: fiatgate approvals reject ID",
     "DB_UNAVAILABLE": "The health of all services: fiatgate status",
     "DEAL_NOT_FOUND": "All deals: fiatgate deals list",
     "DEAL_STATE_CONFLICT": "Its history: fiatgate deals show ID",

@@ -14,7 +14,14 @@ from kit.web.forms import Form
 
 PEOPLE_PER_PAGE: Final = 50
 MENDABLE: Final = frozenset(
-    {"VALIDATION_ERROR", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT", "LAST_ADMIN", "LAST_OWNER"}
+    {
+        "VALIDATION_ERROR",
+        "APPROVAL_REQUIRED",
+        "APPROVAL_STATE_CONFLICT",
+        "LAST_ADMIN",
+        "LAST_OWNER",
+        "MAIL_REQUIRED",
+    }
 )
 
 

@@ -38,6 +38,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "LAST_ADMIN": "This is the last active administrator. Make another one first.",
     "LAST_OWNER": "This is the merchant's last owner. Make another one first.",
     "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it.",
+    "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
+    "Ask the operator of the payment service to invite the person.",
     "APPROVAL_STATE_CONFLICT": "Another request for this person waits already. Approve or reject it first.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
@@ -75,7 +77,7 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     if refused is None or sentence is None:
         return sentence
     if reason == "APPROVAL_REQUIRED" and (id := refused.metadata.get("approval_id")):
-        return f"{sentence} On their command line: fiatgate approvals approve {id}"
+        return f"{sentence} On their command line: fiatgate approvals approve {id} --as THEIR_EMAIL"
     if reason == "SIGN_IN_DELAYED" and (seconds := refused.metadata.get("retry_after_seconds")):
         return f"Too many wrong attempts. The next one counts in {seconds} seconds."
     return sentence

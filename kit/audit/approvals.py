@@ -81,7 +81,7 @@ class AlreadyDecided(Exception):
 
 
 class SameAuthor(Exception):
-    """The requester can't approve."""
+    """The requester can't approve, nor can a command line without a name what a person requested."""
 
 
 class NoPerson(Exception):
@@ -131,6 +131,11 @@ class Approval:
     decided_as: str | None
     decided_at: datetime | None
     decision_note: str
+
+    @property
+    def requested_by_person(self) -> bool:
+        """Whether the requester is known as a person, signed in or named with --as."""
+        return not self.requested_by.startswith("cli:")
 
     def asks_for(self, terms: Terms) -> bool:
         """Returns whether this is a request of the same change."""
@@ -232,7 +237,9 @@ def approve(
     if asked.state is not State.PENDING:
         return _repeated(asked, actor, State.APPROVED)
     same_person = actor.person_id is not None and actor.person_id == asked.requested_person
-    if same_person or identity(actor) == asked.requested_by:
+    # A command line without a name could be the requester's own.
+    unnamed = actor.kind == "cli" and not actor.on_behalf_of and asked.requested_by_person
+    if same_person or unnamed or identity(actor) == asked.requested_by:
         raise SameAuthor(asked.requested_as)
     change(asked)
     tx.flush()

@@ -11,6 +11,13 @@ def invitation_not_found() -> Refused:
     return not_found("INVITATION_NOT_FOUND", "There is no open invitation with this id")
 
 
+def mail_required() -> Refused:
+    return precondition(
+        "MAIL_REQUIRED",
+        "Members are invited by e-mail, and this installation sends none; ask the operator to invite the person",
+    )
+
+
 def sign_in_refused() -> Refused:
     return unauthenticated("SIGN_IN_REFUSED", "E-mail address, password, code or passkey is wrong")
 

@@ -17,6 +17,8 @@ from tests.accounts.house import (
     acts_of,
     invite_member,
     invite_staff,
+    mailed,
+    mailing_to_nobody,
     owner_of,
     refused,
     token_of,
@@ -98,18 +100,29 @@ def test_an_owner_of_a_merchant_gets_no_session_of_a_person_who_has_roles_elsewh
     merchant_id, other = new_id(), new_id()
     accept(deps, invite_staff(deps, operator := new_email(), "admin"))
     accept(deps, invite_member(deps, elsewhere := new_email(), other, "owner"), Surface.DASHBOARD)
+    posting = mailing_to_nobody(deps)
     for email in (operator, elsewhere):
         with actors.acting(owner_of(merchant_id)):
-            made = invite_member(deps, email, merchant_id, "finance")
+            made = mailed(deps, invite_member(posting, email, merchant_id, "finance"))
         assert accept(deps, made, Surface.DASHBOARD) == ""
         person = people.get_person(deps, person=email)
         assert merchant_id in {each.merchant_id for each in person.memberships}
 
     with actors.acting(owner_of(merchant_id)):
-        made = invite_member(deps, new_email(), merchant_id, "finance")
+        made = mailed(deps, invite_member(posting, new_email(), merchant_id, "finance"))
         assert accept(deps, made, Surface.DASHBOARD)  # a new person
-        again = invite_member(deps, made.invitation.email, merchant_id, "finance")
+        again = mailed(deps, invite_member(posting, made.invitation.email, merchant_id, "finance"))
     assert accept(deps, again, Surface.DASHBOARD)  # of this merchant only: the owner decides over the account
+
+
+def test_an_owner_gets_no_link_so_without_a_mail_server_it_invites_nobody(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    """Else the owner would open it, set factors, and keep them when the person gets roles elsewhere."""
+    merchant_id = new_id()
+    with actors.acting(owner_of(merchant_id)), refused("MAIL_REQUIRED"):
+        invite_member(deps, new_email(), merchant_id, "finance")
+    assert invitations.list_invitations(deps, merchant_id=str(merchant_id)) == []
 
 
 def test_an_owner_reaches_its_own_merchant_only(deps: Deps, new_email: Callable[[], str]) -> None:
@@ -117,11 +130,12 @@ def test_an_owner_reaches_its_own_merchant_only(deps: Deps, new_email: Callable[
     foreign = invite_member(deps, email := new_email(), other, "owner")
     accept(deps, foreign, Surface.DASHBOARD)
     waiting = invite_member(deps, new_email(), other)
+    sending = mailing_to_nobody(deps)
     with actors.acting(owner_of(merchant_id)):
         with refused("MERCHANT_NOT_FOUND"):
-            invite_member(deps, new_email(), other)
+            invite_member(sending, new_email(), other)
         with refused("MERCHANT_NOT_FOUND"):
-            invite_staff(deps, new_email(), "admin")
+            invite_staff(sending, new_email(), "admin")
         with refused("MERCHANT_NOT_FOUND"):
             invitations.list_invitations(deps, merchant_id=str(other))
         with refused("INVITATION_NOT_FOUND"):

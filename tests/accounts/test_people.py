@@ -17,10 +17,12 @@ from services.accounts.wiring import Deps
 from tests.accounts.house import (
     BROWSER,
     Someone,
+    accept,
     acts_of,
     approvals_of,
     authorize,
     invite_member,
+    invite_staff,
     member,
     operator,
     owner_of,
@@ -129,6 +131,31 @@ def test_the_last_owner_of_a_merchant_stays(deps: Deps, new_email: Callable[[], 
     with refused("SESSION_INVALID"):
         authorize(deps, eve.token, Surface.DASHBOARD)
     assert bob.actor.roles == {"owner", "finance"}
+
+
+def test_links_from_before_a_decision_about_roles_end(deps: Deps, new_email: Callable[[], str]) -> None:
+    merchant_id = new_id()
+    bob = member(deps, new_email(), merchant_id, "finance")
+    ada = operator(deps, new_email(), "desk")
+    of_bob = invite_member(deps, bob.email, merchant_id, "owner")
+    of_ada = invite_staff(deps, ada.email, "treasury")
+    people.set_roles(deps, person_id=str(bob.person_id), roles=[], merchant_id=str(merchant_id))
+    people.set_roles(deps, person_id=str(ada.person_id), roles=["viewer"], merchant_id="")
+    for made, surface in ((of_bob, Surface.DASHBOARD), (of_ada, Surface.DESK)):
+        with refused("INVITATION_INVALID"):
+            accept(deps, made, surface)
+
+
+def test_links_to_and_by_a_disabled_person_end(deps: Deps, new_email: Callable[[], str]) -> None:
+    ada = operator(deps, new_email(), "admin")
+    operator(deps, new_email(), "admin")
+    to_ada = invite_staff(deps, ada.email, "prices")
+    with actors.acting(ada.actor):
+        by_ada = invite_staff(deps, new_email(), "desk")
+    people.disable_person(deps, person_id=str(ada.person_id))
+    for made, surface in ((by_ada, Surface.DESK), (to_ada, Surface.DESK)):
+        with refused("INVITATION_INVALID"):
+            accept(deps, made, surface)
 
 
 def test_an_owner_changes_members_of_its_own_merchant_only(deps: Deps, new_email: Callable[[], str]) -> None:

@@ -139,10 +139,12 @@ def test_another_person_approves_and_the_change_is_made_once(db: Database) -> No
         (ANN, SHELL_AS_ANN),
         (SHELL_AS_ANN, ANN),
         (SHELL, SHELL),
+        (ANN, SHELL),
+        (SHELL_AS_ANN, SHELL),
         (ANN, Actor(kind="person", name="renamed@example.com", person_id=ANN.person_id)),
         (ANN, Actor(kind="person", name=" ANN@EXAMPLE.COM", person_id=uuid.uuid4())),
     ],
-    ids=["person", "named-by-as", "as-then-person", "shell", "renamed", "same-address"],
+    ids=["person", "named-by-as", "as-then-person", "shell", "person-then-shell", "as-then-shell", "renamed", "same-address"],
 )
 def test_the_maker_is_no_checker(db: Database, maker: Actor, checker: Actor) -> None:
     asked, made = request(db, maker), list[str]()
@@ -158,7 +160,7 @@ def test_of_two_checkers_at_once_one_makes_the_change(db: Database) -> None:
         tx.execute(text("UPDATE withdrawal_methods SET name = '' WHERE id = 1"))
 
     def at_once(name: str) -> str:
-        actors.bind(Actor(kind="cli", name=name))
+        actors.bind(Actor(kind="cli", name="eve@laptop", on_behalf_of=name))
         barrier.wait(10)
 
         def change(_asked: Approval) -> None:

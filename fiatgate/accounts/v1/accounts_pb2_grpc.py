@@ -1125,7 +1125,8 @@ class PeopleServiceServicer:
 
     def InvitePerson(self, request, context):
         """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-        e-mail if SMTP is configured, otherwise the answer has it. Reason: APPROVAL_REQUIRED (role admin).
+        e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
+        APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

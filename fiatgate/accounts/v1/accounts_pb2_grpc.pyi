@@ -382,7 +382,8 @@ class PeopleServiceStub:
     """Reason: PERSON_NOT_FOUND."""
     InvitePerson: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.InvitePersonRequest, _accounts_pb2.InvitePersonResponse]
     """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-    e-mail if SMTP is configured, otherwise the answer has it. Reason: APPROVAL_REQUIRED (role admin).
+    e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
+    APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
     """
     ListInvitations: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ListInvitationsRequest, _accounts_pb2.ListInvitationsResponse]
     """Open invitations, newest first."""
@@ -417,7 +418,8 @@ class PeopleServiceAsyncStub(PeopleServiceStub):
     """Reason: PERSON_NOT_FOUND."""
     InvitePerson: _aio.UnaryUnaryMultiCallable[_accounts_pb2.InvitePersonRequest, _accounts_pb2.InvitePersonResponse]  # type: ignore[assignment]
     """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-    e-mail if SMTP is configured, otherwise the answer has it. Reason: APPROVAL_REQUIRED (role admin).
+    e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
+    APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
     """
     ListInvitations: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ListInvitationsRequest, _accounts_pb2.ListInvitationsResponse]  # type: ignore[assignment]
     """Open invitations, newest first."""
@@ -467,7 +469,8 @@ class PeopleServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.InvitePersonResponse, _abc.Awaitable[_accounts_pb2.InvitePersonResponse]]:
         """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-        e-mail if SMTP is configured, otherwise the answer has it. Reason: APPROVAL_REQUIRED (role admin).
+        e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
+        APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
         """
 
     @_abc_1.abstractmethod

@@ -166,6 +166,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     PASSKEY_INVALID: _ErrorReason.ValueType  # 148
     PASSWORD_REFUSED: _ErrorReason.ValueType  # 149
     CODE_INVALID: _ErrorReason.ValueType  # 150
+    MAIL_REQUIRED: _ErrorReason.ValueType  # 151
+    """Members are invited by e-mail only, and no mail server is configured."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -319,4 +321,6 @@ LAST_OWNER: ErrorReason.ValueType  # 147
 PASSKEY_INVALID: ErrorReason.ValueType  # 148
 PASSWORD_REFUSED: ErrorReason.ValueType  # 149
 CODE_INVALID: ErrorReason.ValueType  # 150
+MAIL_REQUIRED: ErrorReason.ValueType  # 151
+"""Members are invited by e-mail only, and no mail server is configured."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -56,9 +56,12 @@ def invite_person(
 
     For a known person the roles are added. The link starts a session and so lets the person make new factors. One that
     a member of a merchant made does not do that for a person who has roles elsewhere: owners could take over accounts
-    that are not theirs. A link that leads to the role `admin` is made when a second person approves. Raises
-    APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
+    that are not theirs. A member never gets the link, which goes by e-mail: it would prove an address that is not the
+    member's, and a person who gets roles elsewhere later would share the account. A link that leads to the role `admin`
+    is made when a second person approves. Raises MAIL_REQUIRED, APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
+    if actors.current().surface == Surface.DASHBOARD.value and not deps.settings.smtp_url:
+        raise errors.mail_required()
     of_staff = fields.staff_roles(roles)
     of_members = fields.member_roles("member_roles", member_roles)
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None

@@ -106,18 +106,20 @@ def enable_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
 
 
 def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None) -> Person:
-    """Replaces the roles, which the author may give."""
+    """Replaces the roles, which the author may give. Links from before end: they would add what is taken away here, or
+    open a session with what is given here.
+    """
     person = _to_change(tx, person_id)
     if merchant_id is None:
+        people.withdraw_all_of(tx, person.email, at=deps.clock.now())
         people.lock_admins(tx)
         people.set_staff_roles(tx, person_id, roles)
-        if ADMIN in roles and ADMIN not in person.roles:
-            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
         if ADMIN in person.roles and not people.active_admins(tx):
             raise errors.last_admin()
     else:
         if not person.roles_at(merchant_id):
             raise errors.person_not_found()
+        people.withdraw_others_of(tx, person.email, merchant_id, at=deps.clock.now())
         people.lock_owners(tx, merchant_id)
         people.set_member_roles(tx, person_id, merchant_id, roles, at=deps.clock.now())
         if OWNER in person.roles_at(merchant_id) and not people.active_owners(tx, merchant_id):
@@ -134,7 +136,10 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
 
 
 def disable_person(deps: Deps, *, person_id: str) -> Person:
-    """Ends all sessions and refuses new ones. Raises PERSON_NOT_FOUND, LAST_ADMIN."""
+    """Ends all sessions and all links to or by the person, and refuses new sessions.
+
+    Raises PERSON_NOT_FOUND, LAST_ADMIN.
+    """
     wanted = values.uuid_or(errors.person_not_found, person_id)
     now = deps.clock.now()
     with deps.db.transaction() as tx:
@@ -144,6 +149,8 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
             people.set_disabled(tx, wanted, now)
             if ADMIN in person.roles and not people.active_admins(tx):
                 raise errors.last_admin()
+            people.withdraw_all_of(tx, person.email, at=now)
+            people.withdraw_all_by(tx, person.email, at=now)
             acts.record(tx, "person.disable", f"person:{wanted}", after={"email": person.email})
             end_all(deps, tx, wanted)
         return _shown(tx, wanted)

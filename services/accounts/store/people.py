@@ -191,6 +191,11 @@ def withdraw_all_of(tx: Tx, email: str, *, at: datetime) -> None:
     _withdraw(tx, Invitation.email == email, at=at)
 
 
+def withdraw_all_by(tx: Tx, author: str, *, at: datetime) -> None:
+    """Withdraws all open invitations that this person made."""
+    _withdraw(tx, Invitation.invited_by == author, at=at)
+
+
 def _withdraw(tx: Tx, of: ColumnElement[bool], *, at: datetime) -> None:
     ids = tx.scalars(
         update(Invitation).where(of, _open(at)).values(withdrawn_at=at).returning(Invitation.id)
