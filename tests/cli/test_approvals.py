@@ -64,7 +64,7 @@ def test_one_person_requests_and_another_approves_also_after_a_restart(fiatgate:
     assert (refused.exit_code, refused.out) == (1, "")
     assert refused.err.startswith("APPROVAL_REQUIRED  Another person must approve this: Send ")
     assert f"to {TRON_ADDRESS}" in refused.err
-    approval_id = refused.err.split()[-1]
+    approval_id = refused.err.partition("approvals approve ")[2].split()[0]
     assert f"The other person: fiatgate approvals approve {approval_id} --as THEIR_EMAIL\n" in refused.err
 
     (listed,) = fiatgate("approvals", "list", "--object", f"withdrawal:{id}")
