@@ -10,11 +10,11 @@ from typing import Final
 from cli import connection, output
 from cli.connection import why_silent
 from fiatgate.audit.v1 import audit_pb2 as pb
+from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
 
-SERVICES: Final = tuple(dict.fromkeys((*connection.SERVICES, "accounts")))
 CALL_SECONDS: Final = 60
 
 _PAST: Final[Mapping[str, str]] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from kit.base.emails import parse_email
 from kit.rpc import actors
 
 OPTION = "--as"
@@ -17,9 +18,8 @@ OPTION = "--as"
 
 def carry(on_behalf_of: str) -> None:
     """Makes every call of this process carry the author. Raises ValueError when `on_behalf_of` is no e-mail address."""
-    if on_behalf_of and not actors.is_email(on_behalf_of):
-        raise ValueError("expected an e-mail address")
-    actors.carry_cli(f"{_user()}@{socket.gethostname()}", on_behalf_of=on_behalf_of)
+    named = parse_email(on_behalf_of) if on_behalf_of else ""
+    actors.carry_cli(f"{_user()}@{socket.gethostname()}", on_behalf_of=named)
 
 
 def _user() -> str:

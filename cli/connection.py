@@ -34,8 +34,6 @@ from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
-
 
 def people() -> PeopleServiceStub:
     return PeopleServiceStub(_channel("accounts"))

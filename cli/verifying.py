@@ -20,6 +20,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.status.v1 import status_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base.config.processes import SERVICES
 from kit.base.proto import datetime_from
 from kit.rpc.errors import Refused
 from kit.rpc.values import LIST_MOST_ROWS
@@ -95,7 +96,7 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
 def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb2.Head] = ()) -> None:
     """Checks each service's chain of acts, and its end against `known` heads and those that other services keep."""
     ends = {}
-    for service in acts.SERVICES:
+    for service in SERVICES:
         try:
             ends[service] = acts.head_of(service)
         except Refused as refused:

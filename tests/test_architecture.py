@@ -21,7 +21,7 @@ from typing import Final
 import pytest
 
 from gateway.walls import calls as gateway_calls
-from kit.base.config.processes import ServiceSettings
+from kit.base.config.processes import SERVICES, ServiceSettings
 from kit.rpc import audit
 from kit.rpc.callers import ALL
 
@@ -65,8 +65,6 @@ ROOMS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "docs": ("", frozenset()),
 }
 NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behind
-
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
 
 # "Requests go down": whose RPCs each calls. Facts go up as events. A cycle would be a deadlock of bounded
 # thread pools waiting for each other.

@@ -13,8 +13,11 @@ from typing import Any, Final
 
 import pytest
 
+from console.surfaces import DASHBOARD, DESK
+from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
+from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
-from tests.test_architecture import SERVICES, rpcs_of, serves, sources
+from tests.test_architecture import rpcs_of, serves, sources
 
 SHARED: Final = ("approvals", "audit", "books", "find", "parked")
 """Contracts whose servicers several services register."""
@@ -52,6 +55,12 @@ def test_processes_may_call_what_they_call_and_people_open_nothing_to_them(servi
     called = frozenset[str]().union(*processes)
     rows = permissions_of(service)
     assert {method for method, row in rows.items() if row.machines and not row.signing_in} == called
+
+
+def test_the_console_explains_each_role() -> None:
+    """Its forms for invitations and roles offer the roles in this order."""
+    assert tuple(DESK.roles) == STAFF_ROLES
+    assert tuple(DASHBOARD.roles) == MEMBER_ROLES
 
 
 READS: Final = re.compile(r"(Get|List|Check|Find$|NameMerchants$|CompleteId$|Authenticate$|Authorize$)")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import requests
 
-from deploy.local.databases import SERVICES
 from deploy.local.waiting import wait_until
 from kit.base.clock import monotonic_seconds
+from kit.base.config.processes import SERVICES
 from tests.e2e.market import FORM, Customer, Invoice, Operator, Shop
 from tests.support.collector import Collected, Collector
 from tests.support.receiver import Receiver

@@ -11,6 +11,7 @@ from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import Json
 from fiatgate.audit.v1 import audit_pb2 as pb
+from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -133,7 +134,7 @@ def heads(*, as_json: Json = False) -> None:
 
 
 def _heads() -> Iterator[dict[str, Any]]:
-    for service in acts.SERVICES:
+    for service in SERVICES:
         answer = acts.head_of(service)
         if answer.HasField("head"):
             row = output.plain(answer.head)

@@ -18,6 +18,7 @@ from cli import connection, output, stack
 from cli.output import Json
 from fiatgate.status.v1 import status_pb2
 from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
 from kit.rpc.errors import Refused
 
 ANSWER_SECONDS = 3
@@ -51,7 +52,7 @@ def _query_all() -> list[dict[str, Any]]:
     """Queries all at the same time: several that do not answer cost no more time than one."""
     queries: list[Callable[[], dict[str, Any]]] = [
         _query_gateway,
-        *(partial(_query, name) for name in connection.SERVICES),
+        *(partial(_query, name) for name in SERVICES),
     ]
     with ThreadPoolExecutor(len(queries)) as threads:
         return list(threads.map(lambda query: query(), queries))

@@ -146,7 +146,9 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
     for invoice_id in repairs.refused:
         show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
     for approval_id in repairs.requested:
-        show(f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]")
+        show(
+            f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]"
+        )
     for problem in findings.problems:
         show(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
     if not findings.problems:

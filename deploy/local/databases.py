@@ -12,8 +12,6 @@ import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import cursor
 
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks", "accounts")
-
 
 def owner_of(service: str) -> str:
     """Returns the role that owns the service's database."""

@@ -22,9 +22,9 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 
-from deploy.local.databases import SERVICES
 from deploy.nats_rights import USERS
 from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
 from kit.events.signing import new_private_key
 
 UNSIGNED_FACTS_COUNT = timedelta(days=1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deploy.local import child, demo_rates
-from deploy.local.databases import SERVICES, owner_of
+from deploy.local.databases import owner_of
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.nats import Nats
@@ -19,6 +19,7 @@ from deploy.local.ports import free_ports, free_range, next_free
 from deploy.local.postgres import Postgres
 from deploy.local.prometheus import Prometheus
 from deploy.nats_rights import OPERATOR, PROCESSES
+from kit.base.config.processes import SERVICES
 from kit.events.signing import Signer
 
 PREFIX = "FIATGATE_"

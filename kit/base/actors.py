@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
+
+STAFF_ROLES: Final = ("viewer", "desk", "treasury", "prices", "admin", "auditor")
+MEMBER_ROLES: Final = ("owner", "developer", "finance", "viewer")
 
 
 @dataclass(frozen=True, kw_only=True)

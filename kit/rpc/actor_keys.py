@@ -45,7 +45,9 @@ class ActorKeys:
         self._waiting = threading.BoundedSemaphore(WAITING_AT_MOST)
         self._fetched_at_seconds = 0.0
         self._stop = Stop()
-        self._loop = Loop(self.name, self._step, every_seconds=REFRESH_SECONDS, signal=self._wanted)
+        self._loop = Loop(
+            self.name, self._step, every_seconds=REFRESH_SECONDS, signal=self._wanted, required=False
+        )
 
     def find(self, key_id: str) -> Ed25519PublicKey | None:
         """Returns the key; fetches all when it is not known."""
@@ -70,8 +72,7 @@ class ActorKeys:
 
     def health(self) -> WorkerHealth:
         """Returns a healthy state always: a service works for merchants and customers without accounts."""
-        health = self._loop.health()
-        return WorkerHealth(self.name, healthy=True, last_run_at=health.last_run_at, detail=health.detail)
+        return self._loop.health()
 
     def _step(self) -> bool:
         self._stop.wait(self._fetched_at_seconds + LEAST_SECONDS_BETWEEN - monotonic_seconds())

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from kit.base import actors
 from kit.base.actors import Actor
+from kit.base.emails import EMAIL_CHARACTERS, is_email
 from kit.base.ids import parse_id
 from kit.rpc.errors import Refused
 
@@ -22,8 +23,8 @@ CLI_KEY: Final = "fiatgate-cli-actor"
 CLI_AS_KEY: Final = "fiatgate-cli-as"
 """The e-mail address of the person that the command line names, percent-encoded; it proves nothing."""
 
-NAME_MAX_CHARACTERS: Final = 254
-"""The longest e-mail address that mail servers take; USER@HOST has as many at most."""
+NAME_MAX_CHARACTERS: Final = EMAIL_CHARACTERS
+"""Of USER@HOST, as of an e-mail address."""
 
 Carried = tuple[tuple[str, str], ...]
 """Metadata of a call."""
@@ -73,11 +74,6 @@ def _text(value: str | bytes) -> str | None:
         return None
     text = unquote(value, errors="replace")
     return text if len(text) <= NAME_MAX_CHARACTERS and text.isprintable() else None
-
-
-def is_email(text: str) -> bool:
-    """Returns whether the text may be an e-mail address. Only a link that is sent there proves it."""
-    return len(text) <= NAME_MAX_CHARACTERS and "@" in text[1:-1] and text.isprintable() and " " not in text
 
 
 def require_merchant(merchant_id: UUID | str, not_found: Callable[[], Refused]) -> None:

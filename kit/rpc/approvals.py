@@ -187,7 +187,10 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         except AlreadyDecided as decided_before:
             raise _decided_before(decided_before.state) from None
         except SameAuthor:
-            raise denied("OTHER_PERSON_REQUIRED", "The requester can't approve the request, and a command must name the other person with --as") from None
+            raise denied(
+                "OTHER_PERSON_REQUIRED",
+                "The requester can't approve the request, and a command must name the other person with --as",
+            ) from None
         except NoPerson:
             raise denied("ACTOR_INVALID", "A program can't approve a request") from None
         _log.info("approval_decided", approval_id=str(decided.id), act=decided.act, state=decided.state)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from kit.base.actors import Actor
+from kit.base.actors import MEMBER_ROLES, STAFF_ROLES, Actor
 from kit.base.clock import Clock, SystemClock
 from kit.observe import metrics
 from kit.observe.log import get_logger
@@ -19,9 +19,6 @@ from kit.rpc import callers, errors
 from kit.rpc.actor_tokens import Invalid, Keys, NoKeys, read_token
 from kit.rpc.actors import CLI_KEY, TOKEN_KEY, cli_actor, may_see_merchant
 from kit.rpc.errors import Refused
-
-STAFF: Final = frozenset({"viewer", "desk", "treasury", "prices", "admin", "auditor"})
-MEMBERS: Final = frozenset({"owner", "developer", "finance", "viewer"})
 
 STEP_UP_COUNTS: Final = timedelta(minutes=5)
 
@@ -104,7 +101,7 @@ def signing_in(*, changes: bool = True) -> Permission:
 
 def staff(*roles: str, changes: bool = False, steps_up: bool = False) -> Permission:
     """Returns the permission of these roles on the desk, and of `admin`; for a read, of `auditor` too."""
-    assert set(roles) <= STAFF, f"unknown roles: {set(roles) - STAFF}"
+    assert set(roles) <= set(STAFF_ROLES), f"unknown roles: {set(roles) - set(STAFF_ROLES)}"
     return Permission(staff=frozenset({*roles, "admin"}), changes=changes, steps_up=steps_up)
 
 
@@ -112,7 +109,7 @@ def members(
     *roles: str, merchant_field: str = "merchant_id", changes: bool = False, steps_up: bool = False
 ) -> Permission:
     """Returns the permission of these roles of the merchant in `merchant_field`, and of its `owner`."""
-    assert set(roles) <= MEMBERS, f"unknown roles: {set(roles) - MEMBERS}"
+    assert set(roles) <= set(MEMBER_ROLES), f"unknown roles: {set(roles) - set(MEMBER_ROLES)}"
     return Permission(
         members=frozenset({*roles, "owner"}),
         merchant_field=merchant_field,
@@ -123,7 +120,9 @@ def members(
 
 def everyone(*, changes: bool = False, steps_up: bool = False) -> Permission:
     """Returns the permission of each person, for what is the person's own."""
-    return staff(*STAFF, changes=changes, steps_up=steps_up) | members(*MEMBERS, merchant_field=OF_NONE)
+    return staff(*STAFF_ROLES, changes=changes, steps_up=steps_up) | members(
+        *MEMBER_ROLES, merchant_field=OF_NONE
+    )
 
 
 READERS: Final = ("viewer", "desk", "treasury", "prices")

@@ -6,7 +6,7 @@ worker reports its health, and a worker that ends by itself ends the process, so
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -158,7 +158,8 @@ class Backoff:
 class Loop:
     """Repeats `step` every `every_seconds`; at once when `signal` rings or the step returns true.
 
-    A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop.
+    A step that raises is logged and repeated after a growing pause; only `Fatal` ends the loop. A loop that is not
+    `required` is always healthy: the process does its work without it.
     """
 
     def __init__(
@@ -169,9 +170,11 @@ class Loop:
         every_seconds: float,
         signal: Signal | None = None,
         stale_after_seconds: float | None = None,
+        required: bool = True,
         clock: Clock | None = None,
     ) -> None:
         self.name = name
+        self._required = required
         self._step = step
         self._every_seconds = every_seconds
         self._signal = signal or Signal()
@@ -198,7 +201,8 @@ class Loop:
                 self._signal.wait(self._every_seconds)
 
     def health(self) -> WorkerHealth:
-        return self._pulse.health()
+        health = self._pulse.health()
+        return health if self._required else replace(health, healthy=True)
 
 
 def log_failure(worker: str, error: Exception) -> None:

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-EMAIL_CHARACTERS: Final = 254
 NAME_CHARACTERS: Final = 128
 PASSKEY_NAME_CHARACTERS: Final = 64
 USER_AGENT_CHARACTERS: Final = 256
@@ -16,14 +15,11 @@ ADDRESS_CHARACTERS: Final = 64
 
 ADMIN: Final = "admin"
 OWNER: Final = "owner"
-STAFF_ROLES: Final = ("viewer", "desk", "treasury", "prices", "admin", "auditor")
-MEMBER_ROLES: Final = ("owner", "developer", "finance", "viewer")
 
 INVITATION_LASTS: Final = timedelta(hours=72)
 STEP_UP_LASTS: Final = timedelta(minutes=5)
 CHALLENGE_LASTS: Final = timedelta(minutes=5)
 TOTP_STARTED_LASTS: Final = timedelta(minutes=15)
-TOKEN_LASTS: Final = timedelta(seconds=60)
 KEY_OVERLAP: Final = timedelta(minutes=2)
 """How long a replaced signing key stays known: its last token lives for a minute, and a process may sign with it for
 `KEY_KEPT` after another one replaced it."""

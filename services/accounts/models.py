@@ -8,13 +8,12 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
+from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
+from kit.base.emails import EMAIL_CHARACTERS
 from kit.db import database as db
 from services.accounts.domain import (
-    EMAIL_CHARACTERS,
-    MEMBER_ROLES,
     NAME_CHARACTERS,
     PASSKEY_NAME_CHARACTERS,
-    STAFF_ROLES,
     USER_AGENT_CHARACTERS,
 )
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 NAME_CHARACTERS: Final = 128
 KEY_NAME_CHARACTERS: Final = 64
-EMAIL_CHARACTERS: Final = 254
 CATEGORY_CODE: Final = "[a-z0-9_-]{1,64}"
 ALLOWED_CODES: Final = 200
 FRAME_ORIGINS: Final = 20

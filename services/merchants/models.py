@@ -7,9 +7,10 @@ from decimal import Decimal
 from sqlalchemy import ARRAY, CheckConstraint, ForeignKey, Index, Numeric, SmallInteger, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from kit.base.emails import EMAIL_CHARACTERS
 from kit.db import database as db
 from kit.egress.address import URL_MAX_CHARACTERS
-from services.merchants.domain import CATEGORY_CODE, EMAIL_CHARACTERS, KEY_NAME_CHARACTERS, NAME_CHARACTERS
+from services.merchants.domain import CATEGORY_CODE, KEY_NAME_CHARACTERS, NAME_CHARACTERS
 
 FRACTION = Numeric(7, 6)  # 0..1 with at most six decimals
 NO_CODES = text("'{}'")

@@ -1,6 +1,7 @@
 """The doors of the service: its callers, and the actors of its calls, over a real socket."""
 
 from fiatgate.accounts.v1 import accounts_pb2
+from kit.base.config.processes import SERVICES
 from kit.rpc.callers import ALL
 from services.accounts import rpc
 
@@ -13,7 +14,7 @@ def methods() -> set[str]:
 def test_the_services_reach_its_keys_and_the_console_all_of_people() -> None:
     keys = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
     of_people = {each for each in methods() if not each.startswith("ActorKeysService/")}
-    services = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+    services = [each for each in SERVICES if each != "accounts"]
     consoles = ("console-desk", "console-dashboard")
     of_console = {*of_people, "AuditService/ListActs"}
     expected = {"cli": {ALL}, **dict.fromkeys(services, keys), **dict.fromkeys(consoles, of_console)}

@@ -14,11 +14,11 @@ import pytest
 import typer
 
 from cli.__main__ import app
-from cli.connection import SERVICES
 from cli.next_steps import NEXT_STEPS
 from deploy.local.home import Home, write_private_json
 from deploy.local.ports import free_ports
 from fiatgate.errors.v1.error_reason_pb2 import ErrorReason
+from kit.base.config.processes import SERVICES
 from tests.cli.command_line import run
 
 PROMISED = """

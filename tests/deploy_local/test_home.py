@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.databases import SERVICES
 from deploy.local.home import Home, LockHeld, write_private_json
 from deploy.nats_rights import USERS
+from kit.base.config.processes import SERVICES
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from console.config import DashboardSettings, DeskSettings
-from deploy.local.databases import SERVICES
 from deploy.local.errors import CannotStart
 from deploy.local.home import Home
 from deploy.local.plan import GATEWAY, HTTP, Plan, make_plan
@@ -20,6 +19,7 @@ from deploy.local.ports import free_ports, free_range, next_free
 from deploy.nats_rights import PROCESSES
 from gateway.config import GatewaySettings
 from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
 from kit.base.config.variables import variables_of
 from kit.events.signing import Signer
 from tests.support.signing import SIGNING_KEY

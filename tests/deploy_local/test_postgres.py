@@ -11,6 +11,7 @@ import pytest
 
 from deploy.local import databases
 from deploy.local.postgres import Postgres, clear_stale_lock
+from kit.base.config.processes import SERVICES
 from tests.support.servers import PostgresServer
 
 
@@ -82,7 +83,7 @@ def test_one_services_role_leaves_connections_to_the_others(postgres: PostgresSe
 def test_the_roles_of_a_stack_together_leave_some_connections(tmp_path: Path) -> None:
     limit = databases.CONNECTIONS_OF_A_SERVICE + databases.CONNECTIONS_OF_AN_OWNER
     of_the_server = Postgres(data=tmp_path, port=1, password="")._settings()["max_connections"]
-    assert len(databases.SERVICES) * limit < int(of_the_server) - 10
+    assert len(SERVICES) * limit < int(of_the_server) - 10
 
 
 def test_a_lock_left_by_a_dead_server_is_removed_even_when_its_number_lives_again(tmp_path: Path) -> None:

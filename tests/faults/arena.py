@@ -16,12 +16,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psutil
 
 from deploy.local import databases
-from deploy.local.databases import SERVICES
 from deploy.local.home import Home
 from deploy.local.ports import free_ports
 from deploy.local.postgres import Postgres
 from deploy.local.waiting import wait_until
 from deploy.nats_rights import PROCESSES
+from kit.base.config.processes import SERVICES
 from tests.faults import triggers
 from tests.faults.plan import ROWS, Fault, Kind
 from tests.faults.proxy import Proxies

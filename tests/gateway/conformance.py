@@ -16,14 +16,12 @@ from jsonschema_rs import Draft202012Validator
 
 from gateway.config import GatewaySettings
 from gateway.openapi.document import document
-from tests.gateway.process import NOWHERE
+from tests.gateway.process import NOWHERE, SERVICES
 
 
 def settings(**changes: Any) -> GatewaySettings:
     """Of an installation as the tests' stack is one: with a limit of requests, and http callbacks allowed."""
-    addresses = {
-        f"{name}_address": NOWHERE for name in ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
-    }
+    addresses = {f"{name}_address": NOWHERE for name in SERVICES}
     return GatewaySettings(**{**addresses, "webhook_allow_private": True, **changes})
 
 

@@ -14,12 +14,14 @@ import requests
 
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
+from kit.base.config import processes
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 30
 STOP_SECONDS = 20
 
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
+SERVICES = tuple(each for each in processes.SERVICES if each != "accounts")
+"""Those that the gateway calls."""
 
 # Where nobody listens: port 1 of loopback.
 NOWHERE = "127.0.0.1:1"

@@ -20,6 +20,7 @@ from kit.audit.models import ActChainColumns, ActColumns, ActHeadColumns
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
 from kit.db import migrate, schema
 from kit.db.database import Database
 from tests.support.databases import Databases, owner_url
@@ -31,7 +32,6 @@ AUTHOR: Final = Actor(
     person_id=uuid.uuid4(),
     session_id=uuid.uuid4(),
 )
-SERVICES: Final = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
 
 class Base(DeclarativeBase):

@@ -144,7 +144,16 @@ def test_another_person_approves_and_the_change_is_made_once(db: Database) -> No
         (ANN, Actor(kind="person", name="renamed@example.com", person_id=ANN.person_id)),
         (ANN, Actor(kind="person", name=" ANN@EXAMPLE.COM", person_id=uuid.uuid4())),
     ],
-    ids=["person", "named-by-as", "as-then-person", "shell", "person-then-shell", "as-then-shell", "renamed", "same-address"],
+    ids=[
+        "person",
+        "named-by-as",
+        "as-then-person",
+        "shell",
+        "person-then-shell",
+        "as-then-shell",
+        "renamed",
+        "same-address",
+    ],
 )
 def test_the_maker_is_no_checker(db: Database, maker: Actor, checker: Actor) -> None:
     asked, made = request(db, maker), list[str]()

@@ -10,12 +10,11 @@ import pytest
 
 from deploy.local import databases
 from kit.audit.rights import ACT_RIGHTS
+from kit.base.config.processes import SERVICES
 from kit.db import migrate, schema
 from kit.db.migrations.approvals import TERMS
 from tests.support.databases import Databases, owner_url
 from tests.support.servers import PostgresServer
-
-SERVICES = ("merchants", "catalog", "invoices", "withdrawals", "webhooks")
 
 
 def execute(url: str, statement: str) -> None:

@@ -13,9 +13,8 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from deploy.local.databases import SERVICES
 from kit.base.clock import monotonic_seconds
-from kit.base.config.processes import Settings
+from kit.base.config.processes import SERVICES, Settings
 from kit.observe import log, tracing
 from kit.observe.otel import CLOSE_SECONDS, DROPPED
 from kit.rpc.errors import not_found

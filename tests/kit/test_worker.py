@@ -88,19 +88,22 @@ def test_a_loop_outlives_a_step_that_raises_and_tells_of_it(error: Exception) ->
     assert loop.health() == WorkerHealth("hurt", healthy=True, last_run_at=START)
 
 
-def test_a_loop_whose_steps_only_fail_becomes_unhealthy_and_says_why() -> None:
+@pytest.mark.parametrize("required", [True, False])
+def test_a_loop_whose_steps_only_fail_says_why_and_is_unhealthy_if_the_process_needs_it(
+    required: bool,
+) -> None:
     tried, stop = threading.Semaphore(0), Stop()
 
     def step() -> bool:
         tried.release()
         raise ValueError("the reason")
 
-    loop = Loop("ill", step, every_seconds=1, stale_after_seconds=0.05)
+    loop = Loop("ill", step, every_seconds=1, stale_after_seconds=0.05, required=required)
     thread = _run(loop, stop)
     for _ in range(3):  # the pauses between them are longer than 0.05 s
         assert tried.acquire(timeout=5)
     health = loop.health()
-    assert not health.healthy
+    assert health.healthy is not required
     assert health.detail == "ValueError: the reason"
     stop.set()
     thread.join(5)

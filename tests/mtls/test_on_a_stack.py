@@ -20,13 +20,13 @@ import pytest
 import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from deploy.local.databases import SERVICES
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from fiatgate.invoices.v1 import invoices_pb2, invoices_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from fiatgate.withdrawals.v1 import withdrawals_pb2, withdrawals_pb2_grpc
+from kit.base.config.processes import SERVICES
 from kit.base.tls import Files, Identity
 from kit.rpc import actors
 from kit.rpc.actors import carry_token

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deploy.local import demo_people, demo_rates, seed
-from deploy.local.databases import SERVICES
 from deploy.local.home import UNSIGNED_FACTS_COUNT, Home
 from deploy.local.plan import PREFIX
 from deploy.local.ports import free_ports
 from deploy.nats_rights import PROCESSES
 from kit.base.clock import SystemClock
+from kit.base.config.processes import SERVICES
 from kit.db import migrate, schema
 from tests.k8s import manifests
 from tests.k8s.manifests import Manifest, container, name, process, shared_settings

@@ -5,10 +5,11 @@ from typing import Final
 from kit.audit import heads
 from kit.audit.heads import End, Exchange, HeadRefused
 from kit.base import actors
+from kit.base.config.processes import SERVICES
 from kit.rpc import values
 from services.accounts.wiring import Deps
 
-_SERVICES: Final = frozenset({"merchants", "catalog", "invoices", "withdrawals", "webhooks"})
+_OTHERS: Final = frozenset(SERVICES) - {heads.KEEPER}
 
 
 def exchange_heads(deps: Deps, *, service: str, number: int, count: int, hash: bytes) -> Exchange:
@@ -16,7 +17,7 @@ def exchange_heads(deps: Deps, *, service: str, number: int, count: int, hash: b
     the one before.
     """
     # With TLS the certificate names the caller: no service speaks for another one.
-    if service not in _SERVICES or actors.current().name not in ("", service):
+    if service not in _OTHERS or actors.current().name not in ("", service):
         raise values.invalid("service", "Expected the name of the calling service")
     values.whole_number("number", number, least=1)
     values.whole_number("count", count, least=0)

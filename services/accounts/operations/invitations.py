@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session as Tx
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms
 from kit.base import actors
+from kit.base.emails import parse_email
 from kit.base.ids import new_id
 from kit.rpc import approvals, values
 from services.accounts import errors
@@ -71,7 +72,7 @@ def invite_person(
         raise values.invalid("member_roles", "Expected roles at the merchant, and none of the staff")
     invitation = Invitation(
         id=new_id(),
-        email=values.parsed("email", email, fields.parse_email),
+        email=values.parsed("email", email, parse_email),
         name=values.label("name", name.strip(), most=NAME_CHARACTERS),
         roles=of_staff,
         merchant_id=merchant_reached(merchant, errors.merchant_not_found),

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
 from kit.base import actors
+from kit.base.emails import EMAIL_CHARACTERS
 from kit.base.ids import new_id
 from kit.observe import metrics
 from kit.observe.log import get_logger
@@ -15,7 +16,7 @@ from kit.rpc import values
 from services.accounts import errors
 from services.accounts.credentials import passkeys, tokens, totp
 from services.accounts.credentials.passwords import MOST_CHARACTERS
-from services.accounts.domain import CHALLENGE_LASTS, EMAIL_CHARACTERS, Client, Person, Session, Surface, Way
+from services.accounts.domain import CHALLENGE_LASTS, Client, Person, Session, Surface, Way
 from services.accounts.operations import guesses, sessions
 from services.accounts.store import factors, people
 from services.accounts.store import sessions as stored_sessions

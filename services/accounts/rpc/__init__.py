@@ -13,6 +13,7 @@ from typing import Final
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from kit.base.config.processes import SERVICES
 from kit.rpc import approvals, audit, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
@@ -44,15 +45,13 @@ def _methods(service: str) -> frozenset[str]:
 _CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
 _KEYS: Final = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
 
+_OTHERS: Final = [each for each in SERVICES if each != "accounts"]
+
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "console-desk": _CONSOLE | {audit.LIST},
     "console-dashboard": _CONSOLE | {audit.LIST},
-    "merchants": _KEYS,
-    "catalog": _KEYS,
-    "invoices": _KEYS,
-    "withdrawals": _KEYS,
-    "webhooks": _KEYS,
+    **dict.fromkeys(_OTHERS, _KEYS),
 }
 
 # Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB: guesses have

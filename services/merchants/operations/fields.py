@@ -7,10 +7,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from kit.base.emails import EMAIL_CHARACTERS
 from services.merchants.domain import (
     ALLOWED_CODES,
     CATEGORY_CODE,
-    EMAIL_CHARACTERS,
     FRAME_ORIGINS,
     KEY_NAME_CHARACTERS,
     NAME_CHARACTERS,
@@ -34,7 +34,7 @@ def parse_key_name(text: str) -> str:
 
 def parse_email(text: str) -> str:
     """Returns the address in lower case, because owners are distinguished by it. Whether it receives mail is not
-    checked.
+    checked. It takes more than kit.base.emails does: an owner of an earlier version must stay blockable.
     """
     email = text.strip().lower()
     if len(email) > EMAIL_CHARACTERS or not re.fullmatch(r"[^@\s]{1,64}@[^@\s]+", email):
