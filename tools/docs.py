@@ -147,9 +147,8 @@ def command_list() -> str:
 
 def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, each in getattr(command, "commands", {}).items():
-        if hasattr(each, "commands"):
-            yield from _leaves(each, (*path, name))
-        else:
+        yield from _leaves(each, (*path, name))
+        if not hasattr(each, "commands") or each.invoke_without_command:
             yield (*path, name), each
 
 

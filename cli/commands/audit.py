@@ -38,7 +38,7 @@ def list_all(
     context: typer.Context,
     *,
     author: Annotated[
-        str, typer.Option(metavar="WHO", help="An e-mail address, a person's id, or USER@HOST.")
+        str, typer.Option(metavar="AUTHOR", help="An e-mail address, a person's id, or USER@HOST.")
     ] = "",
     act: Annotated[
         str, typer.Option(metavar="ACT", help="deal.confirm, or deal for all acts on deals.")
@@ -117,8 +117,8 @@ def _csv_row(act: pb.Act) -> dict[str, Any]:
 
 @app.command("heads", epilog="Example: fiatgate audit heads --json")
 def heads(*, as_json: Json = False) -> None:
-    """Show the ends of the chains. Keep them where nobody who can change the databases can change them; later
-    `fiatgate verify --heads FILE` finds acts that were removed or rewritten since.
+    """Show the ends of the chains. Keep them out of reach of those who administer the databases; later `fiatgate verify
+    --heads FILE` finds acts that were removed or rewritten since.
     """
     found = list(_heads())
     if as_json:
