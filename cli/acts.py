@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cli import connection, output
-from cli.connection import why_silent
+from cli.connection import is_away
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
@@ -82,8 +82,7 @@ def _of_service(service: str, request: pb.ListActsRequest, away: list[str]) -> I
         try:
             page = connection.audit(service).ListActs(wanted, timeout=CALL_SECONDS).acts
         except Refused as refused:
-            is_away = refused.reason == "DB_UNAVAILABLE" or why_silent(refused) is not None
-            if not is_away or len(away) == len(SERVICES) - 1:
+            if not is_away(refused) or len(away) == len(SERVICES) - 1:
                 raise
             away.append(service)
             return

@@ -6,7 +6,10 @@ Where services require a certificate, the command shows that of kit.base.config.
 import functools
 import json
 import os
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
 
 import grpc
 
@@ -33,6 +36,8 @@ from kit.base.config.variables import load
 from kit.base.tls import Identity
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
+
+T = TypeVar("T")
 
 
 def people() -> PeopleServiceStub:
@@ -138,6 +143,23 @@ def _address(service: str) -> str:
     if described is None:
         raise stack.why_none(f"Elsewhere: set {variable}")
     return str(described["services"][service]["address"])
+
+
+def answers(services: Sequence[str], call: Callable[[str], T]) -> tuple[Sequence[T], Sequence[str]]:
+    """Makes the call to all services at a time. Returns their answers in the order of the services, and the services
+    that did not answer. Raises the reason when none did, and any other refusal.
+    """
+    with ThreadPoolExecutor(len(services)) as threads:
+        calls = {each: threads.submit(copy_context().run, call, each) for each in services}
+    away = [service for service, made in calls.items() if is_away(made.exception())]
+    if len(away) == len(services):
+        calls[away[0]].result()
+    return [made.result() for service, made in calls.items() if service not in away], away
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Returns whether the call failed because the service, or its database, does not answer."""
+    return isinstance(error, Refused) and (error.reason == "DB_UNAVAILABLE" or why_silent(error) is not None)
 
 
 def why_silent(refused: Refused) -> NoAddress | None:

@@ -1,7 +1,8 @@
 """`fiatgate approvals …`: requests for a second pair of eyes, of all services that have them."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Annotated, Final, TypeVar
 
 import typer
 
@@ -11,6 +12,8 @@ from cli.output import Json
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.rpc.errors import Refused, not_found
 from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+
+T = TypeVar("T")
 
 NAME = "approvals"
 app = typer.Typer(
@@ -100,33 +103,33 @@ def reject(approval_id: Id, *, note: Note = "", as_json: Json = False) -> None:
 
 def _found(beginning: str) -> pb.Approval:
     """Returns the one request whose id begins so. Raises Ambiguous, and Refused when there is none."""
-    text = beginning.strip().lower()
-    waiting = pb.ListApprovalsRequest(state=pb.APPROVAL_STATE_PENDING, limit=LIST_MOST_ROWS)
-    for wanted in (waiting, pb.ListApprovalsRequest(limit=LIST_MOST_ROWS)):
-        found = [each for each in _listed(wanted) if text and each.approval_id.startswith(text)]
-        if len(found) > 1:
-            raise Ambiguous("request", beginning, [each.approval_id for each in found], more=False)
-        if found:
-            return found[0]
-    raise not_found("APPROVAL_NOT_FOUND", f"No request has an id that begins with {beginning}")
+    request = pb.GetApprovalRequest(approval_id=beginning.strip())
+    found = [each for each in _answers(lambda service: _get(service, request)) if each is not None]
+    if not found:
+        raise not_found("APPROVAL_NOT_FOUND", f"No request has an id that begins with {beginning}")
+    if len(found) > 1:
+        raise Ambiguous("request", beginning, [each.approval_id for each in found], more=False)
+    return found[0]
+
+
+def _get(service: str, request: pb.GetApprovalRequest) -> pb.Approval | None:
+    try:
+        return connection.approvals(service).GetApproval(request).approval
+    except Refused as refused:
+        if refused.reason != "APPROVAL_NOT_FOUND":
+            raise
+        return None
 
 
 def _listed(wanted: pb.ListApprovalsRequest) -> Sequence[pb.Approval]:
     """Returns the requests of all services, newest first: their ids begin with their time."""
-    return sorted(_of_services(wanted), key=lambda each: each.approval_id, reverse=True)
+    lists = _answers(lambda service: connection.approvals(service).ListApprovals(wanted).approvals)
+    return sorted(chain.from_iterable(lists), key=lambda each: each.approval_id, reverse=True)
 
 
-def _of_services(wanted: pb.ListApprovalsRequest) -> Iterator[pb.Approval]:
-    """Yields the requests of each service. A service that is away is named, and the others are read.
-
-    Raises Refused when all are away.
-    """
-    away = 0
-    for service in SERVICES:
-        try:
-            yield from connection.approvals(service).ListApprovals(wanted).approvals
-        except Refused as refused:
-            away += refused.reason == "DB_UNAVAILABLE"
-            if refused.reason != "DB_UNAVAILABLE" or away == len(SERVICES):
-                raise
-            output.note(f"[bold red]{service} does not answer[/bold red]: its requests are missing here")
+def _answers(call: Callable[[str], T]) -> Sequence[T]:
+    """Returns the answer of each service, and names those that are away. Raises Refused when all are."""
+    found, away = connection.answers(SERVICES, call)
+    for service in away:
+        output.note(f"[bold red]{service} does not answer[/bold red]: its requests are missing here")
+    return found

@@ -1,19 +1,15 @@
 """`fiatgate find TEXT`: one search over all services."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 
 from cli import connection, names, output
-from cli.connection import why_silent
 from cli.output import Json
 from fiatgate.find.v1 import find_pb2 as pb
-from kit.rpc.errors import Refused
 
 SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks")
 ROWS: Final = 10
@@ -76,31 +72,15 @@ def find(
 
 
 def _search(text: str, limit: int) -> tuple[Sequence[pb.Found], Sequence[str], Sequence[str]]:
-    """Returns the things that were found, the kinds of which there are more, and the services that did not answer.
-
-    Raises the reason when none did: it is the same for all.
+    """Returns the things that were found, each once with the first of its fields that has the text; the kinds of which
+    there are more; and the services that did not answer. Raises the reason when none did.
     """
     request = pb.FindRequest(text=text, limit=limit)
-    calls = {service: connection.find(service).Find for service in SERVICES}
-    with ThreadPoolExecutor(len(SERVICES)) as threads:
-        searches = {
-            service: threads.submit(copy_context().run, call, request) for service, call in calls.items()
-        }
-    away = {service: search for service, search in searches.items() if _is_away(search.exception())}
-    if len(away) == len(SERVICES):
-        away[SERVICES[0]].result()
-    answers = [search.result() for service, search in searches.items() if service not in away]
-    found = _once(each for answer in answers for each in answer.found)
-    return found, [each for answer in answers for each in answer.cut], list(away)
-
-
-def _is_away(error: BaseException | None) -> bool:
-    return isinstance(error, Refused) and (error.reason == "DB_UNAVAILABLE" or why_silent(error) is not None)
-
-
-def _once(found: Iterable[pb.Found]) -> Sequence[pb.Found]:
-    """Returns each thing once, with the first of its fields that has the text."""
-    return list({(each.kind, each.id): each for each in reversed(list(found))}.values())[::-1]
+    answers, away = connection.answers(SERVICES, lambda service: connection.find(service).Find(request))
+    found: dict[tuple[str, str], pb.Found] = {}
+    for each in (each for answer in answers for each in answer.found):
+        found.setdefault((each.kind, each.id), each)
+    return list(found.values()), [each for answer in answers for each in answer.cut], away
 
 
 def _print(text: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -24,6 +24,7 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.db.database import refusing
+from kit.db.finding import COMPLETED_MOST
 from kit.db.rows import Rows
 from kit.db.schema import NewTable, SchemaBehind
 
@@ -142,6 +143,18 @@ class Approval:
         return self.act == terms.act and self.object == terms.object and self.request == dict(terms.request)
 
 
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A request that is approved and done.
+
+    link  that of the invitation which the change made, for the checker to pass on; empty for any other change, and for
+          an approval that is repeated
+    """
+
+    approval: Approval
+    link: str = ""
+
+
 _APPROVALS: Final = Rows(Approval, _approvals)
 
 
@@ -225,25 +238,25 @@ def close(tx: Session, object: str, *, at: datetime, note: str, act: str = "") -
 
 
 def approve(
-    tx: Session, approval_id: UUID, *, at: datetime, note: str, change: Callable[[Approval], object]
-) -> Approval:
+    tx: Session, approval_id: UUID, *, at: datetime, note: str, change: Callable[[Approval], str | None]
+) -> Approved:
     """Makes the requested change and marks the request approved; of several concurrent checkers one does.
 
-    `change` checks again that the change is possible, and raises when it is not. An approval that the same actor
-    repeats changes nothing. Raises NotFound, AlreadyDecided, SameAuthor, NoPerson.
+    `change` checks again that the change is possible, raises when it is not, and returns the link that it made, if any.
+    An approval that the same actor repeats changes nothing. Raises NotFound, AlreadyDecided, SameAuthor, NoPerson.
     """
     actor = _person_in_charge()
     asked = get(tx, approval_id)
     if asked.state is not State.PENDING:
-        return _repeated(asked, actor, State.APPROVED)
+        return Approved(_repeated(asked, actor, State.APPROVED))
     same_person = actor.person_id is not None and actor.person_id == asked.requested_person
     # A command line without a name could be the requester's own.
     unnamed = actor.kind == "cli" and not actor.on_behalf_of and asked.requested_by_person
     if same_person or unnamed or identity(actor) == asked.requested_by:
         raise SameAuthor(asked.requested_as)
-    change(asked)
+    link = change(asked)
     tx.flush()
-    return _decide(tx, approval_id, _decision(actor, State.APPROVED, at=at, note=note))
+    return Approved(_decide(tx, approval_id, _decision(actor, State.APPROVED, at=at, note=note)), link or "")
 
 
 def reject(tx: Session, approval_id: UUID, *, at: datetime, note: str) -> Approval:
@@ -314,12 +327,12 @@ def newest(tx: Session, *, state: State | None, object: str, limit: int) -> Sequ
     return _APPROVALS.all(tx.execute(wanted))
 
 
-def ids_that_start_with(tx: Session, start: str) -> Sequence[UUID]:
-    """Returns the ids of at most two requests whose UUID starts with these hexadecimal digits."""
+def between(tx: Session, least: UUID, greatest: UUID) -> Sequence[Approval]:
+    """Returns the requests with an id from the least to the greatest, the first COMPLETED_MOST of them."""
     if not TABLE.is_usable(tx):
         return []
-    least, most = (UUID(hex=start.replace("-", "")[:32].ljust(32, filler)) for filler in "0f")
-    return tx.scalars(select(_row.id).where(_row.id.between(least, most)).order_by(_row.id).limit(2)).all()
+    wanted = select(*_APPROVALS.columns).where(_row.id.between(least, greatest)).order_by(_row.id)
+    return _APPROVALS.all(tx.execute(wanted.limit(COMPLETED_MOST)))
 
 
 @dataclass(frozen=True, slots=True)

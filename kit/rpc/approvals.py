@@ -2,8 +2,8 @@
 the refusals of the calls that need one.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
@@ -14,10 +14,19 @@ from sqlalchemy.orm import Session
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.approvals.v1 import approvals_pb2_grpc
 from kit.audit import approvals
-from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.audit.approvals import (
+    AlreadyDecided,
+    Approval,
+    Approved,
+    NoPerson,
+    NotFound,
+    SameAuthor,
+    State,
+    Terms,
+)
 from kit.base import actors
 from kit.base.clock import Clock
-from kit.base.ids import parse_id
+from kit.base.ids import BEGINNING_DIGITS, ids_beginning_with
 from kit.base.proto import most_of, timestamp_from
 from kit.db.database import Database, retry_conflicts
 from kit.observe.log import get_logger
@@ -40,7 +49,6 @@ _STATES: Final = {
 _STATE_FILTERS: Final = {pb.APPROVAL_STATE_UNSPECIFIED: None} | {
     number: state for state, number in _STATES.items()
 }
-_START: Final = re.compile(r"[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}")
 
 
 class Parts(Protocol):
@@ -137,24 +145,40 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
             found = approvals.newest(tx, state=wanted, object=object, limit=limit)
         return pb.ListApprovalsResponse(approvals=[self._to_message(each) for each in found])
 
+    def GetApproval(
+        self, request: pb.GetApprovalRequest, context: grpc.ServicerContext
+    ) -> pb.GetApprovalResponse:
+        bounds = ids_beginning_with(request.approval_id)
+        if bounds is None:
+            raise values.invalid(
+                "approval_id", f"Expected a UUID, or {BEGINNING_DIGITS} or more digits of its beginning"
+            )
+        with self._parts.db.transaction() as tx:
+            found = approvals.between(tx, *bounds)
+        if not found:
+            raise _not_found()
+        if len(found) > 1:
+            ids = ", ".join(str(each.id) for each in found)
+            raise values.invalid("approval_id", f"Several requests begin like this, give more of it: {ids}")
+        return pb.GetApprovalResponse(approval=self._to_message(found[0]))
+
     def Approve(self, request: pb.ApproveRequest, context: grpc.ServicerContext) -> pb.ApproveResponse:
-        approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        approval_id, note = values.uuid("approval_id", request.approval_id), _note(request.note)
         self._require_role(approval_id)
-        links: list[str | None] = []
         try:
-            approved = self._decided(lambda tx: self._approve(tx, approval_id, note, links))
+            approved = self._decided(lambda tx: self._approve(tx, approval_id, note))
         except Refused:
             self._require_pending(approval_id)  # another checker may have been faster
             raise
-        return pb.ApproveResponse(
-            approval=self._to_message(approved), link=(links[-1] or "") if links else ""
-        )
+        _log_decision(approved.approval)
+        return pb.ApproveResponse(approval=self._to_message(approved.approval), link=approved.link)
 
     def Reject(self, request: pb.RejectRequest, context: grpc.ServicerContext) -> pb.RejectResponse:
-        approval_id, note = self._id_of(request.approval_id), _note(request.note)
+        approval_id, note = values.uuid("approval_id", request.approval_id), _note(request.note)
         self._require_role(approval_id)
         at = self._parts.clock.now()
         rejected = self._decided(lambda tx: approvals.reject(tx, approval_id, at=at, note=note))
+        _log_decision(rejected)
         return pb.RejectResponse(approval=self._to_message(rejected))
 
     def _require_role(self, approval_id: UUID) -> None:
@@ -162,65 +186,34 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         actor = actors.current()
         if actor.kind != "person":
             return
-        with self._parts.db.transaction() as tx:
-            try:
-                role = self._approvable[approvals.get(tx, approval_id).act].role
-            except NotFound:
-                raise _not_found() from None
+        role = self._approvable[self._get(approval_id).act].role
         if actor.roles.isdisjoint({role, "admin"}):
             raise denied("NOT_PERMITTED", "Your roles do not allow this", needed=f"admin, {role}")
 
-    def _approve(self, tx: Session, approval_id: UUID, note: str, links: list[str | None]) -> Approval:
-        def change(asked: Approval) -> None:
-            links.append(self._approvable[asked.act].change(self._parts, tx, asked))
+    def _approve(self, tx: Session, approval_id: UUID, note: str) -> Approved:
+        def change(asked: Approval) -> str | None:
+            return self._approvable[asked.act].change(self._parts, tx, asked)
 
         return approvals.approve(tx, approval_id, at=self._parts.clock.now(), note=note, change=change)
 
-    def _decided(self, decide: Callable[[Session], Approval]) -> Approval:
+    @retry_conflicts
+    def _decided(self, decide: Callable[[Session], T]) -> T:
         """Returns the committed decision. Raises APPROVAL_NOT_FOUND, APPROVAL_STATE_CONFLICT, OTHER_PERSON_REQUIRED,
         ACTOR_INVALID.
         """
-        try:
-            decided = self._in_transaction(decide)
-        except NotFound:
-            raise _not_found() from None
-        except AlreadyDecided as decided_before:
-            raise _decided_before(decided_before.state) from None
-        except SameAuthor:
-            raise denied(
-                "OTHER_PERSON_REQUIRED",
-                "The requester can't approve the request, and a command must name the other person with --as",
-            ) from None
-        except NoPerson:
-            raise denied("ACTOR_INVALID", "A program can't approve a request") from None
-        _log.info("approval_decided", approval_id=str(decided.id), act=decided.act, state=decided.state)
-        return decided
-
-    @retry_conflicts
-    def _in_transaction(self, decide: Callable[[Session], Approval]) -> Approval:
-        with self._parts.db.transaction() as tx:
+        with _refusing(), self._parts.db.transaction() as tx:
             return decide(tx)
 
     def _require_pending(self, approval_id: UUID) -> None:
         """Raises APPROVAL_STATE_CONFLICT when the request is decided."""
-        with self._parts.db.transaction() as tx:
-            now = approvals.get(tx, approval_id)
+        now = self._get(approval_id)
         if now.state is not State.PENDING:
             raise _decided_before(now.state)
 
-    def _id_of(self, text: str) -> UUID:
-        """Returns the id of the one request whose UUID starts so."""
-        if (id := parse_id(text)) is not None:
-            return id
-        if not _START.fullmatch(text.lower()):
-            raise values.invalid("approval_id", "Expected a UUID, or at least 4 digits of its start")
-        with self._parts.db.transaction() as tx:
-            found = approvals.ids_that_start_with(tx, text.lower())
-        if len(found) > 1:
-            raise values.invalid("approval_id", "Several requests start so; give more digits")
-        if not found:
-            raise _not_found()
-        return found[0]
+    def _get(self, approval_id: UUID) -> Approval:
+        """Raises APPROVAL_NOT_FOUND."""
+        with _refusing(), self._parts.db.transaction() as tx:
+            return approvals.get(tx, approval_id)
 
     def _to_message(self, approval: Approval) -> pb.Approval:
         return pb.Approval(
@@ -238,6 +231,28 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
             decision_note=approval.decision_note,
             service=self._service,
         )
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raises the reason of each refusal of kit.audit.approvals in its place."""
+    try:
+        yield
+    except NotFound:
+        raise _not_found() from None
+    except AlreadyDecided as decided:
+        raise _decided_before(decided.state) from None
+    except SameAuthor:
+        message = (
+            "The requester can't approve the request, and a command must name the other person with --as"
+        )
+        raise denied("OTHER_PERSON_REQUIRED", message) from None
+    except NoPerson:
+        raise denied("ACTOR_INVALID", "A program can't approve a request") from None
+
+
+def _log_decision(decided: Approval) -> None:
+    _log.info("approval_decided", approval_id=str(decided.id), act=decided.act, state=decided.state)
 
 
 def _note(text: str) -> str:
@@ -280,12 +295,13 @@ def permissions(approvable: Mapping[str, Approvable[Any]]) -> Permissions:
     roles = {each.role for each in approvable.values()}
     return {
         "ApprovalsService/ListApprovals": staff(*READERS),
+        "ApprovalsService/GetApproval": staff(*READERS),
         "ApprovalsService/Approve": staff(*roles, changes=True, steps_up=True),
         "ApprovalsService/Reject": staff(*roles, changes=True),
     }
 
 
-METHODS: Final[frozenset[str]] = frozenset(
-    {"ApprovalsService/ListApprovals", "ApprovalsService/Approve", "ApprovalsService/Reject"}
+METHODS: Final = frozenset(
+    f"ApprovalsService/{each.name}" for each in pb.DESCRIPTOR.services_by_name["ApprovalsService"].methods
 )
 """For a service's SLOTS: these calls are an operator's."""

@@ -50,7 +50,7 @@ def test_an_invitation_of_an_admin_is_made_by_two_and_the_checker_gets_the_link(
 ) -> None:
     asked = requested(ANN, invite(deps, email := new_email(), "admin"))
     approvals = approvals_of(deps)
-    (listed,) = approvals.of(f"person:{email}")
+    (listed,) = approvals.of(f"email:{email}")
     assert listed.summary.startswith(f"Invite {email} with admin; ")
     with refused("OTHER_PERSON_REQUIRED"):
         approvals.approve(ANN, asked)

@@ -5,21 +5,27 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Barrier
+from typing import Any, Final
 
 import psycopg2
 import psycopg2.errors
 import pytest
 from sqlalchemy import text
 
+from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.audit import approvals
 from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
 from kit.base import actors
 from kit.base.actors import Actor
+from kit.base.clock import Clock
 from kit.base.ids import new_id
 from kit.db.database import Database
 from kit.db.schema import SchemaBehind
-from tests.support.clock import START
+from kit.rpc.approvals import ApprovalsServicer
+from kit.rpc.errors import Refused
+from tests.support.clock import START, ManualClock
 from tests.support.databases import Databases, owner_url, past_all_rules
 
 ANN = Actor(kind="person", name="ann@example.com", surface="desk", person_id=uuid.uuid4())
@@ -28,6 +34,21 @@ SHELL = Actor(kind="cli", name="root@bastion")
 SHELL_AS_ANN = Actor(kind="cli", name="root@bastion", on_behalf_of="Ann@Example.com")
 PROGRAM = Actor(kind="api", name="gateway")
 TIMER = Actor(kind="process", name="expiry")
+
+
+COPY: Final = text(
+    "INSERT INTO approvals (id, act, object, summary, request, requested_by, requested_as, requested_at, note, state)"
+    " SELECT :id, act, :object, summary, request, requested_by, requested_as, requested_at, note, state"
+    " FROM approvals WHERE id = :of"
+)
+NO_CONTEXT: Any = None
+INVALID: Final = "VALIDATION_ERROR"
+
+
+@dataclass
+class Parts:
+    db: Database
+    clock: Clock
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +77,7 @@ def approve(db: Database, actor: Actor, asked: Approval, made: list[str] | None 
     with db.transaction() as tx:
         return approvals.approve(
             tx, asked.id, at=START, note="seen", change=lambda each: changes.append(each.request["amount"])
-        )
+        ).approval
 
 
 def reject(db: Database, actor: Actor, asked: Approval) -> Approval:
@@ -238,12 +259,33 @@ def test_an_unknown_request_is_not_found(db: Database) -> None:
         approvals.reject(tx, new_id(), at=START, note="")
 
 
-def test_the_start_of_an_id_finds_its_request(db: Database) -> None:
+def test_the_beginning_of_an_id_finds_its_request(db: Database) -> None:
     asked = request(db, ANN)
+    servicer = ApprovalsServicer("tests", Parts(db=db, clock=ManualClock()), {})
+
+    def found(beginning: str) -> str:
+        answer = servicer.GetApproval(pb.GetApprovalRequest(approval_id=beginning), NO_CONTEXT)
+        return answer.approval.approval_id
+
+    assert (
+        found(str(asked.id)) == found(str(asked.id)[:-2].upper()) == found(asked.id.hex[:30]) == str(asked.id)
+    )
+    for beginning, reason in (
+        ("ffff", "APPROVAL_NOT_FOUND"),
+        ("019", "VALIDATION_ERROR"),
+        ("thing", "VALIDATION_ERROR"),
+    ):
+        with pytest.raises(Refused) as refused:
+            found(beginning)
+        assert refused.value.reason == reason
+
+    ids = [uuid.UUID(f"feed{number:028x}") for number in range(2)]
     with db.transaction() as tx:
-        assert approvals.ids_that_start_with(tx, str(asked.id)[:-2]) == [asked.id]
-        assert len(approvals.ids_that_start_with(tx, str(asked.id)[:2])) == 2
-        assert approvals.ids_that_start_with(tx, "ffffffff-ffff") == []
+        for each in ids:
+            tx.execute(COPY, {"id": each, "object": f"thing:{each}", "of": asked.id})
+    with pytest.raises(Refused) as refused:
+        found("feed")
+    assert all(str(each) in refused.value.message for each in ids)
 
 
 def test_the_oldest_pending_request_is_counted(db: Database) -> None:

@@ -79,7 +79,7 @@ def test_a_large_one_is_requested_and_changes_when_another_person_approves(house
         f"Send {made.amount_to_receive} USDT on TRC20 to {made.address}, "
         f"which takes 1000.000000 USDT of merchant {made.merchant_id}"
     )
-    approved = approvals.approve(BEN, asked[:-1], "the address is theirs")
+    approved = approvals.approve(BEN, asked, "the address is theirs")
     assert (approved.state, approved.decided_by, approved.decision_note) == (
         APPROVED,
         "ben@example.com",

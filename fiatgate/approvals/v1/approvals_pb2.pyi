@@ -157,13 +157,53 @@ class ListApprovalsResponse(_message.Message):
 Global___ListApprovalsResponse: _TypeAlias = ListApprovalsResponse  # noqa: Y015
 
 @_typing.final
+class GetApprovalRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    approval_id: _builtins.str
+    """UUID, or the beginning of one, at least 4 digits."""
+    def __init__(
+        self,
+        *,
+        approval_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetApprovalRequest: _TypeAlias = GetApprovalRequest  # noqa: Y015
+
+@_typing.final
+class GetApprovalResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def approval(self) -> Global___Approval: ...
+    def __init__(
+        self,
+        *,
+        approval: Global___Approval | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetApprovalResponse: _TypeAlias = GetApprovalResponse  # noqa: Y015
+
+@_typing.final
 class ApproveRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
-    """UUID, or a start of it that only one request has, at least 4 digits."""
+    """UUID."""
     note: _builtins.str
     def __init__(
         self,
@@ -212,7 +252,7 @@ class RejectRequest(_message.Message):
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
-    """As in ApproveRequest."""
+    """UUID."""
     note: _builtins.str
     def __init__(
         self,

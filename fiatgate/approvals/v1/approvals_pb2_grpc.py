@@ -45,6 +45,11 @@ class ApprovalsServiceStub:
                 request_serializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsResponse.FromString,
                 _registered_method=True)
+        self.GetApproval = channel.unary_unary(
+                '/fiatgate.approvals.v1.ApprovalsService/GetApproval',
+                request_serializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalResponse.FromString,
+                _registered_method=True)
         self.Approve = channel.unary_unary(
                 '/fiatgate.approvals.v1.ApprovalsService/Approve',
                 request_serializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ApproveRequest.SerializeToString,
@@ -73,6 +78,13 @@ class ApprovalsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetApproval(self, request, context):
+        """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Approve(self, request, context):
         """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
         APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
@@ -96,6 +108,11 @@ def add_ApprovalsServiceServicer_to_server(servicer, server):
                     servicer.ListApprovals,
                     request_deserializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsRequest.FromString,
                     response_serializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsResponse.SerializeToString,
+            ),
+            'GetApproval': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetApproval,
+                    request_deserializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalRequest.FromString,
+                    response_serializer=fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalResponse.SerializeToString,
             ),
             'Approve': grpc.unary_unary_rpc_method_handler(
                     servicer.Approve,
@@ -141,6 +158,33 @@ class ApprovalsService:
             '/fiatgate.approvals.v1.ApprovalsService/ListApprovals',
             fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsRequest.SerializeToString,
             fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.ListApprovalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetApproval(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.approvals.v1.ApprovalsService/GetApproval',
+            fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalRequest.SerializeToString,
+            fiatgate_dot_approvals_dot_v1_dot_approvals__pb2.GetApprovalResponse.FromString,
             options,
             channel_credentials,
             insecure,

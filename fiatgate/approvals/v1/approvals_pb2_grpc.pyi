@@ -41,6 +41,8 @@ class ApprovalsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ApprovalsServiceAsyncStub: ...
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]
     """Newest first."""
+    GetApproval: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.GetApprovalRequest, _approvals_pb2.GetApprovalResponse]
+    """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists."""
     Approve: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]
     """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
     APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
@@ -62,6 +64,8 @@ class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListApprovals: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]  # type: ignore[assignment]
     """Newest first."""
+    GetApproval: _aio.UnaryUnaryMultiCallable[_approvals_pb2.GetApprovalRequest, _approvals_pb2.GetApprovalResponse]  # type: ignore[assignment]
+    """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists."""
     Approve: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]  # type: ignore[assignment]
     """Does what was requested, checked again; safe to repeat by the same person. Reasons: APPROVAL_NOT_FOUND,
     APPROVAL_STATE_CONFLICT (decided by another person, or the object has changed since), OTHER_PERSON_REQUIRED, and those
@@ -86,6 +90,14 @@ class ApprovalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_approvals_pb2.ListApprovalsResponse, _abc.Awaitable[_approvals_pb2.ListApprovalsResponse]]:
         """Newest first."""
+
+    @_abc_1.abstractmethod
+    def GetApproval(
+        self,
+        request: _approvals_pb2.GetApprovalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_approvals_pb2.GetApprovalResponse, _abc.Awaitable[_approvals_pb2.GetApprovalResponse]]:
+        """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists."""
 
     @_abc_1.abstractmethod
     def Approve(

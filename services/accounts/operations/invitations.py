@@ -85,24 +85,24 @@ def invite_person(
 
 def _invited_or_requested(deps: Deps, invitation: Invitation) -> Invited | Approval:
     with deps.db.transaction() as tx:
-        if _leads_to_an_admin(tx, invitation) and needs_two(deps, tx, invitation.email):
-            return approvals.request(tx, _inviting(invitation), deps)
+        known = people.person_by_email(tx, invitation.email)
+        if _leads_to_an_admin(known, invitation) and needs_two(deps, tx, invitation.email):
+            return approvals.request(tx, _inviting(known, invitation), deps)
         return invited(deps, tx, invitation)
 
 
-def _leads_to_an_admin(tx: Tx, invitation: Invitation) -> bool:
+def _leads_to_an_admin(known: Person | None, invitation: Invitation) -> bool:
     """Returns whether the link makes an admin, or opens a session of one."""
-    known = people.person_by_email(tx, invitation.email)
     opens = known is not None and ADMIN in known.roles and actors.current().surface != Surface.DASHBOARD.value
     return ADMIN in invitation.roles or opens
 
 
-def _inviting(invitation: Invitation) -> Terms:
+def _inviting(known: Person | None, invitation: Invitation) -> Terms:
     roles = ", ".join([*invitation.roles, *invitation.member_roles])
     place = f" at merchant {invitation.merchant_id}" if invitation.merchant_id else ""
     return Terms(
         act=INVITE,
-        object=f"person:{invitation.email}",
+        object=f"person:{known.id}" if known else f"email:{invitation.email}",
         request={
             "email": invitation.email,
             "name": invitation.name,

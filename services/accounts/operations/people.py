@@ -83,7 +83,7 @@ def _giving(person: Person, roles: Sequence[str]) -> Terms:
     before = ", ".join(person.roles) or "none"
     return Terms(
         act=ROLES,
-        object=f"person:{person.email}",
+        object=f"person:{person.id}",
         request={"person_id": str(person.id), "roles": list(roles), "before": sorted(person.roles)},
         summary=f"Give {person.email} the roles {', '.join(roles)} on the desk; the roles were {before} at the request",
     )
@@ -181,7 +181,7 @@ def _enable(deps: Deps, tx: Tx, person: Person) -> None:
 def _enabling(person: Person) -> Terms:
     return Terms(
         act=ENABLE,
-        object=f"person:{person.email}",
+        object=f"person:{person.id}",
         request={
             "person_id": str(person.id),
             "roles": sorted(person.roles),
