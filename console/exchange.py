@@ -41,6 +41,6 @@ class Request(exchange.Request):
 
     @property
     def client(self) -> pb.Client:
-        """The browser, as the list of sessions shows it."""
+        """The browser, as the list of sessions shows it, and the network under which it is counted."""
         user_agent = (self.get_header("User-Agent") or "")[:256]
-        return pb.Client(address=self.remote_addr or "", user_agent=user_agent)
+        return pb.Client(address=self.remote_addr or "", user_agent=user_agent, network=self.exchange.network)

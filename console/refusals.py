@@ -42,7 +42,9 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "PAYLOAD_TOO_LARGE": Problem(413, "That was too long", "Go back to the page and send a shorter text."),
     "VALIDATION_ERROR": Problem(400, "That did not work", "The form could not be read. Open its page again."),
     "RATE_LIMITED": Problem(
-        429, "Too many requests", "Too many requests came from your network. Wait a minute, then try again."
+        429,
+        "Too many requests",
+        "Too many requests come from your network, or from all people together. Wait a minute, then try again.",
     ),
     "NOT_PERMITTED": Problem(403, "Not permitted", "Your roles do not allow this. The attempt was recorded."),
     "ACTOR_INVALID": Problem(403, "Not permitted", "This surface may not do that. The attempt was recorded."),

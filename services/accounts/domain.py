@@ -1,6 +1,5 @@
-"""The rules, without a database: roles, limits of sessions, delays of guesses, the networks that are counted."""
+"""The rules, without a database: roles, limits of sessions, delays of guesses."""
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -37,6 +36,14 @@ class Way(Enum):
     PASSKEY = "passkey"
     PASSWORD = "password"  # noqa: S105  the name of a way to sign in
     INVITATION = "invitation"
+
+
+class Purpose(Enum):
+    """The work for which a passkey answers a challenge."""
+
+    SIGN_IN = "sign_in"
+    STEP_UP = "step_up"
+    REGISTER = "register"
 
 
 # -- people
@@ -111,8 +118,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
+    """A browser; `network` is the part of its address under which the console counts it."""
+
     address: str
     user_agent: str
+    network: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,19 +217,6 @@ def delay_after(failures: int, patience: Patience) -> timedelta:
     if over < 0:
         return timedelta(0)
     return min(timedelta(seconds=2 ** min(over + 1, 20)), patience.longest)
-
-
-def network_of(address: str) -> str:
-    """Returns the network that one household or company has: /24 of IPv4, /56 of IPv6; "" for text that is no
-    address.
-    """
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
-        ip = ip.ipv4_mapped
-    return str(ipaddress.ip_network((ip, 24 if ip.version == 4 else 56), strict=False))
 
 
 # -- e-mail

@@ -156,7 +156,7 @@ class RecoveryCode(Base):
 
 
 class Challenge(Base):
-    """A challenge for a passkey; its first answer deletes it."""
+    """A challenge that a passkey has answered, kept until it expires: it counts once."""
 
     __tablename__ = "challenges"
     __table_args__ = (
@@ -199,8 +199,8 @@ class Session(Base):
 
 
 class Guess(Base):
-    """Failures by person or by network, and the time until which further guesses are not checked. `last_at` is
-    `since` of domain.Failures.
+    """Failures by person or by network on a surface, and the time until which further guesses are not checked.
+    `last_at` is `since` of domain.Failures.
     """
 
     __tablename__ = "guesses"

@@ -24,12 +24,17 @@ from services.accounts.store import people
 from services.accounts.wiring import Deps
 from tests.support.acting import BEN, Approvals
 
-BROWSER = Client(address="192.0.2.7", user_agent="Browser")
+BROWSER = Client(address="192.0.2.7", user_agent="Browser", network="192.0.2.0/24")
 PASSWORD = "tundra violin obelisk"
 
 
 def client(address: str) -> Client:
-    return Client(address=address, user_agent="Browser")
+    return Client(address=address, user_agent="Browser", network=network_of(address))
+
+
+def network_of(address: str) -> str:
+    """As a console with FIATGATE_CLIENT_IPV4_BITS=24 counts it."""
+    return f"{address.rpartition('.')[0]}.0/24"
 
 
 @contextmanager
@@ -140,6 +145,15 @@ class Someone:
             code=self.code() if code is None else code,
             surface=self.surface,
             client=client(address),
+        )
+
+    def step_up(self, *, code: str | None = None, address: str = "192.0.2.7") -> str:
+        return signing_in.step_up(
+            self.deps,
+            session_token=self.token,
+            surface=self.surface,
+            client=client(address),
+            code=self.code() if code is None else code,
         )
 
 

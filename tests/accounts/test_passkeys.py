@@ -1,10 +1,13 @@
 """Passkeys: registered and used with an authenticator in software, for one host, one challenge, one device."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
+from kit.rpc.errors import Refused
 from services.accounts.domain import Surface
 from services.accounts.operations import factors, signing_in
 from services.accounts.wiring import Deps
@@ -117,17 +120,17 @@ def test_a_challenge_has_one_answer_within_five_minutes(
         answer(challenge_id, credential)
 
     challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
-    with refused("SIGN_IN_REFUSED"):  # of another challenge: the wrong answer uses it up
+    with refused("SIGN_IN_REFUSED"):  # of another challenge
         answer(challenge_id, credential)
-    with refused("SIGN_IN_REFUSED"):
-        answer(challenge_id, device.get(options))
+    answer(challenge_id, device.get(options))
 
     challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
     clock.advance(minutes=5)
     with refused("SIGN_IN_REFUSED"):
         answer(challenge_id, device.get(options))
-    with refused("SIGN_IN_REFUSED"):
-        answer("none", "{}")
+    for unknown in ("none", "ключ", "x" * 2000):
+        with refused("SIGN_IN_REFUSED"):
+            answer(unknown, "{}")
 
 
 @pytest.mark.parametrize(
@@ -194,6 +197,67 @@ def test_a_challenge_is_for_its_purpose_its_session_and_its_surface(
         factors.register_passkey(
             deps, challenge_id=str(challenge_id), credential=Authenticator(DESK_URL).create(options), name="x"
         )
+
+
+def test_a_strangers_challenges_are_not_stored(deps: Deps, device: Authenticator) -> None:
+    def stored() -> int:
+        with deps.db.transaction() as tx:
+            return int(tx.execute(text("SELECT count(*) FROM challenges")).scalar_one())
+
+    before = stored()
+    for _ in range(3):
+        challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+        with refused("SIGN_IN_REFUSED"):
+            signing_in.sign_in_by_passkey(
+                deps,
+                challenge_id=challenge_id,
+                credential=replace(device, credential_id=b"another").get(options),
+                surface=Surface.DESK,
+                client=BROWSER,
+            )
+    assert stored() == before
+    sign_in(deps, device)
+    assert stored() == before + 1
+
+
+def test_of_two_answers_at_once_one_counts(deps: Deps, ada: Someone) -> None:
+    device = Authenticator(DESK_URL, counts=False)
+    register(ada, device)
+    challenge_id, options = signing_in.start_passkey(deps, surface=Surface.DESK, session_token="")
+    credential = device.get(options)
+
+    def answer(_number: int) -> bool:
+        try:
+            signing_in.sign_in_by_passkey(
+                deps,
+                challenge_id=challenge_id,
+                credential=credential,
+                surface=Surface.DESK,
+                client=BROWSER,
+            )
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(answer, range(4))) == 1
+
+
+def test_wrong_guesses_of_the_network_do_not_delay_a_passkey(
+    deps: Deps, ada: Someone, device: Authenticator
+) -> None:
+    for number in range(20):
+        with refused("SIGN_IN_REFUSED"):
+            Someone(deps, f"guess{number}@example.com", "", Surface.DESK).sign_in(
+                password="wrong", code="000000", address=BROWSER.address
+            )
+    with refused("SIGN_IN_DELAYED"):
+        ada.sign_in(password="wrong", code="000000", address=BROWSER.address)
+    ada.token = sign_in(deps, device)
+    for _ in range(25):
+        with refused("SIGN_IN_REFUSED"):
+            step_up(ada, replace(device, credential_id=b"another"))
+    step_up(ada, device)
 
 
 def test_a_device_is_registered_once(ada: Someone, device: Authenticator) -> None:

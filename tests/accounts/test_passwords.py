@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 
@@ -10,12 +11,13 @@ import pytest
 from argon2 import Parameters, PasswordHasher, extract_parameters
 from sqlalchemy import text
 
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.credentials.passwords import weakness_of
-from services.accounts.domain import PATIENCE, Failures, Surface, delay_after, network_of
-from services.accounts.operations import factors, signing_in
+from services.accounts.domain import PATIENCE, Failures, Surface, delay_after
+from services.accounts.operations import factors
 from services.accounts.wiring import Deps
-from tests.accounts.house import PASSWORD, Someone, acts_of, authorize, client, operator, refused
+from tests.accounts.house import PASSWORD, Someone, acts_of, authorize, member, network_of, operator, refused
 from tests.support.clock import START, ManualClock
 
 _networks = count(1)
@@ -100,9 +102,7 @@ def test_a_recovery_code_does_not_step_up(deps: Deps, ada: Someone) -> None:
     ada.token = ada.sign_in()
     code = ada.recovery_codes()[0]
     with refused("SIGN_IN_REFUSED"):
-        signing_in.step_up(
-            deps, session_token=ada.token, surface=Surface.DESK, client=client("192.0.2.7"), code=code
-        )
+        ada.step_up(code=code)
 
 
 def test_a_password_without_a_code_or_of_another_surface_is_refused(deps: Deps, ada: Someone) -> None:
@@ -152,7 +152,7 @@ def test_each_wrong_guess_beyond_five_doubles_the_delay_of_known_and_unknown_peo
                 counted = text(
                     "SELECT delayed_until FROM guesses WHERE kind = 'person' AND subject = :subject"
                 )
-                subject = hashlib.sha256(someone.email.encode()).hexdigest()
+                subject = f"desk {hashlib.sha256(someone.email.encode()).hexdigest()}"
                 until = tx.execute(counted, {"subject": subject}).scalar_one()
             delays.append((until - clock.now()).total_seconds())
             clock.set(until)
@@ -202,7 +202,9 @@ def test_ten_thousand_wrong_passwords_take_months(deps: Deps, ada: Someone, addr
         newest = text(
             "SELECT delayed_until - last_at FROM guesses WHERE kind = 'network' AND subject = :network"
         )
-        assert tx.execute(newest, {"network": network_of(address)}).scalar_one().total_seconds() == 0
+        assert (
+            tx.execute(newest, {"network": f"desk {network_of(address)}"}).scalar_one().total_seconds() == 0
+        )
     with refused("SIGN_IN_REFUSED"):
         ada.sign_in(password="wrong", address=address)
 
@@ -233,17 +235,47 @@ def test_concurrent_guesses_are_all_counted(deps: Deps, ada: Someone, address: s
     assert reasons.count("SIGN_IN_DELAYED") == 7
 
 
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.7", "192.0.2.0/24"),
-        ("::ffff:192.0.2.7", "192.0.2.0/24"),
-        ("2001:db8:1:2ff::1", "2001:db8:1:200::/56"),
-        ("unknown", ""),
-    ],
-)
-def test_a_network_is_what_one_household_has(address: str, network: str) -> None:
-    assert network_of(address) == network
+def test_guesses_on_one_surface_delay_nobody_on_the_other(
+    deps: Deps, ada: Someone, new_email: Callable[[], str], address: str
+) -> None:
+    merchant_id = new_id()
+    member(deps, ada.email, merchant_id)
+    on_dashboard = replace(ada, surface=Surface.DASHBOARD)
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            on_dashboard.sign_in(password="wrong", address=address)
+    with refused("SIGN_IN_DELAYED"):
+        on_dashboard.sign_in(address=address)
+    for number in range(15):
+        stranger = Someone(deps, f"guess{number}@example.com", "", Surface.DASHBOARD)
+        with refused("SIGN_IN_REFUSED"):
+            stranger.sign_in(password="wrong", code="000000", address=address)
+    with refused("SIGN_IN_DELAYED"):
+        Someone(deps, new_email(), "", Surface.DASHBOARD).sign_in(code="000000", address=address)
+    ada.sign_in(address=address)
+
+
+def test_the_own_wrong_codes_delay_a_step_up_and_guesses_of_strangers_do_not(
+    deps: Deps, ada: Someone, clock: ManualClock, address: str
+) -> None:
+    ada.token = ada.sign_in(address=address)
+    for number in range(20):
+        with refused("SIGN_IN_REFUSED"):
+            Someone(deps, f"guess{number}@example.com", "", Surface.DESK).sign_in(
+                password="wrong", code="000000", address=address
+            )
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.sign_in(password="wrong", address="203.0.113.9")
+    clock.advance(seconds=30)
+    ada.token = ada.step_up(address=address)
+    for _ in range(5):
+        with refused("SIGN_IN_REFUSED"):
+            ada.step_up(code="000000")
+    with refused("SIGN_IN_DELAYED"):
+        ada.step_up()
+    clock.advance(seconds=30)
+    ada.token = ada.step_up()
 
 
 # -- setting a password

@@ -49,19 +49,23 @@ class Client(_message.Message):
 
     ADDRESS_FIELD_NUMBER: _builtins.int
     USER_AGENT_FIELD_NUMBER: _builtins.int
+    NETWORK_FIELD_NUMBER: _builtins.int
     address: _builtins.str
-    """IP address, for the list of sessions and for the counters of guesses."""
+    """IP address, for the list of sessions."""
     user_agent: _builtins.str
     """At most 256 characters are kept."""
+    network: _builtins.str
+    """The network under which its guesses are counted, as 2001:db8::/64. Empty: the address."""
     def __init__(
         self,
         *,
         address: _builtins.str = ...,
         user_agent: _builtins.str = ...,
+        network: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "user_agent", b"user_agent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "network", b"network", "user_agent", b"user_agent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -406,7 +410,7 @@ class StartPasskeyResponse(_message.Message):
     CHALLENGE_ID_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     challenge_id: _builtins.str
-    """UUID; the challenge ends after 5 minutes, and with its first answer."""
+    """Sealed, 1024 characters at most: the challenge counts for 5 minutes, and once."""
     options: _builtins.str
     """PublicKeyCredentialRequestOptions as JSON (WebAuthn Level 3, section 5.5)."""
     def __init__(

@@ -123,7 +123,7 @@ class SignInServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SignInByPasskey(self, request, context):
-        """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+        """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -139,7 +139,7 @@ class SignInServiceServicer:
 
     def StepUp(self, request, context):
         """Steps the session up for 5 minutes by a code or a passkey. Reasons: SESSION_INVALID, SIGN_IN_REFUSED,
-        SIGN_IN_DELAYED.
+        SIGN_IN_DELAYED (a code).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -50,14 +50,14 @@ class SignInServiceStub:
     StartPasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
     SignInByPasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasskeyRequest, _accounts_pb2.SignInByPasskeyResponse]
-    """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
+    """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
     Authorize: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.AuthorizeRequest, _accounts_pb2.AuthorizeResponse]
     """Returns the person of a session and an actor token for one request of theirs. Reason: SESSION_INVALID (unknown,
     ended, idle for too long, too old, of the other surface, or of a disabled person).
     """
     StepUp: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.StepUpRequest, _accounts_pb2.StepUpResponse]
     """Steps the session up for 5 minutes by a code or a passkey. Reasons: SESSION_INVALID, SIGN_IN_REFUSED,
-    SIGN_IN_DELAYED.
+    SIGN_IN_DELAYED (a code).
     """
     ChooseMerchant: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ChooseMerchantRequest, _accounts_pb2.ChooseMerchantResponse]
     """Chooses the merchant that a member of several acts for. Reasons: SESSION_INVALID, MERCHANT_NOT_FOUND."""
@@ -86,14 +86,14 @@ class SignInServiceAsyncStub(SignInServiceStub):
     StartPasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]  # type: ignore[assignment]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
     SignInByPasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasskeyRequest, _accounts_pb2.SignInByPasskeyResponse]  # type: ignore[assignment]
-    """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
+    """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
     Authorize: _aio.UnaryUnaryMultiCallable[_accounts_pb2.AuthorizeRequest, _accounts_pb2.AuthorizeResponse]  # type: ignore[assignment]
     """Returns the person of a session and an actor token for one request of theirs. Reason: SESSION_INVALID (unknown,
     ended, idle for too long, too old, of the other surface, or of a disabled person).
     """
     StepUp: _aio.UnaryUnaryMultiCallable[_accounts_pb2.StepUpRequest, _accounts_pb2.StepUpResponse]  # type: ignore[assignment]
     """Steps the session up for 5 minutes by a code or a passkey. Reasons: SESSION_INVALID, SIGN_IN_REFUSED,
-    SIGN_IN_DELAYED.
+    SIGN_IN_DELAYED (a code).
     """
     ChooseMerchant: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ChooseMerchantRequest, _accounts_pb2.ChooseMerchantResponse]  # type: ignore[assignment]
     """Chooses the merchant that a member of several acts for. Reasons: SESSION_INVALID, MERCHANT_NOT_FOUND."""
@@ -149,7 +149,7 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.SignInByPasskeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.SignInByPasskeyResponse, _abc.Awaitable[_accounts_pb2.SignInByPasskeyResponse]]:
-        """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
+        """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
 
     @_abc_1.abstractmethod
     def Authorize(
@@ -168,7 +168,7 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.StepUpResponse, _abc.Awaitable[_accounts_pb2.StepUpResponse]]:
         """Steps the session up for 5 minutes by a code or a passkey. Reasons: SESSION_INVALID, SIGN_IN_REFUSED,
-        SIGN_IN_DELAYED.
+        SIGN_IN_DELAYED (a code).
         """
 
     @_abc_1.abstractmethod

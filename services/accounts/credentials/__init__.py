@@ -8,4 +8,5 @@ password              the person's      Argon2id
 TOTP secret           160 random bits   encrypted (kit.base.vault)
 signing key           Ed25519           encrypted; the public part as it is
 passkey               the person's device   public key and counter
+challenge             256 random bits   not at all; the id of an answered one
 """

@@ -14,20 +14,20 @@ from kit.base.ids import new_id
 from kit.db.database import refusing
 from kit.rpc import values
 from services.accounts import domain, errors
-from services.accounts.credentials import passkeys, tokens, totp
+from services.accounts.credentials import challenges, passkeys, tokens, totp
+from services.accounts.credentials.challenges import Use
 from services.accounts.credentials.passwords import weakness_of
 from services.accounts.domain import (
-    CHALLENGE_LASTS,
     PASSKEY_NAME_CHARACTERS,
     STEP_UP_LASTS,
     TOTP_STARTED_LASTS,
     Person,
+    Purpose,
     Surface,
     Way,
 )
 from services.accounts.operations.sessions import author, end_all
 from services.accounts.store import factors, people, sessions
-from services.accounts.store.factors import Challenged
 from services.accounts.wiring import Deps
 
 PASSKEYS_AT_MOST = 20
@@ -56,43 +56,35 @@ def list_factors(deps: Deps) -> OwnFactors:
 # -- passkeys
 
 
-def start_passkey_registration(deps: Deps) -> tuple[UUID, str]:
-    """Returns a challenge's id and PublicKeyCredentialCreationOptions as JSON."""
-    person_id, session_id = author()
-    surface = _surface()
-    party = deps.relying_parties[surface]
-    challenge_id = new_id()
+def start_passkey_registration(deps: Deps) -> tuple[str, str]:
+    """Returns a sealed challenge and PublicKeyCredentialCreationOptions as JSON."""
+    person_id, _ = author()
+    party = deps.relying_parties[_surface()]
     with deps.db.transaction() as tx:
         _may_add_factors(deps, tx)
         person = _person(tx, person_id)
         known = factors.credentials_of(tx, person_id, rp_id=party.rp_id)
-        options, challenge = party.creation_options(person_id, person.email, person.name, known)
-        challenged = Challenged("register", surface.value, session_id, challenge)
-        factors.add_challenge(tx, challenge_id, challenged, expires_at=deps.clock.now() + CHALLENGE_LASTS)
-    return challenge_id, options
+    options, challenge = party.creation_options(person_id, person.email, person.name, known)
+    return challenges.seal(deps.vault, challenge, _registering(), now=deps.clock.now()), options
 
 
 def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: str) -> domain.Passkey:
     """Raises PASSKEY_INVALID: the answer does not fit, or the challenge is used or too old."""
     person_id, session_id = author()
-    surface = _surface()
-    party = deps.relying_parties[surface]
+    party = deps.relying_parties[_surface()]
     shown = values.label("name", name.strip(), most=PASSKEY_NAME_CHARACTERS)
-    wanted = values.uuid_or(errors.passkey_invalid, challenge_id)
     now = deps.clock.now()
-    with deps.db.transaction() as tx:
-        _may_add_factors(deps, tx)
-        challenged = factors.take_challenge(tx, wanted, now=now)
-    expected = Challenged("register", surface.value, session_id, challenged.challenge if challenged else b"")
-    if challenged != expected:
-        raise errors.passkey_invalid()
     try:
-        made = party.registered(challenged.challenge, credential)
-    except passkeys.Invalid:
+        challenge = challenges.unseal(deps.vault, challenge_id, _registering(), now=now)
+        made = party.registered(challenge.challenge, credential)
+    except (challenges.Invalid, passkeys.Invalid):
         raise errors.passkey_invalid() from None
     passkey = domain.Passkey(new_id(), shown, now, None)
     with refusing({"uq_passkeys_credential_id": errors.passkey_invalid}), deps.db.transaction() as tx:
+        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
+        if not factors.use_challenge(tx, challenge):
+            raise errors.passkey_invalid()
         if len(factors.passkeys(tx, person_id)) >= PASSKEYS_AT_MOST:
             raise values.invalid("name", f"Expected at most {PASSKEYS_AT_MOST} passkeys; remove one before")
         factors.add_passkey(
@@ -224,6 +216,11 @@ def _may_add_factors(deps: Deps, tx: Tx) -> None:
 def _require_a_way_in(deps: Deps, tx: Tx, person_id: UUID) -> None:
     if not factors.factors(tx, person_id, rp_id=_rp_id(deps)).are_complete:
         raise errors.last_factor()
+
+
+def _registering() -> Use:
+    _, session_id = author()
+    return Use(purpose=Purpose.REGISTER, surface=_surface(), session_id=session_id)
 
 
 def _surface() -> Surface:

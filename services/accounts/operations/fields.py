@@ -29,9 +29,13 @@ def _roles(field: str, roles: Iterable[str], known: Sequence[str]) -> list[str]:
     return [role for role in known if role in given]
 
 
-def client_from(address: str, user_agent: str) -> Client:
+def client_from(address: str, user_agent: str, network: str) -> Client:
     """Returns the browser; unprintable characters go, long texts are cut."""
     shown = "".join(each for each in user_agent if each.isprintable())
     return Client(
-        address=address[:ADDRESS_CHARACTERS].replace("\0", ""), user_agent=shown[:USER_AGENT_CHARACTERS]
+        address=_storable(address), user_agent=shown[:USER_AGENT_CHARACTERS], network=_storable(network)
     )
+
+
+def _storable(address: str) -> str:
+    return address[:ADDRESS_CHARACTERS].replace("\0", "")

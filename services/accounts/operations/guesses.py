@@ -1,15 +1,17 @@
-"""Counters of guesses, by person and by network: each failure beyond the free ones doubles the delay.
+"""Counters of guesses, by person and by network, for each surface: each failure beyond the free ones doubles the delay.
 
-A guess counts as a failure before it is checked, so concurrent guesses can't pass a counter; a right one is taken back.
+Passwords and codes can be guessed, the answer of a passkey can't. A guess counts as a failure before it is checked, so
+concurrent guesses can't pass a counter; a right one is taken back.
 """
 
 import hashlib
 import math
 from collections.abc import Sequence
+from uuid import UUID
 
 from kit.observe import metrics
 from services.accounts import errors
-from services.accounts.domain import PATIENCE, Client, Failures, delay_after, network_of
+from services.accounts.domain import PATIENCE, Client, Failures, Surface, delay_after
 from services.accounts.store import guesses
 from services.accounts.wiring import Deps
 
@@ -21,20 +23,18 @@ DELAYED = metrics.counter(
 )
 
 
-def of_person(email: str, client: Client) -> Counters:
-    """Returns the counters of a sign-in. An unknown person has one like a known one; only its hash is stored."""
-    subject = hashlib.sha256(email.encode()).hexdigest()
-    return [("network", network_of(client.address)), ("person", subject)]
+def of_sign_in(email: str, surface: Surface, client: Client) -> Counters:
+    """Returns the counters of a sign-in by password. An unknown person has one like a known one; only its hash is
+    stored.
+    """
+    person = hashlib.sha256(email.encode()).hexdigest()
+    network = client.network or client.address
+    return [("network", f"{surface.value} {network}"), ("person", f"{surface.value} {person}")]
 
 
-def of_network(client: Client) -> Counters:
-    """Returns the counters of a sign-in by passkey, which names no person before it is proved."""
-    return [("network", network_of(client.address))]
-
-
-def of_step_up(person_id: object, client: Client) -> Counters:
-    """Returns the counters of a step-up: strangers who guess at the sign-in don't hold up the person's."""
-    return [("network", network_of(client.address)), ("step_up", str(person_id))]
+def of_step_up(person_id: UUID, surface: Surface) -> Counters:
+    """Returns the counter of step-ups by code: guesses of strangers at the sign-in don't delay them."""
+    return [("step_up", f"{surface.value} {person_id}")]
 
 
 def begin(deps: Deps, counters: Counters) -> None:

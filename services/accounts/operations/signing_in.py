@@ -1,5 +1,6 @@
 """Signing in by password or passkey, and stepping a session up."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -9,18 +10,19 @@ from sqlalchemy.orm import Session as Tx
 from kit.audit import acts
 from kit.base import actors
 from kit.base.emails import EMAIL_CHARACTERS
-from kit.base.ids import new_id
+from kit.db.database import retry_conflicts
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.rpc import values
 from services.accounts import errors
-from services.accounts.credentials import passkeys, tokens, totp
+from services.accounts.credentials import challenges, passkeys, tokens, totp
+from services.accounts.credentials.challenges import Challenge, Use
 from services.accounts.credentials.passwords import MOST_CHARACTERS
-from services.accounts.domain import CHALLENGE_LASTS, Client, Person, Session, Surface, Way
+from services.accounts.domain import Client, Person, Purpose, Session, Surface, Way
 from services.accounts.operations import guesses, sessions
+from services.accounts.operations.sessions import SignedIn
 from services.accounts.store import factors, people
 from services.accounts.store import sessions as stored_sessions
-from services.accounts.store.factors import Challenged
 from services.accounts.wiring import Deps
 
 CODE_CHARACTERS: Final = 64
@@ -79,7 +81,7 @@ def sign_in_by_password(
     if len(password) > MOST_CHARACTERS:
         raise values.invalid("password", f"password has at most {MOST_CHARACTERS} characters")
     address = email.strip().lower()
-    counters = guesses.of_person(address, client)
+    counters = guesses.of_sign_in(address, surface, client)
     guesses.begin(deps, counters)
     recovery_hash = tokens.hash_of_recovery_code(code)
     stored = _stored(deps, address, recovery_hash or bytes(32))
@@ -141,76 +143,64 @@ def _use(deps: Deps, tx: Tx, person_id: UUID, proof: _Proof) -> bool:
 # -- by passkey
 
 
-def start_passkey(deps: Deps, *, surface: Surface, session_token: str) -> tuple[UUID, str]:
-    """Returns a challenge's id and PublicKeyCredentialRequestOptions as JSON: to sign in; with a session, to step up.
+def start_passkey(deps: Deps, *, surface: Surface, session_token: str) -> tuple[str, str]:
+    """Returns a sealed challenge and PublicKeyCredentialRequestOptions as JSON: to sign in; with a session, to step up.
     Raises SESSION_INVALID.
     """
     party = deps.relying_parties[surface]
-    challenge_id = new_id()
-    with deps.db.transaction() as tx:
-        kind, session_id, known = "sign_in", None, None
-        if session_token:
+    use, known = Use(purpose=Purpose.SIGN_IN, surface=surface), None
+    if session_token:
+        with deps.db.transaction() as tx:
             signed_in = sessions.signed_in_by(deps, tx, session_token, surface)
-            kind, session_id = "step_up", signed_in.session.id
             known = factors.credentials_of(tx, signed_in.person.id, rp_id=party.rp_id)
-        options, challenge = party.request_options(known)
-        challenged = Challenged(kind, surface.value, session_id, challenge)
-        factors.add_challenge(tx, challenge_id, challenged, expires_at=deps.clock.now() + CHALLENGE_LASTS)
-    return challenge_id, options
+        use = Use(purpose=Purpose.STEP_UP, surface=surface, session_id=signed_in.session.id)
+    options, challenge = party.request_options(known)
+    return challenges.seal(deps.vault, challenge, use, now=deps.clock.now()), options
 
 
 def sign_in_by_passkey(
     deps: Deps, *, challenge_id: str, credential: str, surface: Surface, client: Client
 ) -> str:
-    """Starts a session by the answer of a passkey, and returns its token. Raises SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
-    counters = guesses.of_network(client)
-    guesses.begin(deps, counters)
+    """Starts a session by the answer of a passkey, and returns its token. Raises SIGN_IN_REFUSED."""
+    use = Use(purpose=Purpose.SIGN_IN, surface=surface)
     token = None
-    challenged = _taken(deps, challenge_id)
-    if challenged is not None and (challenged.kind, challenged.surface) == ("sign_in", surface.value):
-        token = _session_by_passkey(deps, challenged, credential, surface, client)
+    with suppress(challenges.Invalid, passkeys.Invalid):
+        challenge = challenges.unseal(deps.vault, challenge_id, use, now=deps.clock.now())
+        token = _session_by_passkey(deps, challenge, credential, client)
     if token is None:
         SIGN_INS.labels(Way.PASSKEY.value, "refused").inc()
         _log.info("sign_in_refused", way=Way.PASSKEY.value, surface=surface.value)
         raise errors.sign_in_refused()
-    guesses.take_back(deps, counters)
     SIGN_INS.labels(Way.PASSKEY.value, "started").inc()
     return token
 
 
-def _session_by_passkey(
-    deps: Deps, challenged: Challenged, credential: str, surface: Surface, client: Client
-) -> str | None:
+@retry_conflicts
+def _session_by_passkey(deps: Deps, challenge: Challenge, credential: str, client: Client) -> str | None:
+    surface = challenge.use.surface
     with deps.db.transaction() as tx:
-        person_id = _proved_by_passkey(deps, tx, challenged, credential, surface)
+        person_id = _proved_by_passkey(deps, tx, challenge, credential)
         person = None if person_id is None else people.person(tx, person_id)
         if person is None or not person.may_use(surface):
             return None
         return sessions.start(deps, tx, person, surface=surface, way=Way.PASSKEY, client=client)
 
 
-def _taken(deps: Deps, challenge_id: str) -> Challenged | None:
-    """Uses the challenge up in a transaction of its own: a wrong answer is its answer too."""
-    with deps.db.transaction() as tx:
-        wanted = values.uuid_or(errors.sign_in_refused, challenge_id)
-        return factors.take_challenge(tx, wanted, now=deps.clock.now())
-
-
-def _proved_by_passkey(
-    deps: Deps, tx: Tx, challenged: Challenged, credential: str, surface: Surface
-) -> UUID | None:
-    """Returns the person whose passkey gave the answer; None when it proves nothing. A counter that went back marks the
-    passkey: it never counts again.
+def _proved_by_passkey(deps: Deps, tx: Tx, challenge: Challenge, credential: str) -> UUID | None:
+    """Returns the person whose passkey gave the answer, and uses the challenge up; None when it proves nothing. A
+    counter that went back marks the passkey: it never counts again. Raises passkeys.Invalid.
     """
+    surface = challenge.use.surface
     party = deps.relying_parties[surface]
-    try:
-        stored = factors.passkey_to_use(tx, passkeys.credential_id_of(credential), rp_id=party.rp_id)
-        if stored is None:
-            return None
-        count = party.sign_count(
-            challenged.challenge, credential, credential=stored.credential, person_id=stored.person_id
-        )
-    except passkeys.Invalid:
+    stored = factors.passkey_to_use(tx, passkeys.credential_id_of(credential), rp_id=party.rp_id)
+    if stored is None:
+        return None
+    count = party.sign_count(
+        challenge.challenge, credential, credential=stored.credential, person_id=stored.person_id
+    )
+    if not factors.use_challenge(
+        tx, challenge
+    ):  # before the counter: an answer that is sent again is no copy
         return None
     if passkeys.went_back(stored.sign_count, count):
         factors.mark_cloned(tx, stored.id, at=deps.clock.now())
@@ -244,40 +234,39 @@ def step_up(
     credential: str = "",
 ) -> str:
     """Steps the session up by a TOTP code or a passkey, and returns its new token; the one before ends. A recovery code
-    does not step up. Raises SESSION_INVALID, SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+    does not step up. Raises SESSION_INVALID, SIGN_IN_REFUSED, SIGN_IN_DELAYED (a code).
     """
     with deps.db.transaction() as tx:
         signed_in = sessions.signed_in_by(deps, tx, session_token, surface)
-    counters = guesses.of_step_up(signed_in.person.id, client)
-    guesses.begin(deps, counters)
-    session, person_id = signed_in.session, signed_in.person.id
     if challenge_id:
-        challenged = _taken(deps, challenge_id)
-        expected = Challenged(
-            "step_up", surface.value, session.id, challenged.challenge if challenged else b""
-        )
-        token = None
-        if challenged == expected:
-            token = _stepped_up_by_passkey(deps, session, challenged, credential)
+        token = _stepped_up_by_passkey(deps, signed_in, challenge_id, credential)
     else:
-        token = _stepped_up_by_code(deps, session, person_id, code)
+        counters = guesses.of_step_up(signed_in.person.id, surface)
+        guesses.begin(deps, counters)
+        token = _stepped_up_by_code(deps, signed_in, code)
+        if token is not None:
+            guesses.take_back(deps, counters)
     if token is None:
         STEP_UPS.labels("refused").inc()
         raise errors.sign_in_refused()
-    guesses.take_back(deps, counters)
     STEP_UPS.labels("done").inc()
     return token
 
 
-def _stepped_up_by_passkey(
-    deps: Deps, session: Session, challenged: Challenged, credential: str
-) -> str | None:
-    with deps.db.transaction() as tx:
-        proved = _proved_by_passkey(deps, tx, challenged, credential, session.surface)
-        return _new_token(deps, tx, session) if proved == session.person_id else None
+def _stepped_up_by_passkey(deps: Deps, signed_in: SignedIn, challenge_id: str, credential: str) -> str | None:
+    session = signed_in.session
+    use = Use(purpose=Purpose.STEP_UP, surface=session.surface, session_id=session.id)
+    try:
+        challenge = challenges.unseal(deps.vault, challenge_id, use, now=deps.clock.now())
+        with deps.db.transaction() as tx:
+            proved = _proved_by_passkey(deps, tx, challenge, credential)
+            return _new_token(deps, tx, session) if proved == session.person_id else None
+    except (challenges.Invalid, passkeys.Invalid):
+        return None
 
 
-def _stepped_up_by_code(deps: Deps, session: Session, person_id: UUID, code: str) -> str | None:
+def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | None:
+    person_id = signed_in.person.id
     with deps.db.transaction() as tx:
         sealed = factors.sealed_totp(tx, person_id)
         if sealed is None:
@@ -285,7 +274,7 @@ def _stepped_up_by_code(deps: Deps, session: Session, person_id: UUID, code: str
         step = totp.step_of(deps.vault.open(sealed[0]).decode(), code.strip(), now=deps.clock.now())
         if step is None or not factors.use_totp_step(tx, person_id, step):
             return None
-        return _new_token(deps, tx, session)
+        return _new_token(deps, tx, signed_in.session)
 
 
 def _new_token(deps: Deps, tx: Tx, session: Session) -> str:

@@ -7,14 +7,15 @@
 - `converters`: values to messages, and back
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from kit.base import actors
 from kit.base.config.processes import SERVICES
-from kit.rpc import approvals, audit, status
+from kit.rpc import approvals, audit, callers, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
@@ -27,7 +28,7 @@ from kit.rpc.permissions import (
     signing_in,
     staff,
 )
-from kit.rpc.slots import Slots
+from kit.rpc.slots import Share, Slots
 from services.accounts.operations.invitations import INVITE, invite_approved
 from services.accounts.operations.people import ENABLE, ROLES, enable_approved, roles_approved
 from services.accounts.rpc.actor_keys import ActorKeysServicer
@@ -54,21 +55,55 @@ CALLERS: Final[Callers] = {
     **dict.fromkeys(_OTHERS, _KEYS),
 }
 
-# Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB: guesses have
-# two threads of their own, and wait there.
+
+def _surface_of(request: Any) -> str:
+    """Returns the surface that sends the request: as its certificate says; without TLS as the request or its author
+    says.
+    """
+    caller = callers.current()
+    if caller is not None:
+        return caller
+    return str(getattr(request, "surface", None) or actors.current().surface)
+
+
+def _surface_and_work_of(request: Any) -> str:
+    return f"{_surface_of(request)} {request.DESCRIPTOR.name}"
+
+
+def _shared(
+    name: str,
+    methods: frozenset[str],
+    *,
+    in_all: int,
+    working: int,
+    waiting: int,
+    owners: int,
+    owner: Callable[[Any], str] = _surface_of,
+) -> Slots:
+    """Returns a kind whose surfaces take turns: strangers at the dashboard's sign-in take no place of the desk.
+
+    in_all            calls in work at the same time
+    working, waiting  of them in work, and besides them waiting for a turn, for one owner
+    owners            so many find a thread to wait in
+    """
+    share = Share(working=working, waiting=waiting, wait_seconds=3, in_all=in_all)
+    return Slots(name=name, methods=methods, threads=owners * (working + waiting), owner=owner, share=share)
+
+
+# Each request of a signed-in person waits for Authorize. A password costs a tenth of a second and 64 MiB, so two are
+# worked on at the same time; to set one waits for no guess.
 _AUTHORIZE: Final = frozenset({"SignInService/Authorize", "SignInService/SignOut"})
 _PASSWORDS: Final = frozenset({"SignInService/SignInByPassword", "OwnAccountService/SetPassword"})
+_SIGN_INS: Final = frozenset(
+    f"SignInService/{each}"
+    for each in ("GetInvitation", "AcceptInvitation", "StartPasskey", "SignInByPasskey")
+)
+_PEOPLE: Final = (_CONSOLE | approvals.METHODS) - _AUTHORIZE - _PASSWORDS - _SIGN_INS
 SLOTS: Final = (
-    Slots(name="sessions", methods=_AUTHORIZE, waiting=128),
-    Slots(name="passwords", methods=_PASSWORDS, threads=2, waiting=16),
-    Slots(
-        name="sign_ins", methods=_methods("SignInService") - _AUTHORIZE - _PASSWORDS, threads=2, waiting=64
-    ),
-    Slots(
-        name="people",
-        methods=(_methods("OwnAccountService") | _methods("PeopleService") | approvals.METHODS) - _PASSWORDS,
-        threads=3,
-    ),
+    _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=22, owners=2),
+    _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
+    _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
+    _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
     Slots(name="services", methods=_KEYS | {"ActorKeysService/RotateActorKey"}, threads=1),
 )
 

@@ -25,7 +25,7 @@ def surface_from(number: int) -> Surface:
 
 
 def client_from_message(message: pb.Client) -> Client:
-    return client_from(message.address, message.user_agent)
+    return client_from(message.address, message.user_agent, message.network)
 
 
 def membership_to_message(membership: domain.Membership) -> pb.Membership:

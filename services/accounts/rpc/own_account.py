@@ -30,7 +30,7 @@ class OwnAccountServicer(accounts_pb2_grpc.OwnAccountServiceServicer):
         self, request: pb.StartPasskeyRegistrationRequest, context: grpc.ServicerContext
     ) -> pb.StartPasskeyRegistrationResponse:
         challenge_id, options = factors.start_passkey_registration(self._deps)
-        return pb.StartPasskeyRegistrationResponse(challenge_id=str(challenge_id), options=options)
+        return pb.StartPasskeyRegistrationResponse(challenge_id=challenge_id, options=options)
 
     def RegisterPasskey(
         self, request: pb.RegisterPasskeyRequest, context: grpc.ServicerContext

@@ -59,7 +59,7 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
         challenge_id, options = signing_in.start_passkey(
             self._deps, surface=surface_from(request.surface), session_token=request.session_token
         )
-        return pb.StartPasskeyResponse(challenge_id=str(challenge_id), options=options)
+        return pb.StartPasskeyResponse(challenge_id=challenge_id, options=options)
 
     def SignInByPasskey(
         self, request: pb.SignInByPasskeyRequest, context: grpc.ServicerContext

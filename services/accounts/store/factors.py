@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session as Tx
 from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.accounts import domain
+from services.accounts.credentials import challenges
 from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Session, Totp
 
 
@@ -90,6 +91,12 @@ def confirm_totp(tx: Tx, person_id: UUID, *, step: int, at: datetime) -> None:
 def remove_totp(tx: Tx, person_id: UUID) -> bool:
     removed = delete(Totp).where(Totp.person_id == person_id, Totp.confirmed_at.is_not(None))
     return tx.execute(removed.returning(Totp.person_id)).one_or_none() is not None
+
+
+def totps_after(tx: Tx, person_id: UUID | None, *, limit: int) -> Sequence[Totp]:
+    """Returns the next rows in the order of their people, locked."""
+    totps = select(Totp).order_by(Totp.person_id).limit(limit).with_for_update()
+    return tx.scalars(totps if person_id is None else totps.where(Totp.person_id > person_id)).all()
 
 
 # -- recovery codes
@@ -196,36 +203,15 @@ def remove_passkey(tx: Tx, person_id: UUID, passkey_id: UUID) -> bool:
 # -- challenges
 
 
-@dataclass(frozen=True, slots=True)
-class Challenged:
-    kind: str
-    surface: str
-    session_id: UUID | None
-    challenge: bytes
-
-
-def add_challenge(tx: Tx, challenge_id: UUID, challenged: Challenged, *, expires_at: datetime) -> None:
-    row = Challenge(
-        id=challenge_id,
-        kind=challenged.kind,
-        surface=challenged.surface,
-        session_id=challenged.session_id,
-        challenge=challenged.challenge,
-        expires_at=expires_at,
+def use_challenge(tx: Tx, challenge: challenges.Challenge) -> bool:
+    """Returns whether it was not used before: of concurrent answers one counts."""
+    row = insert(Challenge).values(
+        id=challenge.id,
+        kind=challenge.use.purpose.value,
+        surface=challenge.use.surface.value,
+        session_id=challenge.use.session_id,
+        challenge=challenge.challenge,
+        expires_at=challenge.expires_at,
     )
-    tx.add(row)
-    tx.flush()
-
-
-def take_challenge(tx: Tx, challenge_id: UUID, *, now: datetime) -> Challenged | None:
-    """Removes the challenge and returns it: it has one answer. None when it is unknown, answered or too old."""
-    columns = (Challenge.kind, Challenge.surface, Challenge.session_id, Challenge.challenge)
-    taken = delete(Challenge).where(Challenge.id == challenge_id, Challenge.expires_at > now)
-    row = tx.execute(taken.returning(*columns)).one_or_none()
-    return None if row is None else Challenged(row[0], row[1], row[2], bytes(row[3]))
-
-
-def totps_after(tx: Tx, person_id: UUID | None, *, limit: int) -> Sequence[Totp]:
-    """Returns the next rows in the order of their people, locked."""
-    totps = select(Totp).order_by(Totp.person_id).limit(limit).with_for_update()
-    return tx.scalars(totps if person_id is None else totps.where(Totp.person_id > person_id)).all()
+    first = row.on_conflict_do_nothing(index_elements=[Challenge.id]).returning(Challenge.id)
+    return tx.execute(first).one_or_none() is not None

@@ -1,0 +1,110 @@
+"""The surfaces take turns in each kind of calls: those of one leave places to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from deploy.local.waiting import wait_until
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.accounts.v1 import accounts_pb2_grpc as pb_grpc
+from kit.base.ids import new_id
+from kit.db.database import Database
+from kit.rpc.errors import Refused
+from services.accounts.domain import Surface
+from services.accounts.wiring import Deps
+from tests.accounts.conftest import served
+from tests.accounts.house import BROWSER, invite_member, invite_staff, token_of
+
+PATIENCE_SECONDS = 60
+STRANGERS = 80
+"""More than the kind has places, and as many as a sign-in page may get in a second."""
+DASHBOARD, DESK = pb.SURFACE_DASHBOARD, pb.SURFACE_DESK
+
+
+@pytest.fixture
+def patient(deps: Deps) -> Iterator[Deps]:
+    """The service, with statements that wait for a lock as long as a busy machine may need."""
+    settings = deps.settings
+    db = Database(
+        settings.database_url,
+        name="patient",
+        pool_size=settings.connections,
+        statement_timeout_seconds=PATIENCE_SECONDS,
+        lock_timeout_seconds=PATIENCE_SECONDS,
+    )
+    yield replace(deps, db=db)
+    db.dispose()
+
+
+def waiting_for_a_lock(deps: Deps) -> int:
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'patient'"
+    )
+    with deps.db.transaction() as tx:
+        return int(tx.execute(query).scalar_one())
+
+
+def reason_of(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Refused as refused:
+        return refused.reason
+    return ""
+
+
+@pytest.mark.parametrize(("flooded", "free"), [(DASHBOARD, DESK), (DESK, DASHBOARD)])
+def test_sign_ins_that_hang_on_one_surface_leave_places_to_the_other(
+    deps: Deps, patient: Deps, flooded: pb.Surface.ValueType, free: pb.Surface.ValueType
+) -> None:
+    subject = f"{Surface.DASHBOARD.value if flooded == DASHBOARD else Surface.DESK.value} {BROWSER.network}"
+    with served(patient) as channel, deps.db.transaction() as tx:
+        stub = pb_grpc.SignInServiceStub(channel)
+
+        def sign_in(surface: pb.Surface.ValueType) -> str:
+            request = pb.SignInByPasswordRequest(
+                email="stranger@example.com",
+                password="wrong",
+                code="000000",
+                surface=surface,
+                client=pb.Client(address=BROWSER.address, network=BROWSER.network),
+            )
+            return reason_of(lambda: stub.SignInByPassword(request, timeout=PATIENCE_SECONDS))
+
+        counter = "INSERT INTO guesses VALUES ('network', :subject, 0, now(), now())"
+        tx.execute(text(counter), {"subject": subject})
+        with ThreadPoolExecutor(STRANGERS) as threads:
+            strangers = [threads.submit(sign_in, flooded) for _ in range(STRANGERS)]
+            wait_until(lambda: waiting_for_a_lock(deps) > 0, "a sign-in to hang", timeout_seconds=30)
+            wait_until(
+                lambda: any(each.done() for each in strangers), "sign-ins to be refused", timeout_seconds=30
+            )
+            assert sign_in(free) == "SIGN_IN_REFUSED"
+            assert {each.result() for each in strangers if each.done()} == {"RATE_LIMITED"}
+            tx.rollback()
+
+
+def test_links_that_hang_on_the_dashboard_leave_places_to_the_desk(
+    deps: Deps, patient: Deps, new_email: Callable[[], str]
+) -> None:
+    hangs = invite_member(deps, new_email(), new_id())
+    opens = invite_staff(deps, new_email())
+    with served(patient) as channel, deps.db.transaction() as tx:
+        stub = pb_grpc.SignInServiceStub(channel)
+
+        def accept(token: str, surface: pb.Surface.ValueType) -> str:
+            request = pb.AcceptInvitationRequest(token=token, surface=surface)
+            return reason_of(lambda: stub.AcceptInvitation(request, timeout=PATIENCE_SECONDS))
+
+        tx.execute(text("SELECT FROM invitations WHERE id = :id FOR UPDATE"), {"id": hangs.invitation.id})
+        with ThreadPoolExecutor(STRANGERS) as threads:
+            strangers = [threads.submit(accept, token_of(hangs), DASHBOARD) for _ in range(STRANGERS)]
+            wait_until(
+                lambda: any(each.done() for each in strangers), "links to be refused", timeout_seconds=30
+            )
+            assert accept(token_of(opens), DESK) == ""
+            tx.rollback()
