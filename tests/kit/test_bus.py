@@ -1,5 +1,6 @@
 """kit.events.bus on a real NATS that also goes away."""
 
+import queue
 import threading
 import uuid
 from collections.abc import Callable
@@ -7,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from deploy.local.waiting import wait_until
-from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import HINT_MOST_BYTES, BusClosed, BusUnavailable, Incoming, Outgoing
@@ -50,28 +50,27 @@ def test_a_fact_published_twice_is_stored_once(bus: Bus) -> None:
     assert [event.event_id for event in events] == [fact.event_id, end.event_id]
 
 
-def test_an_idle_pull_hands_an_event_on_within_milliseconds(bus: Bus) -> None:
+def test_an_idle_pull_hands_on_each_event_and_does_not_wait_for_more(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kit.events.bus.pull.REQUEST_SECONDS", 600)  # longer than a test may last
     pull = open_pull(bus, "quick", "fiatgate.test.quick")
-    arrivals: dict[uuid.UUID, float] = {}
+    taken: queue.Queue[Incoming] = queue.Queue()
 
     def take() -> None:
-        while len(arrivals) < 20:
-            for event in pull.take(16):
-                arrivals[event.event_id] = monotonic_seconds()
-                event.acknowledge()
+        for _ in range(20):
+            (event,) = pull.take(16)
+            event.acknowledge()
+            taken.put(event)
 
     thread = threading.Thread(target=take)
     thread.start()
-    delays = []
     for _ in range(20):
         fact = _fact("fiatgate.test.quick")
         bus.publish([fact])
-        stored_seconds = monotonic_seconds()
-        wait_until(lambda: fact.event_id in arrivals, "the event", timeout_seconds=5, every_seconds=0.001)  # noqa: B023
-        delays.append(arrivals[fact.event_id] - stored_seconds)
-    thread.join(10)
+        assert taken.get(timeout=60).event_id == fact.event_id
+    thread.join(60)
     bus.close_pull(pull)
-    assert sorted(delays)[10] < 0.005  # the median: one slow turn of a busy machine proves nothing
 
 
 def test_an_event_put_off_comes_again(bus: Bus) -> None:
@@ -101,12 +100,11 @@ def test_a_pull_whose_consumer_was_deleted_says_so_and_a_new_one_works(bus: Bus)
     assert _take(bus, "deleted", "fiatgate.test.deleted", 1)[0].event_id == fact.event_id
 
 
-def test_a_waiting_pull_can_be_interrupted(bus: Bus) -> None:
+def test_a_waiting_pull_can_be_interrupted(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kit.events.bus.pull.REQUEST_SECONDS", 600)  # longer than a test may last
     pull = open_pull(bus, "interrupted", "fiatgate.test.interrupted")
     threading.Timer(0.05, pull.interrupt).start()
-    began_seconds = monotonic_seconds()
     assert pull.take(16) == []
-    assert monotonic_seconds() - began_seconds < 3
     bus.close_pull(pull)
 
 
@@ -146,12 +144,11 @@ def test_a_flood_of_hints_calls_a_listener_now_and_then_and_the_last_hint_is_hea
         return bool(heard)
 
     wait_until(heard_after_telling, "the first hint", timeout_seconds=5)
-    began_seconds = monotonic_seconds()
     for _ in range(1000):
         bus.hint("fiatgate-hint.flood", b"again")
     bus.hint("fiatgate-hint.flood", b"last")
-    wait_until(lambda: heard[-1] == b"last", "the last hint", timeout_seconds=5)
-    assert len(heard) <= 2 + (monotonic_seconds() - began_seconds) / 0.5
+    wait_until(lambda: heard[-1] == b"last", "the last hint", timeout_seconds=30)
+    assert len(heard) < 100, "one call in half a second"
 
 
 def test_a_listener_that_raises_hears_the_next_hint(bus: Bus) -> None:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kit.base.clock import SystemClock, monotonic_seconds
+from kit.base.clock import SystemClock
 from kit.egress.address import check_url
 from kit.egress.client import BODY_MAX_BYTES, HEADERS_MAX_COUNT, Egress, Forbidden, TimedOut, Unreachable
 from tests.kit.observers import Serve, listening
@@ -308,15 +308,13 @@ def _answer_of(serve: Serve, deadline_seconds: float = 2) -> Any:
 def test_one_deadline_runs_over_everything_however_busy_the_other_side_is() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")
-        for _ in range(1000):  # bounded; the client hangs up long before
+        for _ in range(12_000):  # ten minutes, longer than a test may last; the client hangs up long before
             writer.write(b"O")
             await writer.drain()
             await asyncio.sleep(0.05)
 
-    started = monotonic_seconds()
     with pytest.raises(TimedOut, match=r"no answer within 0.3 s"):
         _answer_of(drip, deadline_seconds=0.3)
-    assert monotonic_seconds() - started < 10, "all of it would have taken 50 s"
 
 
 def test_a_name_server_that_does_not_answer_is_within_the_deadline() -> None:

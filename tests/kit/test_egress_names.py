@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kit.base.clock import monotonic_seconds
 from kit.egress.client import Egress, Forbidden, TimedOut, Unreachable
 from tests.kit.name_server import NameServer, name_server
 from tests.kit.observers import listening
@@ -170,14 +169,12 @@ def test_a_name_server_that_says_nothing_ends_with_the_deadline(
 ) -> None:
     names.be_silent("slow.example")
 
-    async def call() -> float:
+    async def call() -> None:
         async with Egress() as egress:
-            started = monotonic_seconds()
-            with pytest.raises(TimedOut):
+            with pytest.raises(TimedOut, match=r"no answer within 0.5 s"):
                 await egress.call("POST", "https://slow.example/", deadline_seconds=0.5)
-            return monotonic_seconds() - started
 
-    assert asyncio.run(call()) < 2
+    asyncio.run(call())
     assert attempts == []
 
 

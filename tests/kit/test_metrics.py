@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from deploy.local.ports import free_ports, free_range, is_free
 from deploy.local.waiting import wait_until
-from kit.base.clock import SystemClock, monotonic_seconds
+from kit.base.clock import SystemClock
 from kit.observe import metrics
 from kit.rpc import status
 from kit.work.worker import Outage
@@ -155,15 +155,3 @@ def test_a_database_that_hangs_holds_no_scrape_up(monkeypatch: pytest.MonkeyPatc
         assert told(database=lambda: answer.wait(30))["fiatgate_database_up sample"] == 0
     finally:
         answer.set()
-
-
-def test_counting_costs_little() -> None:
-    """One labelled count and one observation, as each RPC pays: 1.8 µs on a quiet machine, and this one may be busy."""
-    rounds, best_seconds = 2000, 1.0
-    for _ in range(5):
-        started = monotonic_seconds()
-        for _ in range(rounds):
-            COUNTED.labels("hot").inc()
-            TIMED.labels("hot").observe(0.003)
-        best_seconds = min(best_seconds, (monotonic_seconds() - started) / rounds)
-    assert best_seconds < 50e-6, f"{best_seconds * 1e6:.1f} µs per call"

