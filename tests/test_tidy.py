@@ -40,6 +40,12 @@ STRUCTLOG: Final[Mapping[str, str]] = {
     "cli/__main__.py": "switches logs off: the output of a command is for people",
 }
 
+MEASURED: Final[Mapping[str, str]] = {
+    "tests/e2e/test_waits.py::test_the_first_two_retries_come_30_and_60_seconds_later_and_not_before": "at least",
+    "tests/webhooks/test_delivery.py::test_delays_are_kept_on_the_real_clock": "at least",
+}
+"""Tests ("path::name") that may assert something about a measured time. `at least`: a slow machine only adds to it."""
+
 Rule = Callable[[Path, ast.Module], Iterator[tuple[int, str]]]
 
 
@@ -168,6 +174,42 @@ def silenced(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
 
 
+MEASURES: Final = re.compile(
+    r"(.+\.)?(monotonic_seconds|monotonic|monotonic_ns|perf_counter|perf_counter_ns|process_time|elapsed|at_seconds)"
+).fullmatch
+
+
+def _measured(node: ast.AST, names: frozenset[str]) -> bool:
+    """Returns whether a value comes from a clock: it is read there, or in a name that holds such a value."""
+    return any(
+        (isinstance(each, ast.Call) and MEASURES(dotted(each.func)))
+        or (isinstance(each, ast.Attribute) and MEASURES(each.attr))
+        or (isinstance(each, ast.Name) and each.id in names)
+        for each in ast.walk(node)
+    )
+
+
+def timed_assertions(path: Path, module: ast.Module) -> Iterator[tuple[int, str]]:
+    """An assertion may name no value that comes from a clock, nor a name or a loop's variable that was made of one."""
+    for test in ast.walk(module):
+        if not isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if f"{name_of(path)}::{test.name}" in MEASURED:
+            continue
+        names: frozenset[str] = frozenset()
+        for node in ast.walk(test):
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For):
+                value = node.iter if isinstance(node, ast.For) else node.value
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if value is not None and _measured(value, names):
+                    names |= {
+                        each.id for at in targets for each in ast.walk(at) if isinstance(each, ast.Name)
+                    }
+        for node in ast.walk(test):
+            if isinstance(node, ast.Assert) and _measured(node.test, names):
+                yield node.lineno, ast.unparse(node.test)
+
+
 MADE_ANEW: Final = re.compile(r"(.+\.)?(new_id|uuid\d|urandom|token_\w+|randbytes|random|now)").fullmatch
 
 
@@ -221,6 +263,10 @@ RULES: Final[Mapping[str, tuple[Rule, tuple[str, ...]]]] = {
         silenced,
         (*RUNNING, "benchmarks", "tools", "tests"),
     ),
+    "no measured time in an assertion: a busy machine fails it; observe an event, a count or the other side instead": (
+        timed_assertions,
+        ("tests",),
+    ),
     "a test's parameters are the same in every process: otherwise those of `make test` collect different tests": (
         changing_parameters,
         ("tests",),
@@ -261,6 +307,12 @@ def test_the_house_rule_holds(why: str) -> None:
         (silenced, "x = 1  # type: ignore"),
         (silenced, "import os  # noqa"),
         (changing_parameters, "@pytest.mark.parametrize('id', ['x', f'/{new_id()}'])\ndef test(id): ..."),
+        (
+            timed_assertions,
+            "def test():\n began = monotonic_seconds()\n assert monotonic_seconds() - began < 1",
+        ),
+        (timed_assertions, "def test():\n a = monotonic_seconds()\n b = [a]\n assert max(b) < 1.5 * min(b)"),
+        (timed_assertions, "def test():\n assert get().elapsed.total_seconds() < 3"),
     ],
 )
 def test_a_breach_is_noticed(
@@ -298,6 +350,8 @@ def test_what_is_allowed_is_left_alone(
 
 def test_every_exception_is_still_needed() -> None:
     unused = [
-        name for name in {**LONGER, **COMMITS, **STRUCTLOG} if not (ROOT / name.partition("::")[0]).exists()
+        name
+        for name in {**LONGER, **COMMITS, **STRUCTLOG, **MEASURED}
+        if not (ROOT / name.partition("::")[0]).exists()
     ]
     assert not unused, f"exceptions for what is not there any more: {unused}"

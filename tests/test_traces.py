@@ -11,7 +11,6 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from kit.base.clock import monotonic_seconds
 from kit.base.config.processes import SERVICES
 from tests.e2e.market import FORM, Customer, Invoice, Operator, Shop
 from tests.support.collector import Collected, Collector
@@ -246,10 +245,5 @@ def test_requests_do_not_feel_that_the_collector_is_gone(
         return log.count("traces_not_sent") >= 1
 
     wait_until(told, "a line in the log", timeout_seconds=30)
-    slowest_seconds = max(
-        shop.request("GET", f"/api/v1/invoices/{invoice.id}").elapsed.total_seconds() for _ in range(50)
-    )
-    assert slowest_seconds < 1
-    started = monotonic_seconds()
+    assert {shop.request("GET", f"/api/v1/invoices/{invoice.id}").status_code for _ in range(50)} == {200}
     traced.restart("merchants")
-    assert monotonic_seconds() - started < 10

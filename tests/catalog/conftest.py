@@ -32,7 +32,7 @@ def make_catalog(database_url: Callable[[str], str]) -> Iterator[Callable[..., C
                 "database_url": database_url("catalog"),
                 "bind": "127.0.0.1:0",
                 "rate_allow_private": True,
-                "rate_source_timeout_seconds": 1,
+                "rate_source_timeout_seconds": 4,
             }
             clock = ManualClock()
             clock.set(START + timedelta(days=next(_days)))

@@ -159,6 +159,8 @@ class RateServer:
     silent: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
+    together: threading.Barrier | None = None
+    """Requests wait there for each other."""
 
     def __enter__(self) -> Self:
         rates = self
@@ -167,8 +169,10 @@ class RateServer:
             def do_GET(self) -> None:
                 rates.asked.append(self.path)
                 if self.path in rates.silent:
-                    rates.over.wait(30)
+                    rates.over.wait(600)
                     return
+                if rates.together is not None:
+                    rates.together.wait(60)
                 body = rates.bodies.get(self.path)
                 self.send_response(rates.statuses.get(self.path, 404 if body is None else 200))
                 if self.path == "/moved":

@@ -79,9 +79,10 @@ def test_on_a_terminal_all_of_it_fits_and_is_looked_at_again_until_ctrl_c(fiatga
         start_new_session=True,
     )
     os.close(inside)
-    seen, until = b"", monotonic_seconds() + SETTLE_SECONDS
+    seen = b""
+    until_seconds = monotonic_seconds() + SETTLE_SECONDS
     try:
-        while len(set(re.findall(rb"\d\d:\d\d:\d\d UTC", seen))) < 2 and monotonic_seconds() < until:
+        while len(set(re.findall(rb"\d\d:\d\d:\d\d UTC", seen))) < 2 and monotonic_seconds() < until_seconds:
             if select.select([terminal], [], [], 1)[0]:
                 seen += os.read(terminal, 65536)
         watching.send_signal(signal.SIGINT)

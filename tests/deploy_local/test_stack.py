@@ -18,7 +18,6 @@ import requests
 from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
-from kit.base.clock import monotonic_seconds
 from tests.support.stack import CliRefused, Stack
 
 HEALED = [
@@ -215,8 +214,7 @@ def test_ctrl_c_stops_everything_soon_and_takes_the_addresses_away(own_stack: St
     processes = family(own_stack.process_id)
     with requests.Session() as open_browser:
         open_browser.get(f"{own_stack.url}/healthz", timeout=5)  # keeps its connection open
-        started_seconds = monotonic_seconds()
         own_stack.stop()
-        assert monotonic_seconds() - started_seconds < 15
+    assert " with SIGKILL" not in own_stack.home.logs.joinpath("supervisord.log").read_text()
     wait_until_gone(processes)
     assert own_stack.home.stack() is None

@@ -14,14 +14,12 @@ from tests.e2e.market import Shop
 from tests.e2e.people import House, named
 from tests.support.stack import CliRefused, Stack
 
-LATE_SECONDS = 10  # what a busy machine may add; never early is the point
-
 
 @pytest.mark.timeout(200)
-def test_the_first_two_retries_come_after_30_and_60_seconds(long_waits: LongWaits) -> None:
+def test_the_first_two_retries_come_30_and_60_seconds_later_and_not_before(long_waits: LongWaits) -> None:
     first, second, third = long_waits.failing_twice.wait_for(3, timeout_seconds=120)
-    assert 30 <= second.at_seconds - first.at_seconds < 30 + LATE_SECONDS
-    assert 60 <= third.at_seconds - second.at_seconds < 60 + LATE_SECONDS
+    assert second.at_seconds - first.at_seconds >= 30
+    assert third.at_seconds - second.at_seconds >= 60
     assert first.body == second.body == third.body
     event = long_waits.retried.wait_for_delivery()
     assert (event["auto_attempts"], event["manual_attempts"], event["next_retry_at"]) == (3, 0, None)

@@ -15,7 +15,6 @@ import pytest
 import requests
 
 from deploy.local.waiting import wait_until
-from kit.base.clock import monotonic_seconds
 from tests.e2e.market import Shop
 from tests.faults import checker
 from tests.faults.arena import Arena
@@ -79,9 +78,7 @@ def test_nats_away_shows_in_readiness_while_merchants_are_served_and_all_comes_t
     arena: Arena, trade: Trade, receiver: Receiver
 ) -> None:
     with arena.stack.without("nats"):
-        away_since = monotonic_seconds()
         wait_until(lambda: _serving(arena)["gateway"] == "503", "readiness to fall", timeout_seconds=15)
-        fell_after_seconds = monotonic_seconds() - away_since
         wait_until(
             lambda: _serving(arena)["withdrawals"] == _serving(arena)["webhooks"] == "not serving",
             "both consumers to say so",
@@ -96,7 +93,6 @@ def test_nats_away_shows_in_readiness_while_merchants_are_served_and_all_comes_t
     _wait_until_settled(arena, trade.shop, seconds=30)
     for number in range(len(sold)):
         assert len(receiver.received(f"away-{number}")) == 1
-    assert fell_after_seconds < 10, "5 s are promised; the rest is for a busy machine"
 
 
 def _status(arena: Arena) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ from tests.gateway.conformance import assert_documented
 from tests.support.acting import second_person
 from tests.support.stack import Stack
 
-SETTLE_SECONDS = 15.0
+SETTLE_SECONDS = 60.0
 HTTP_SECONDS = 25.0
 
 _pairs = ["".join(pair) for pair in itertools.product(string.ascii_uppercase, repeat=2)]

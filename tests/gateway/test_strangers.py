@@ -17,7 +17,6 @@ from gateway.walls import strangers
 from gateway.walls.pace import AT_ONCE_SECONDS, PAGES, Pace
 from gateway.walls.shared_calls import SharedCalls
 from gateway.walls.strangers import KEYS, NEW_IN_ALL, PAYMENTS, Strangers
-from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from kit.rpc import deadline
 from kit.rpc.errors import Refused, denied
@@ -62,11 +61,9 @@ def test_a_flood_of_unknown_names_is_stopped_and_nobody_else_notices(
 
     async def story(gateway: Watched) -> None:
         assert await statuses(gateway, ATTACKER, [page, order]) == {200: 2}
-        began_seconds = monotonic_seconds()
         flooded = await statuses(gateway, ATTACKER, asked(LIMIT + 100))
-        came_back = (monotonic_seconds() - began_seconds) * LIMIT / 60  # tokens
         assert set(flooded) == {status, 429}
-        assert LIMIT <= flooded[status] <= LIMIT + came_back + 1
+        assert LIMIT <= flooded[status] < LIMIT + 50, "one more is answered in three seconds"
         turned_away = await asyncio.to_thread(gateway.counted, "fiatgate_turned_away_total", wall="strangers")
         assert turned_away == flooded[429]
         assert await statuses(gateway, ATTACKER, [page, order] * 20) == {200: 40}, "known names cost nothing"
@@ -397,8 +394,7 @@ def test_a_few_networks_that_ask_for_all_they_may_leave_room_for_a_newcomer_and_
         return await missing()
 
     async def story() -> None:
-        now = monotonic_seconds()
-        bound = Strangers(120, now_seconds=lambda: now)
+        bound = Strangers(120, now_seconds=lambda: 1000.0)
         guesses = [
             asyncio.create_task(bound.ask(PAYMENTS, f"net {number % 11}", f"guess {number}", hangs))
             for number in range(11 * 120)

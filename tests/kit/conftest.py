@@ -71,6 +71,12 @@ def db(make_db: Callable[..., Database]) -> Database:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for seconds is no silence of NATS."""
+    monkeypatch.setattr("kit.events.bus.pull.SILENCE_SECONDS", 60)
+
+
+@pytest.fixture
 def make_bus() -> Iterator[Callable[[str], Bus]]:
     made: list[Bus] = []
 

@@ -60,8 +60,10 @@ def accounts() -> Iterator[Accounts]:
 
 
 @pytest.fixture
-def keys(accounts: Accounts) -> Iterator[ActorKeys]:
-    """Those of a service, with the worker that fetches them."""
+def keys(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> Iterator[ActorKeys]:
+    """Those of a service, with the worker that fetches them. A slow machine ends no fetch."""
+    for name in ("FETCH_SECONDS", "WAIT_SECONDS"):
+        monkeypatch.setattr(actor_keys, name, 600)  # longer than a test may last
     made, stop = ActorKeys(f"127.0.0.1:{accounts.port}"), Stop()
     worker = threading.Thread(target=made.run, args=(stop,))
     worker.start()
@@ -88,12 +90,8 @@ def test_a_new_key_is_known_at_its_first_token_and_a_dropped_one_no_more(
     assert keys.find("first") is None
 
 
-def test_invented_keys_hold_few_threads_of_a_service(
-    accounts: Accounts, keys: ActorKeys, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invented_keys_hold_few_threads_of_a_service(accounts: Accounts, keys: ActorKeys) -> None:
     assert is_known(keys, accounts, "first")
-    for name in ("FETCH_SECONDS", "WAIT_SECONDS"):
-        monkeypatch.setattr(actor_keys, name, 600)  # longer than a test may last
     accounts.answers.clear()
     with ThreadPoolExecutor(16) as callers:
         found = [callers.submit(keys.find, f"invented-{number}") for number in range(64)]
@@ -112,9 +110,9 @@ def test_invented_keys_cost_accounts_no_call_before_the_pause_is_over(
     assert is_known(keys, accounts, "first")
     monkeypatch.setattr(actor_keys, "LEAST_SECONDS_BETWEEN", 600)  # longer than a test may last
     monkeypatch.setattr(actor_keys, "WAIT_SECONDS", 0.01)
-    fetches = accounts.fetches
+    begun = accounts.fetches
     assert [keys.find(f"invented-{number}") for number in range(64)] == [None] * 64
-    assert accounts.fetches == fetches
+    assert accounts.fetches <= begun + 1, "one may have waited for the pause of before"
 
 
 def test_while_accounts_is_away_known_keys_count_and_the_service_stays_healthy(

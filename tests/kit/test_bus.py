@@ -15,6 +15,8 @@ from kit.work.worker import Stop
 from tests.support.consumers import open_pull
 from tests.support.servers import NatsServer
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 def _fact(subject: str, payload: bytes = b"") -> Outgoing:
     return Outgoing(new_id(), subject, payload, request_id="req-1")

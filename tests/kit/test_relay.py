@@ -43,6 +43,9 @@ def step(db: Database, bus: Bus, clock: ManualClock) -> Relay:
     return Relay(db, bus, Outbox, BusState, clock)
 
 
+pytestmark = pytest.mark.usefixtures("patient")
+
+
 def _announce_in(
     tx: Session, clock: ManualClock, subject: str, text: str = "", announced: Announced | None = None
 ) -> uuid.UUID:

@@ -13,7 +13,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-_WAIT_SECONDS = 15.0
+_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from kit.base.clock import monotonic_seconds
 
-_WAIT_SECONDS = 15.0
+_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def raw_receiver(behave: Behaviour, *, tls: ssl.SSLContext | None = None) -> Ite
         with connection, suppress(OSError):
             if tls is not None:
                 connection = tls.wrap_socket(connection, server_side=True)
-            connection.settimeout(15)
+            connection.settimeout(600)  # longer than a test may last
             read_request(connection)
             behave(connection, over)
 

@@ -13,10 +13,9 @@ import pytest
 from sqlalchemy import text
 
 from cli.demonstrating import Receiver as DemoReceiver
-from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
 from services.webhooks.delivery import engine
-from services.webhooks.delivery.lanes import MERCHANT
+from services.webhooks.delivery.lanes import LANE, MERCHANT
 from services.webhooks.delivery.sender import BODY_MAX_BYTES, USER_AGENT
 from services.webhooks.domain import RETRY_DELAYS_SECONDS
 from services.webhooks.store import claims
@@ -104,7 +103,7 @@ def test_delays_are_kept_on_the_real_clock(make_house: Callable[..., House], rec
         invoice_id = house.queue(receiver.url())
         event = house.wait_for_status(invoice_id, "dead")
     first, second = (request.at_seconds for request in receiver.received())
-    assert 1 <= second - first < 2.5
+    assert second - first >= 1
     assert event.auto_attempts == 2
 
 
@@ -124,7 +123,7 @@ def test_a_success_after_failures_ends_the_retries(house: House, receiver: Recei
 
 
 def _hang(_connection: socket.socket, over: threading.Event) -> None:
-    over.wait(15)
+    over.wait(600)
 
 
 def _reset(connection: socket.socket, _over: threading.Event) -> None:
@@ -137,24 +136,27 @@ def _nonsense(connection: socket.socket, _over: threading.Event) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behave", "error"),
+    ("behave", "timeout_seconds", "error"),
     [
-        (_hang, "no answer within 1 s"),
-        (_reset, "closed without an answer"),
-        (_nonsense, "the answer isn't HTTP"),
+        (_hang, 1, "no answer within 1 s"),
+        (_reset, 25, "closed without an answer"),
+        (_nonsense, 25, "the answer isn't HTTP"),
     ],
 )
 def test_no_answer_in_time_is_a_failure_that_says_why(
-    live_house: House, behave: Callable[[socket.socket, threading.Event], None], error: str
+    make_house: Callable[..., House],
+    behave: Callable[[socket.socket, threading.Event], None],
+    timeout_seconds: int,
+    error: str,
 ) -> None:
-    with raw_receiver(behave) as url, live_house.engine():
-        invoice_id = live_house.queue(url)
-        [attempt] = live_house.wait_for_attempts(invoice_id, 1)
-        event = live_house.event(invoice_id)
+    house = make_house(webhook_timeout_seconds=timeout_seconds)
+    with raw_receiver(behave) as url, house.engine():
+        invoice_id = house.queue(url)
+        [attempt] = house.wait_for_attempts(invoice_id, 1)
+        event = house.event(invoice_id)
     assert (attempt.status, attempt.http_status, attempt.response_body) == ("failure", None, None)
     assert attempt.error_message is not None
     assert error in attempt.error_message
-    assert attempt.duration_ms < 2500
     assert event.next_retry_at is not None
     assert event.next_retry_at >= attempt.created_at + timedelta(
         milliseconds=attempt.duration_ms, seconds=29.9
@@ -172,14 +174,14 @@ def test_a_certificate_that_nobody_vouches_for_is_a_failure(live_house: House, t
 def test_a_2xx_in_time_is_a_success_though_its_body_never_ends(live_house: House) -> None:
     def slow_body(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
-        over.wait(15)
+        over.wait(600)
 
     with raw_receiver(slow_body) as url:
         invoice_id = live_house.queue(url)
         outcome = live_house.resend(invoice_id).outcome
     [attempt] = live_house.attempts(invoice_id)
     assert (attempt.status, attempt.http_status, attempt.response_body) == ("success", 200, "hello")
-    assert outcome.duration_ms < 500 <= outcome.held_ms, "it held its slot for longer than its status took"
+    assert outcome.duration_ms < outcome.held_ms, "it held its slot for longer than its status took"
 
 
 def test_of_a_huge_body_sixteen_kibibytes_are_kept(house: House) -> None:
@@ -334,17 +336,14 @@ def test_two_engines_side_by_side_send_each_event_once(
 
 def test_an_endpoint_that_hangs_does_not_delay_the_others(live_house: House, receiver: Receiver) -> None:
     house = live_house
-    with raw_receiver(_hang) as hanging_url:
-        hanging = [house.queue(hanging_url) for _ in range(200)]
-        with house.engine():
-            house.wait(lambda: house.claim_count() > 0, "the first claims")
-            started = monotonic_seconds()
-            sound = [house.queue(receiver.url()) for _ in range(20)]
-            receiver.wait_for(20, timeout_seconds=5)
-            assert monotonic_seconds() - started < 1.0  # the hanging ones need that long each
-            house.wait(lambda: all(house.event(each).status == "success" for each in sound), "the sound ones")
-            assert house.claim_count() <= 16
-    assert any(house.event(each).auto_attempts == 0 for each in hanging)
+    with house.engine(), raw_receiver(_hang) as hanging_url:
+        for _ in range(200):
+            house.queue(hanging_url)
+        house.wait(lambda: house.claim_count() > 0, "the first claims")
+        sound = [house.queue(receiver.url()) for _ in range(20)]
+        house.wait(lambda: all(house.event(each).status == "success" for each in sound), "the sound ones")
+        assert house.attempt_count() == len(sound), "those that hang do so still"
+        assert house.claim_count() <= LANE.first
 
 
 def test_a_merchant_with_many_endpoints_that_hang_does_not_delay_the_others(
@@ -360,13 +359,12 @@ def test_a_merchant_with_many_endpoints_that_hang_does_not_delay_the_others(
                 house.queue(f"http://127.0.0.1:{endpoint.getsockname()[1]}/")
         with house.engine():
             house.wait(lambda: house.claim_count() >= MERCHANT.first, "the merchant's slots to be taken")
-            started = monotonic_seconds()
             for _ in range(20):
                 house.queue(receiver.url(), merchant_id=other, key_id=other_key)
-            receiver.wait_for(20)
-            assert monotonic_seconds() - started < 1.0  # the hanging ones need that long each
-            house.wait(lambda: house.attempt_count() >= 20 + MERCHANT.first, "the first to be given up")
+            house.wait(lambda: house.attempt_count() >= 20, "the other merchant's to be delivered")
+            assert len(receiver.received()) == house.attempt_count() == 20, "those that hang do so still"
             assert house.claim_count() <= MERCHANT.first
+            endpoints.close()  # so that the stop waits for none of them
 
 
 def test_a_claim_takes_the_oldest_events_and_of_each_lane_and_each_merchant_no_more_than_its_room(
@@ -564,11 +562,11 @@ def test_a_delivery_whose_result_met_a_database_that_was_away_is_written_later_a
 def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_written(
     make_house: Callable[..., House],
 ) -> None:
-    house = make_house(webhook_timeout_seconds=3)
+    house = make_house(webhook_timeout_seconds=25)
     release = threading.Event()
 
     def answer_late(connection: socket.socket, over: threading.Event) -> None:
-        release.wait(10)
+        release.wait(60)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     with raw_receiver(answer_late) as url:
@@ -582,12 +580,16 @@ def test_at_the_stop_what_was_not_begun_is_given_back_and_what_was_begun_is_writ
     assert sum(event.status == "success" for event in events) >= 16
 
 
-@pytest.mark.parametrize(("stop_seconds", "written"), [(20, 1), (1, 0)])
+@pytest.mark.parametrize(("stop_seconds", "delay_seconds", "written"), [(20, 0.8, 1), (1, 600, 0)])
 def test_the_stop_waits_for_a_slow_receiver_for_as_long_as_the_process_may_take(
-    make_house: Callable[..., House], receiver: Receiver, stop_seconds: int, written: int
+    make_house: Callable[..., House],
+    receiver: Receiver,
+    stop_seconds: int,
+    delay_seconds: float,
+    written: int,
 ) -> None:
-    house = make_house(webhook_timeout_seconds=5, stop_seconds=stop_seconds)
-    receiver.answer_next(Answer(delay_seconds=0.8))
+    house = make_house(webhook_timeout_seconds=25, stop_seconds=stop_seconds)
+    receiver.answer_next(Answer(delay_seconds=delay_seconds))
     invoice_id = house.queue(receiver.url())
     with house.engine():
         receiver.wait_for(1)

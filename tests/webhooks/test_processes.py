@@ -17,7 +17,7 @@ def _same_event(first: Received, second: Received) -> bool:
 def test_a_worker_stopped_past_its_lease_does_not_overwrite_what_another_one_did(
     another: House, worker: WorkerProcess, receiver: Receiver
 ) -> None:
-    receiver.answer_next(Answer(status=500, delay_seconds=0.8))
+    receiver.answer_next(Answer(status=500, delay_seconds=600))
     invoice_id = another.queue(receiver.url())
     receiver.wait_for(1)
     worker.send(signal.SIGSTOP)
@@ -40,7 +40,7 @@ def test_a_worker_stopped_past_its_lease_does_not_overwrite_what_another_one_did
 def test_what_a_killed_worker_had_in_hand_is_sent_after_its_lease_and_not_before(
     another: House, worker: WorkerProcess, receiver: Receiver
 ) -> None:
-    receiver.answer_next(Answer(delay_seconds=0.8))
+    receiver.answer_next(Answer(delay_seconds=600))
     invoice_id = another.queue(receiver.url())
     receiver.wait_for(1)
     worker.send(signal.SIGKILL)
