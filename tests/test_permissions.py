@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import pytest
 
+from cli import acts
+from cli.commands import approvals
 from console.surfaces import DASHBOARD, DESK
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
-from tests.test_architecture import rpcs_of, serves, sources
+from tests.test_architecture import ROOT, rpcs_of, serves, sources
 
 SHARED: Final = ("approvals", "audit", "books", "find", "parked")
 """Contracts whose servicers several services register."""
@@ -61,6 +63,16 @@ def test_the_console_explains_each_role() -> None:
     """Its forms for invitations and roles offer the roles in this order."""
     assert tuple(DESK.roles) == STAFF_ROLES
     assert tuple(DASHBOARD.roles) == MEMBER_ROLES
+
+
+def test_an_approvable_call_is_listed_counted_and_read_as_a_sentence() -> None:
+    """A request that `fiatgate approvals` does not list waits for ever."""
+    served = {service for service in SERVICES if serves(service, "approvals")}
+    assert set(approvals.SERVICES) == served
+    for service in served:
+        assert "approvals.gauges(" in (ROOT / f"services/{service}/workers.py").read_text(), service
+        for act in importlib.import_module(f"services.{service}.rpc").APPROVABLE:
+            assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST, f"{act}: cli/acts.py"
 
 
 READS: Final = re.compile(r"(Get|List|Check|Find$|NameMerchants$|CompleteId$|Authenticate$|Authorize$)")

@@ -9,10 +9,12 @@ import pytest
 from sqlalchemy import text
 
 from kit.base import actors
+from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.domain import Surface
 from services.accounts.operations import invitations, people, sessions
+from services.accounts.store import people as stored
 from services.accounts.wiring import Deps
 from tests.accounts.house import (
     BROWSER,
@@ -49,6 +51,17 @@ def test_roles_that_change_while_signed_in_hold_from_the_next_request(
     people.set_roles(deps, person_id=str(ada.person_id), roles=[], merchant_id="")
     with refused("SESSION_INVALID"):
         authorize(deps, ada.token)
+
+
+def test_the_database_takes_each_role(deps: Deps, new_email: Callable[[], str]) -> None:
+    """Its checks name the roles too; a migration changes them (CONTRIBUTING.md#add-a-role)."""
+    person_id, merchant_id = operator(deps, new_email()).person_id, new_id()
+    with deps.db.transaction() as tx:
+        stored.set_staff_roles(tx, person_id, STAFF_ROLES)
+        stored.set_member_roles(tx, person_id, merchant_id, MEMBER_ROLES, at=deps.clock.now())
+        found = stored.person(tx, person_id)
+    assert found is not None
+    assert (set(found.roles), set(found.roles_at(merchant_id))) == (set(STAFF_ROLES), set(MEMBER_ROLES))
 
 
 def test_a_disabled_person_is_out_at_once_and_back_only_with_a_new_session(

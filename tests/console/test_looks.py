@@ -9,8 +9,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Request, ViewportSize, expect
 
+from console.page import Page as Resource
 from tests.console.conftest import DESKTOP, Open
 from tests.console.house import House, Person, new_email, new_merchant
+from tests.console.test_requests import SETTINGS, routes_of
 
 RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS: Final = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
@@ -59,22 +61,42 @@ def colleague(admin: Person) -> str:
     return page[page.rindex('href="', 0, at) + 6 : page.rindex('"', 0, at)]
 
 
-def desk_pages(house: House, admin: Person) -> dict[str, str]:
-    return {
-        "home": "/",
-        "account": "/account",
-        "sessions": "/account/sessions",
-        "password": "/account/password",
-        "totp-start": "/account/totp",
-        "step-up": "/step-up?to=/account",
-        "people": "/people",
-        "person": colleague(admin),
-        "invite": "/people/invite",
-        "audit": "/audit",
-        "not-found": "/nowhere",
-        "notice": "/account?notice=password-set",
-        "problem": "/account?problem=last_factor",
+OPEN_PAGES: Final = {"sign-in": "/sign-in", "bad-link": "/invitation?token=none"}
+DESK_PAGES: Final = {
+    "home": "/",
+    "account": "/account",
+    "sessions": "/account/sessions",
+    "password": "/account/password",
+    "totp-start": "/account/totp",
+    "step-up": "/step-up?to=/account",
+    "people": "/people",
+    "person": "/people/{person_id}",
+    "invite": "/people/invite",
+    "audit": "/audit",
+    "not-found": "/nowhere",
+    "notice": "/account?notice=password-set",
+    "problem": "/account?problem=last_factor",
+}
+DASHBOARD_PAGES: Final = {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
+ANSWERS: Final = frozenset({"/account/totp/confirm", "/account/recovery-codes"})
+"""Answers to forms, which lead elsewhere as addresses."""
+FILES: Final = frozenset({"/audit.csv"})
+
+
+@pytest.mark.parametrize("surface", SETTINGS)
+def test_every_page_is_looked_at(surface: str) -> None:
+    """Pages that both surfaces have are looked at on the desk."""
+    named = [*OPEN_PAGES.values(), *DESK_PAGES.values(), *DASHBOARD_PAGES.values()]
+    pages = {
+        path
+        for method, path, resource in routes_of(surface)
+        if method == "GET" and isinstance(resource, Resource)
     }
+    assert pages - ANSWERS - FILES - {address.partition("?")[0] for address in named} == set()
+
+
+def desk_pages(admin: Person) -> dict[str, str]:
+    return DESK_PAGES | {"person": colleague(admin)}
 
 
 def of_person(page: Page, person: Person) -> Page:
@@ -103,20 +125,16 @@ def seen(page: Page, name: str) -> None:
     )
 
 
-def dashboard_pages() -> dict[str, str]:
-    return {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
-
-
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_page_of_the_desk_is_clean(house: House, admin: Person, open_page: Open, look: str) -> None:
     stranger = open_page(**LOOKS[look])
-    for name, address in {"sign-in": "/sign-in", "bad-link": "/invitation?token=none"}.items():
+    for name, address in OPEN_PAGES.items():
         stranger.goto(house.desk + address)
         seen(stranger, f"desk-{name}-{look}")
     stranger.goto(house.invited("viewer"))
     seen(stranger, f"desk-invitation-{look}")
     page = of_person(open_page(**LOOKS[look]), admin)
-    for name, address in desk_pages(house, admin).items():
+    for name, address in desk_pages(admin).items():
         page.goto(house.desk + address)
         seen(page, f"desk-{name}-{look}")
 
@@ -150,7 +168,7 @@ def test_every_page_of_the_dashboard_is_clean(
     house: House, owner: Person, open_page: Open, look: str
 ) -> None:
     page = of_person(open_page(**LOOKS[look]), owner)
-    for name, address in dashboard_pages().items():
+    for name, address in DASHBOARD_PAGES.items():
         page.goto(house.dashboard + address)
         seen(page, f"dashboard-{name}-{look}")
 
@@ -158,7 +176,7 @@ def test_every_page_of_the_dashboard_is_clean(
 def test_pages_fit_with_text_twice_as_large(house: House, admin: Person, open_page: Open) -> None:
     """As a browser with large text shows them, on a screen of half the width."""
     page = of_person(open_page(viewport=PHONE), admin)
-    for name, address in desk_pages(house, admin).items():
+    for name, address in desk_pages(admin).items():
         page.goto(house.desk + address)
         page.evaluate("document.documentElement.style.fontSize = '200%'")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
