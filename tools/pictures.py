@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images: one invoice's life on the customer's page, on the stack of `make run`.
+"""Takes the pictures of docs/images on the stack of `make run`: an invoice on the customer's page, and the desk.
 
 FIATGATE_HOME=/tmp/pictures make run PORT=8081, a fresh one; then FIATGATE_HOME=/tmp/pictures python tools/pictures.py
 """
@@ -14,8 +14,9 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # run as a script, python looks beside the script only
@@ -25,29 +26,45 @@ from deploy.local.home import Home  # noqa: E402  see the line above
 IMAGES: Final = ROOT / "docs" / "images"
 PHONE: Final = {"width": 390, "height": 1050}
 DESKTOP: Final = {"width": 1100, "height": 780}
+NARROW: Final = {"width": 460, "height": 620}
+DESK: Final = {"width": 940, "height": 620}
 GAP_PIXELS: Final = 16
-QUALITY: Final = 0.82
+WIDEST_PIXELS: Final = 1280
+QUALITIES: Final = (0.82, 0.7, 0.6, 0.5, 0.4, 0.3)
+MOST_BYTES: Final = 60_000
 METHOD: Final = "sepa"
+ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+PEOPLE: Final = (
+    ("Grace Hopper", "desk", "prices"),
+    ("Emmy Noether", "treasury"),
+    ("Mary Somerville", "auditor"),
+    ("Sofia Kovalevskaya", "viewer"),
+)
+"""The last one has not accepted the invitation."""
 # The browser encodes: a canvas returns its content as WebP.
-ENCODED: Final = """async ([png, quality]) => {
+ENCODED: Final = """async ([png, widest, quality]) => {
     const image = new Image();
     image.src = `data:image/png;base64,${png}`;
     await image.decode();
     const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
-    canvas.getContext("2d").drawImage(image, 0, 0);
+    const scale = Math.min(1, widest / image.naturalWidth);
+    canvas.width = Math.round(image.naturalWidth * scale);
+    canvas.height = Math.round(image.naturalHeight * scale);
+    const pen = canvas.getContext("2d");
+    pen.imageSmoothingQuality = "high";
+    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
     return canvas.toDataURL("image/webp", quality).split(",")[1];
 }"""
 
 
 class Shop:
-    """The demo merchant and its operator."""
+    """The demo merchant and its operators."""
 
     def __init__(self, home: Home) -> None:
         stack, demo = home.stack(), home.demo()
         if stack is None or demo is None:
             sys.exit("make run is not running here")
-        self._url, self._key = stack["url"], demo["api_key"]
+        self._url, self._key, self.merchant_id = stack["url"], demo["api_key"], demo["merchant_id"]
 
     def sell(self, number: int) -> dict[str, Any]:
         body = {
@@ -65,20 +82,31 @@ class Shop:
             created: dict[str, Any] = json.load(answer)
         return created
 
-    def command(self, *words: str) -> Any:
-        """Runs an operator's command and returns its JSON."""
-        command = [sys.executable, "-m", "cli", *words, "--json"]
+    def command(self, *words: str, by: str = "Ada Lovelace") -> Any:
+        """Runs an operator's command in the name of a person, and returns its JSON."""
+        command = [sys.executable, "-m", "cli", *words, "--json", "--as", email_of(by)]
         done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603  our own words
         return json.loads(done.stdout)
 
+    def invited(self, name: str, *roles: str) -> str:
+        """Returns the link of an invitation to the desk."""
+        given = [word for role in roles for word in ("--role", role)]
+        link: str = self.command("people", "invite", email_of(name), "--name", name, *given)["link"]
+        return link
+
+
+def email_of(name: str) -> str:
+    return f"{name.split(maxsplit=1)[0].lower()}@example.com"
+
 
 class Camera:
-    """Takes pictures of an address, each as seen by a customer on the first visit."""
+    """Takes pictures of addresses, and writes them into files that a reader loads at once."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
 
     def take(self, url: str, *, desktop: bool = False, **options: Any) -> bytes:
+        """Returns the page as seen by a customer on the first visit."""
         context = self._browser.new_context(
             **({"viewport": DESKTOP if desktop else PHONE, "locale": "en", "timezone_id": "UTC"} | options)
         )
@@ -89,6 +117,19 @@ class Camera:
         context.close()
         return picture
 
+    def visitor(self, url: str, size: Any) -> Page:
+        """Returns the page of the desk in a browser of its own."""
+        page = self._browser.new_context(viewport=size, locale="en", timezone_id="UTC").new_page()
+        page.goto(url, wait_until="networkidle")
+        return page
+
+    def at_the_desk(self, link: str) -> Page:
+        """Returns the browser of a person who has accepted the invitation."""
+        page = self.visitor(link, DESK)
+        page.get_by_role("button", name="Accept and sign in").click()
+        page.get_by_role("button", name="Sign out").wait_for()
+        return page
+
     def develop(self, name: str, pictures: Sequence[bytes]) -> None:
         """Writes the pictures side by side into one file."""
         page = self._browser.new_page()
@@ -96,13 +137,58 @@ class Camera:
         style = f"margin:0;display:flex;align-items:start;gap:{GAP_PIXELS}px;width:max-content"
         page.set_content(f'<!doctype html><body style="{style}">{images}')
         whole = page.locator("body").screenshot()
-        encoded: str = page.evaluate(ENCODED, [_base64(whole), QUALITY])
-        (IMAGES / name).write_bytes(base64.b64decode(encoded))
+        made = (
+            base64.b64decode(page.evaluate(ENCODED, [_base64(whole), WIDEST_PIXELS, each]))
+            for each in QUALITIES
+        )
+        (IMAGES / name).write_bytes(next(each for each in made if len(each) <= MOST_BYTES))
         page.close()
 
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
+
+
+def photograph_desk(shop: Shop, camera: Camera) -> None:
+    """Needs a stack without an administrator: making a second one takes an approval."""
+    invited = shop.invited("Ada Lovelace", "admin")
+    desk = urlsplit(invited)._replace(path="", query="").geturl()
+    ada = camera.at_the_desk(invited)
+    for name, *roles in PEOPLE:
+        link = shop.invited(name, *roles)
+        if name != PEOPLE[-1][0]:
+            camera.at_the_desk(link).context.close()
+    sign_in = camera.visitor(f"{desk}/sign-in", NARROW).screenshot()
+    ada.goto(f"{desk}/people")
+    camera.develop("desk-people.webp", [sign_in, ada.screenshot()])
+    work(shop)
+    ada.goto(f"{desk}/audit")
+    camera.develop("desk-acts.webp", [ada.screenshot()])
+
+
+def work(shop: Shop) -> None:
+    """Leaves the acts of a morning: a rate, a payment that came, one that did not, a withdrawal."""
+    shop.command("rates", "set", "EUR", "0.921", by="Grace Hopper")
+    deals = []
+    for number in (1044, 1045):
+        id = shop.sell(number)["invoice_id"]
+        deals.append(shop.command("checkout", "select", id, METHOD)["deal"]["deal_id"])
+        shop.command("checkout", "mark-paid", id)
+    shop.command("deals", "confirm", deals[0], by="Grace Hopper")
+    shop.command("deals", "reject", deals[1], "--yes", "--note", "Nothing came", by="Grace Hopper")
+    made = (
+        "withdrawals",
+        "create",
+        shop.merchant_id,
+        "--method",
+        "1",
+        "--address",
+        ADDRESS,
+        "--amount",
+        "25",
+    )
+    withdrawal = shop.command(*made, by="Emmy Noether")["withdraw_uuid"]
+    shop.command("withdrawals", "process", withdrawal, by="Emmy Noether")
 
 
 def photograph(shop: Shop, camera: Camera) -> None:
@@ -133,5 +219,7 @@ if __name__ == "__main__":
     with sync_playwright() as playwright:
         arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
         opened = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
-        photograph(Shop(Home.of(os.environ)), Camera(opened))
+        shop, camera = Shop(Home.of(os.environ)), Camera(opened)
+        photograph(shop, camera)
+        photograph_desk(shop, camera)
         opened.close()
