@@ -9,6 +9,7 @@ import typer
 
 from cli import author, output
 from cli.commands import (
+    actor_keys,
     approvals,
     audit,
     balance,
@@ -77,7 +78,10 @@ app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
 for group in (deals, cases, invoices, withdrawals, approvals, audit, webhooks, parked, checkout):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=WORK)
-for group in (merchants, people, owners, keys, categories, currencies, methods, rates, requisites, fact_keys):
+for group in (
+    *(merchants, people, owners, keys, categories, currencies, methods, rates, requisites),
+    *(actor_keys, fact_keys),
+):
     app.add_typer(group.app, name=group.NAME, rich_help_panel=SETUP)
 
 

@@ -185,15 +185,6 @@ def withdraw(
     output.outcome(shown, "The invitation is withdrawn.", everything=False, as_json=as_json)
 
 
-@app.command("rotate-key", epilog="Example: fiatgate people rotate-key")
-def rotate_key(*, as_json: Json = False) -> None:
-    """Make a new key for actor tokens; tokens of the one before count for two minutes more."""
-    made = connection.actor_keys().RotateActorKey(pb.RotateActorKeyRequest())
-    output.outcome(
-        made, f"Actor tokens are signed with key {made.key_id}.", everything=False, as_json=as_json
-    )
-
-
 def _found(person: str) -> pb.Person:
     return connection.people().GetPerson(pb.GetPersonRequest(person=person)).person
 

@@ -38,7 +38,7 @@ class ActHeads:
 
     def __init__(self, db: Database, service: str, address: str, *, identity: Identity | None = None) -> None:
         opened = channel(address, name=KEEPER, identity=identity)
-        self._stub = accounts_pb2_grpc.ActorKeysServiceStub(opened)
+        self._stub = accounts_pb2_grpc.HeadsServiceStub(opened)
         self._db = db
         self._service = service
         self._asked_at_seconds = -AT_LEAST_SECONDS

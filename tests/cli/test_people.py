@@ -115,7 +115,7 @@ def test_tokens_live_on_while_the_signing_key_is_replaced(
 ) -> None:
     console.open(fiatgate("people", "invite", email, "--name", "Ann", "--role", "viewer")["link"])
     before = console.authorized().actor_token
-    made = fiatgate("people", "rotate-key")["key_id"]
+    made = fiatgate("actor-keys", "rotate")["key_id"]
     assert console.call(console.merchants.ListMerchants, LIST, token=before).merchants
     assert console.call(console.merchants.ListMerchants, LIST).merchants
     assert console.call(console.own.ListFactors, pb.ListFactorsRequest(), token=before) is not None

@@ -1523,8 +1523,7 @@ class PeopleService:
 
 
 class ActorKeysServiceStub:
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -1545,16 +1544,10 @@ class ActorKeysServiceStub:
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RotateActorKeyRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RotateActorKeyResponse.FromString,
                 _registered_method=True)
-        self.ExchangeHeads = channel.unary_unary(
-                '/fiatgate.accounts.v1.ActorKeysService/ExchangeHeads',
-                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
-                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
-                _registered_method=True)
 
 
 class ActorKeysServiceServicer:
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -1573,15 +1566,6 @@ class ActorKeysServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ExchangeHeads(self, request, context):
-        """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-        at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-        shorter than the kept one).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_ActorKeysServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -1595,11 +1579,6 @@ def add_ActorKeysServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RotateActorKeyRequest.FromString,
                     response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RotateActorKeyResponse.SerializeToString,
             ),
-            'ExchangeHeads': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExchangeHeads,
-                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.FromString,
-                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.SerializeToString,
-            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'fiatgate.accounts.v1.ActorKeysService', rpc_method_handlers)
@@ -1609,8 +1588,7 @@ def add_ActorKeysServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ActorKeysService:
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -1669,6 +1647,63 @@ class ActorKeysService:
             metadata,
             _registered_method=True)
 
+
+class HeadsServiceStub:
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.ExchangeHeads = channel.unary_unary(
+                '/fiatgate.accounts.v1.HeadsService/ExchangeHeads',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
+                _registered_method=True)
+
+
+class HeadsServiceServicer:
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def ExchangeHeads(self, request, context):
+        """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
+        at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
+        shorter than the kept one).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_HeadsServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'ExchangeHeads': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExchangeHeads,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'fiatgate.accounts.v1.HeadsService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('fiatgate.accounts.v1.HeadsService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class HeadsService:
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
     @staticmethod
     def ExchangeHeads(request,
             target,
@@ -1683,7 +1718,7 @@ class ActorKeysService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/fiatgate.accounts.v1.ActorKeysService/ExchangeHeads',
+            '/fiatgate.accounts.v1.HeadsService/ExchangeHeads',
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
             options,

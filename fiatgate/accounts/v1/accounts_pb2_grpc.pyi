@@ -534,8 +534,7 @@ class PeopleServiceServicer(metaclass=_abc_1.ABCMeta):
 def add_PeopleServiceServicer_to_server(servicer: PeopleServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class ActorKeysServiceStub:
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -548,16 +547,10 @@ class ActorKeysServiceStub:
     """Every key whose tokens may still be alive."""
     RotateActorKey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RotateActorKeyRequest, _accounts_pb2.RotateActorKeyResponse]
     """Makes a new signing key; the one before stays known until its tokens have ended."""
-    ExchangeHeads: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]
-    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    shorter than the kept one).
-    """
 
 @_typing.type_check_only
 class ActorKeysServiceAsyncStub(ActorKeysServiceStub):
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -567,15 +560,9 @@ class ActorKeysServiceAsyncStub(ActorKeysServiceStub):
     """Every key whose tokens may still be alive."""
     RotateActorKey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RotateActorKeyRequest, _accounts_pb2.RotateActorKeyResponse]  # type: ignore[assignment]
     """Makes a new signing key; the one before stays known until its tokens have ended."""
-    ExchangeHeads: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]  # type: ignore[assignment]
-    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
-    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
-    shorter than the kept one).
-    """
 
 class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The public keys of actor tokens, for every service that checks them, and the heads of audit chains that services keep
-    for each other.
+    """The public keys of actor tokens, for every service that checks them.
 
     Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -596,6 +583,44 @@ class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_accounts_pb2.RotateActorKeyResponse, _abc.Awaitable[_accounts_pb2.RotateActorKeyResponse]]:
         """Makes a new signing key; the one before stays known until its tokens have ended."""
 
+def add_ActorKeysServiceServicer_to_server(servicer: ActorKeysServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class HeadsServiceStub:
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> HeadsServiceAsyncStub: ...
+    ExchangeHeads: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]
+    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
+    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
+    shorter than the kept one).
+    """
+
+@_typing.type_check_only
+class HeadsServiceAsyncStub(HeadsServiceStub):
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    ExchangeHeads: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ExchangeHeadsRequest, _accounts_pb2.ExchangeHeadsResponse]  # type: ignore[assignment]
+    """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
+    at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
+    shorter than the kept one).
+    """
+
+class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
+    """The heads of the chains of acts, which accounts and each other service keep for one another.
+
+    Any call may fail with DB_UNAVAILABLE or INTERNAL_ERROR.
+    """
+
     @_abc_1.abstractmethod
     def ExchangeHeads(
         self,
@@ -607,4 +632,4 @@ class ActorKeysServiceServicer(metaclass=_abc_1.ABCMeta):
         shorter than the kept one).
         """
 
-def add_ActorKeysServiceServicer_to_server(servicer: ActorKeysServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+def add_HeadsServiceServicer_to_server(servicer: HeadsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -3,7 +3,8 @@
 - `sign_in`: from an invitation, a password or a passkey to a session
 - `own_account`: the person's own factors and sessions
 - `people`: people, roles and invitations
-- `actor_keys`: what other services fetch
+- `actor_keys`: the public keys, which other services fetch
+- `heads`: the heads of chains of acts, which other services exchange
 - `converters`: values to messages, and back
 """
 
@@ -32,6 +33,7 @@ from kit.rpc.slots import Share, Slots
 from services.accounts.operations.invitations import INVITE, invite_approved
 from services.accounts.operations.people import ENABLE, ROLES, enable_approved, roles_approved
 from services.accounts.rpc.actor_keys import ActorKeysServicer
+from services.accounts.rpc.heads import HeadsServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
@@ -44,7 +46,7 @@ def _methods(service: str) -> frozenset[str]:
 
 
 _CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
-_KEYS: Final = frozenset({"ActorKeysService/ListActorKeys", "ActorKeysService/ExchangeHeads"})
+_SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/ExchangeHeads"})
 
 _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 
@@ -52,7 +54,7 @@ CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "console-desk": _CONSOLE | {audit.LIST},
     "console-dashboard": _CONSOLE | {audit.LIST},
-    **dict.fromkeys(_OTHERS, _KEYS),
+    **dict.fromkeys(_OTHERS, _SERVICES),
 }
 
 
@@ -104,7 +106,7 @@ SLOTS: Final = (
     _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
-    Slots(name="services", methods=_KEYS | {"ActorKeysService/RotateActorKey"}, threads=1),
+    Slots(name="services", methods=_SERVICES | {"ActorKeysService/RotateActorKey"}, threads=1),
 )
 
 
@@ -148,7 +150,7 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/EndSession": staff("admin", changes=True),
     "PeopleService/EnablePerson": _CHANGES_PEOPLE,
     "ActorKeysService/ListActorKeys": machine(),
-    "ActorKeysService/ExchangeHeads": machine(changes=True),
+    "HeadsService/ExchangeHeads": machine(changes=True),
     "ActorKeysService/RotateActorKey": Permission(changes=True),
 }
 
@@ -159,4 +161,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_OwnAccountServiceServicer_to_server(OwnAccountServicer(deps), server)
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
     accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
+    accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)

@@ -4,8 +4,7 @@ import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.accounts.v1 import accounts_pb2_grpc
-from kit.base.proto import timestamp_from
-from services.accounts.operations import audit, keys
+from services.accounts.operations import keys
 from services.accounts.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -23,25 +22,6 @@ class ActorKeysServicer(accounts_pb2_grpc.ActorKeysServiceServicer):
                 pb.ActorKey(key_id=str(each.id), public_key=each.public_key)
                 for each in keys.list_actor_keys(self._deps)
             ]
-        )
-
-    def ExchangeHeads(
-        self, request: pb.ExchangeHeadsRequest, context: grpc.ServicerContext
-    ) -> pb.ExchangeHeadsResponse:
-        made = audit.exchange_heads(
-            self._deps,
-            service=request.service,
-            number=request.number,
-            count=request.count,
-            hash=request.hash,
-        )
-        return pb.ExchangeHeadsResponse(
-            count=made.own.count,
-            hash=made.own.hash,
-            number=made.number,
-            at=timestamp_from(made.at),
-            kept_count=made.theirs.count,
-            kept_hash=made.theirs.hash,
         )
 
     def RotateActorKey(

@@ -1,0 +1,19 @@
+"""`fiatgate actor-keys …`: the keys by which accounts signs the tokens of people."""
+
+import typer
+
+from cli import connection, output
+from cli.output import Json
+from fiatgate.accounts.v1 import accounts_pb2 as pb
+
+NAME = "actor-keys"
+app = typer.Typer(help="Keys that sign the tokens of people.", no_args_is_help=True)
+
+
+@app.command("rotate", epilog="Example: fiatgate actor-keys rotate")
+def rotate(*, as_json: Json = False) -> None:
+    """Make a new key; tokens of the one before count for two minutes more."""
+    made = connection.actor_keys().RotateActorKey(pb.RotateActorKeyRequest())
+    output.outcome(
+        made, f"Actor tokens are signed with key {made.key_id}.", everything=False, as_json=as_json
+    )
