@@ -14,6 +14,7 @@ import pytest
 import typer
 
 from cli.__main__ import app
+from cli.author import OPTION, first
 from cli.next_steps import NEXT_STEPS
 from deploy.local.home import Home, write_private_json
 from deploy.local.ports import free_ports
@@ -189,7 +190,10 @@ def test_a_stack_that_starts_and_one_that_was_killed_are_named(
 @pytest.mark.parametrize("reason", NEXT_STEPS)
 def test_what_to_do_next_is_a_command_there_is(reason: str) -> None:
     assert ErrorReason.Value(reason)
-    words = NEXT_STEPS[reason].partition("fiatgate ")[2].split()
+    words = first(NEXT_STEPS[reason].partition("fiatgate ")[2].split())
+    words = (
+        words[2:] if words[0] == OPTION else words
+    )  # of the program itself, which takes it after any command
     path = next(tuple(words[:length]) for length in (1, 2) if tuple(words[:length]) in ALL)
     ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is no usage
 
