@@ -58,10 +58,6 @@ IDLE_IN_TRANSACTION_SECONDS = 15
 CONFLICT_ATTEMPTS = 3
 AFTER_COMMIT = "after_commit"
 """Where a session keeps the calls that are made after its commit."""
-# By default PostgreSQL plans a statement with an array anew at each call, because it expects an unknown array to have
-# ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
-PREPARED_OPTIONS = "-c plan_cache_mode=force_generic_plan"
-
 # A role may set these for itself (ALTER ROLE), for all later connections. SQL under the service's role must not block
 # the service from its tables that way, change what it reads and writes, or make it lose commits in a crash.
 _AGAINST_THE_ROLE = {
@@ -120,11 +116,24 @@ def insert_known(table: str, row: Mapping[str, Any], *, then: str = "") -> TextC
 
     For a column that the newest migration adds: the code of the same version runs without it (docs/decisions/0025).
     """
+    return text(_insert_known(table, then)).bindparams(row=as_json(row))
+
+
+@functools.cache
+def prepared_insert_known(table: str) -> Prepared[None]:
+    """Returns the same as a hot statement, whose only value is `row`: the row as `as_json`."""
+    return Prepared(f"insert_into_{table}", _insert_known(table, ""), {"row": "text"}, lambda: None)
+
+
+def as_json(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, default=_for_json)
+
+
+def _insert_known(table: str, then: str) -> str:
     # jsonb_populate_record ignores members that are no column.
-    statement = text(
+    return (
         f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, CAST(:row AS jsonb)) {then}"  # noqa: S608
     )
-    return statement.bindparams(row=json.dumps(row, default=_for_json))
 
 
 def if_known(table: str, column: str) -> ColumnElement[str | None]:
@@ -172,6 +181,9 @@ class Database:
             "lock_timeout": int(lock_timeout_seconds * 1000),
             "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_SECONDS * 1000,
             "timezone": "UTC",
+            # By default PostgreSQL plans a prepared statement with an array anew at each call, because it expects an
+            # unknown array to have ten elements: create-invoice took 1,050 us that way, and 400 us with this option.
+            "plan_cache_mode": "force_generic_plan",
             **_AGAINST_THE_ROLE,
         }
         address = make_url(url).set(drivername="postgresql+psycopg2")
@@ -193,8 +205,7 @@ class Database:
         )
         event.listen(self._engine, "checkout", _refuse_closed_connection)
         target = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        prepared_args = connect_args | {"options": f"{connect_args['options']} {PREPARED_OPTIONS}"}
-        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **prepared_args))
+        self._prepared = PreparedConnections(lambda: psycopg2.connect(target, **connect_args))
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:

@@ -1,8 +1,9 @@
 """Hot statements: planned once per connection and run by the driver directly.
 
-For the few statements that every request waits for. Measured alone, one thread: create-invoice's statement took
-PostgreSQL 600 us of CPU as text and 200 prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30
-here, checkout and driver included. All other statements should use `Database.transaction` and `Database.autocommit`.
+For the few statements that every request waits for, alone (`Database.one_or_none`) or inside a transaction
+(`one_or_none`). Measured alone, one thread: create-invoice's statement took PostgreSQL 600 us of CPU as text and 200
+prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30 here, checkout and driver included. All
+other statements should use SQLAlchemy's.
 """
 
 import re
@@ -16,6 +17,8 @@ import psycopg2
 from psycopg2.errors import InvalidSqlStatementName
 from psycopg2.extensions import connection as Connection  # noqa: N812  a class, whatever its spelling
 from psycopg2.extras import register_uuid
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 R = TypeVar("R")
 
@@ -42,6 +45,46 @@ class Prepared(Generic[R]):
         self.prepare = f"PREPARE {name} ({', '.join(parameters.values())}) AS {body}"
         self.execute = f"EXECUTE {name} ({', '.join(f'%({parameter})s' for parameter in parameters)})"
         self.row = row
+
+
+class _Plans:
+    """The statements that one connection has planned, with the calls since."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, int] = {}
+
+    def make(self, statement: Prepared[Any], run: Callable[[str], object]) -> None:
+        """Has the statement planned, unless it is. If this raises, the state of the connection's plans is unknown."""
+        calls = self._calls.get(statement.name)
+        if calls is None or calls >= CALLS_PER_PLAN:
+            if calls is not None:
+                run(f"DEALLOCATE {statement.name}")
+            run(statement.prepare)
+            calls = 0
+        self._calls[statement.name] = calls + 1
+
+
+_PLANS: Final = "plans of prepared statements"
+
+
+def one_or_none(tx: Session, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+    """Returns the only row of a hot statement inside a transaction; None when there is none.
+
+    Changes of the session's objects that the statement must see need `tx.flush()` first.
+    """
+    connection = tx.connection()
+    plans: _Plans = connection.info.setdefault(_PLANS, _Plans())
+    planned = False
+    try:
+        plans.make(statement, connection.exec_driver_sql)
+        planned = True
+        result = connection.exec_driver_sql(statement.execute, values)
+    except DBAPIError as error:
+        if not planned or isinstance(error.orig, InvalidSqlStatementName):
+            tx.invalidate()  # a wrong guess about the plans would fail every later call
+        raise
+    columns = result.one_or_none() if result.returns_rows else None
+    return None if columns is None else statement.row(*columns)
 
 
 class PreparedConnections:
@@ -83,7 +126,7 @@ class _Own:
         register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]  # typeshed's gap
         self.connection = connection
         self._cursor = connection.cursor()
-        self._calls: dict[str, int] = {}
+        self._plans = _Plans()
         self._poller = select.poll()
         self._poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
 
@@ -95,19 +138,14 @@ class _Own:
         return bool(self.connection.closed or self._poller.poll(0))
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
-        cursor = self._cursor
-        calls = self._calls.get(statement.name, CALLS_PER_PLAN)
-        planned = calls < CALLS_PER_PLAN
+        cursor, planned = self._cursor, False
         try:
-            if not planned:
-                self._plan(statement)
-                calls, planned = 0, True
-            self._calls[statement.name] = calls + 1
+            self._plans.make(statement, cursor.execute)
+            planned = True
             cursor.execute(statement.execute, values)
         except psycopg2.Error as error:
             if not planned or isinstance(error, InvalidSqlStatementName):
-                # The state of prepared statements is unknown, and a wrong guess would fail every later call.
-                self.connection.close()
+                self.connection.close()  # a wrong guess about the plans would fail every later call
             raise
         columns = cursor.fetchone()
         if columns is None:
@@ -115,8 +153,3 @@ class _Own:
         if cursor.rowcount > 1:
             raise psycopg2.ProgrammingError(f"{statement.name}: more than one row")
         return statement.row(*columns)
-
-    def _plan(self, statement: Prepared[R]) -> None:
-        if statement.name in self._calls:
-            self._cursor.execute(f"DEALLOCATE {statement.name}")
-        self._cursor.execute(statement.prepare)

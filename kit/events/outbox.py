@@ -15,7 +15,8 @@ from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
 from kit.base import request_id
 from kit.base.ids import new_id
-from kit.db.database import after_commit, insert_known
+from kit.db import prepared
+from kit.db.database import after_commit, as_json, prepared_insert_known
 from kit.events.bus.messages import Outgoing
 from kit.events.signing import Signer
 from kit.observe import tracing
@@ -118,6 +119,6 @@ def announce(
         "signature": fact.signature,
         "created_at": at,
     }
-    tx.execute(insert_known(outbox.__tablename__, row))
+    prepared.one_or_none(tx, prepared_insert_known(outbox.__tablename__), {"row": as_json(row)})
     after_commit(tx, announced.add, fact)
     return fact.event_id

@@ -308,8 +308,7 @@ def _view(deps: Deps, invoice_id: UUID) -> InvoiceView:
 
 
 def _flushed_view(tx: Session, invoice: Invoice) -> InvoiceView:
-    tx.flush()
-    view = invoices.invoice_view(tx, invoice.id)
+    view = invoices.changed_view(tx, invoice.id)
     if view is None:
         raise errors.invoice_not_found()
     return view

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, Select, Uuid, all_, bin
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from kit.db import prepared
 from kit.db.database import Database, table_of
 from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
@@ -171,7 +172,7 @@ def create_if_allowed(
 # -- reading invoices
 
 
-def invoice_view(connection: Connection | Session, invoice_id: UUID) -> InvoiceView | None:
+def invoice_view(connection: Connection, invoice_id: UUID) -> InvoiceView | None:
     row = connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
     return None if row is None else _view(*row)
 
@@ -192,6 +193,12 @@ def _hot_view(
 
 
 _VIEW_BY_ID = _hot_view("invoice_by_id", "invoices.id = :id", {"id": "uuid"})
+
+
+def changed_view(tx: Session, invoice_id: UUID) -> InvoiceView | None:
+    """Returns the invoice as this transaction has changed it."""
+    tx.flush()
+    return prepared.one_or_none(tx, _VIEW_BY_ID[REFERENCE.is_there(tx)], {"id": invoice_id})
 
 
 def invoice_view_by_id(db: Database, invoice_id: UUID) -> InvoiceView | None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import asdict
+from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from kit.db import prepared
 from kit.db.database import TransactionConflict, refusing
+from kit.db.prepared import Prepared
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.models import DEAL_IS_OPEN
 from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
@@ -36,7 +39,36 @@ _FRESH_REFERENCE = f"""
     ORDER BY number LIMIT 1"""  # noqa: S608  made of constants
 
 
-def _open_deal(*, known: bool) -> TextClause:
+_PARAMETERS = {
+    "id": "uuid",
+    "invoice_id": "uuid",
+    "merchant_id": "uuid",
+    "status": "text",
+    "sub_status": "text",
+    "method_code": "text",
+    "method_name": "text",
+    "currency_code": "text",
+    "currency_decimals": "integer",
+    "invoice_amount": "numeric",
+    "amount_fiat": "numeric",
+    "conversion_rate": "numeric",
+    "client_percent": "numeric",
+    "merchant_percent": "numeric",
+    "created_at": "timestamptz",
+    "expires_at": "timestamptz",
+    "actor": "text",
+    "share_percent": "bigint",
+    "takes_reference": "boolean",
+    "references": "text[]",
+    "references_rest_since": "timestamptz",
+}
+
+
+def _id(id: UUID) -> UUID:
+    return id
+
+
+def _open_deal(*, known: bool) -> Prepared[UUID]:
     """Returns the statement for the present schema, or that of the version before.
 
     One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal that
@@ -45,7 +77,7 @@ def _open_deal(*, known: bool) -> TextClause:
     used longest ago: a merchant must not be able to fill one requisite after the other.
     """
     accounts = accounts_of(":method_code", ":amount_fiat", ":takes_reference" if known else "")
-    return text(f"""
+    sql = f"""
 WITH accounts AS (
     {accounts}
 ), fresh AS (
@@ -77,7 +109,8 @@ WITH accounts AS (
     SELECT id, :created_at, status, sub_status, :actor, '' FROM opened
 )
 SELECT id FROM opened
-""")  # noqa: S608  made of constants
+"""  # noqa: S608  made of constants
+    return Prepared("open_deal" if known else "open_deal_before", sql, _PARAMETERS, _id)
 
 
 _OPEN_DEAL = {known: _open_deal(known=known) for known in (True, False)}
@@ -98,7 +131,7 @@ def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> b
     }
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
-        opened = tx.execute(
-            _OPEN_DEAL[REFERENCE.is_there(tx)], values | {"references_rest_since": rest_since}
+        opened = prepared.one_or_none(
+            tx, _OPEN_DEAL[REFERENCE.is_there(tx)], values | {"references_rest_since": rest_since}
         )
-    return opened.one_or_none() is not None
+    return opened is not None
