@@ -1,4 +1,4 @@
-"""kit.db.prepared, through `Database.one_or_none`, on a real PostgreSQL that also goes away."""
+"""kit.db.prepared, alone and in transactions, on a real PostgreSQL that also goes away."""
 
 import threading
 import traceback
@@ -11,7 +11,10 @@ from typing import Any
 
 import psycopg2
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
+from kit.db import prepared
 from kit.db.database import Database, DatabaseBusy, DatabaseUnavailable
 from kit.db.prepared import CALLS_PER_PLAN, Prepared
 from tests.support.servers import PostgresServer
@@ -30,12 +33,24 @@ _CALLS_OF_PLAN = Prepared(
 )
 
 
-def test_the_only_row_becomes_what_the_statement_says_and_no_row_none(db: Database) -> None:
-    assert db.one_or_none(_DOUBLE, {"number": 21}) == 42
-    assert db.one_or_none(_DOUBLE, {"number": -1}) is None
+Run = Callable[[Prepared[Any], dict[str, Any]], Any]
 
 
-def test_values_come_back_as_they_were_given(db: Database) -> None:
+@pytest.fixture(params=["alone", "in_a_transaction"])
+def run(request: pytest.FixtureRequest, db: Database) -> Run:
+    def in_a_transaction(statement: Prepared[Any], values: dict[str, Any]) -> Any:
+        with db.transaction() as tx:
+            return prepared.one_or_none(tx, statement, values)
+
+    return db.one_or_none if request.param == "alone" else in_a_transaction
+
+
+def test_the_only_row_becomes_what_the_statement_says_and_no_row_none(run: Run) -> None:
+    assert run(_DOUBLE, {"number": 21}) == 42
+    assert run(_DOUBLE, {"number": -1}) is None
+
+
+def test_values_come_back_as_they_were_given(run: Run) -> None:
     given = {
         "id": uuid.uuid4(),
         "amount": Decimal("0.10"),
@@ -51,26 +66,26 @@ def test_values_come_back_as_they_were_given(db: Database) -> None:
         dict(zip(given, types, strict=True)),
         _tuple,
     )
-    answer = db.one_or_none(echo, given)
+    answer = run(echo, given)
     assert answer is not None
     assert dict(zip(given, answer, strict=True)) == given
     assert answer[2].utcoffset() == timedelta(0)
 
 
-def test_a_statement_is_planned_once_and_anew_after_so_many_calls(db: Database) -> None:
+def test_a_statement_is_planned_once_and_anew_after_so_many_calls(run: Run) -> None:
     def calls() -> int:
-        counted = db.one_or_none(_CALLS_OF_PLAN, {"name": "double"})
+        counted = run(_CALLS_OF_PLAN, {"name": "double"})
         assert counted is not None
         return int(counted[0])
 
     for _ in range(CALLS_PER_PLAN):
-        db.one_or_none(_DOUBLE, {"number": 1})
+        run(_DOUBLE, {"number": 1})
     assert calls() == CALLS_PER_PLAN
-    db.one_or_none(_DOUBLE, {"number": 1})
+    run(_DOUBLE, {"number": 1})
     assert calls() == 1
 
 
-def test_a_statement_with_an_array_is_not_planned_at_each_call(db: Database) -> None:
+def test_a_statement_with_an_array_is_not_planned_at_each_call(run: Run) -> None:
     """A plan for any array looks dearer than one for the array at hand; by default PostgreSQL makes the latter."""
     among = Prepared(
         "among",
@@ -82,28 +97,37 @@ def test_a_statement_with_an_array_is_not_planned_at_each_call(db: Database) -> 
         "planned", "SELECT custom_plans FROM pg_prepared_statements WHERE name = :name", {"name": "text"}, int
     )
     for _ in range(20):
-        db.one_or_none(among, {"numbers": [1]})
-    assert db.one_or_none(planned, {"name": "among"}) == 0
+        run(among, {"numbers": [1]})
+    assert run(planned, {"name": "among"}) == 0
 
 
-def test_a_connection_that_lost_its_statements_fails_once_and_is_replaced(db: Database) -> None:
-    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+def test_a_connection_that_lost_its_statements_fails_once_and_is_replaced(run: Run) -> None:
+    assert run(_DOUBLE, {"number": 1}) == 2
     forget = Prepared("forget", "SELECT 1", {}, int)
     forget.prepare, forget.execute = "DEALLOCATE ALL", "SELECT 1"  # as a pooler in between would
-    db.one_or_none(forget, {})
-    with pytest.raises(psycopg2.Error):
-        db.one_or_none(_DOUBLE, {"number": 1})
-    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+    run(forget, {})
+    with pytest.raises((psycopg2.Error, DBAPIError)):
+        run(_DOUBLE, {"number": 1})
+    assert run(_DOUBLE, {"number": 1}) == 2
 
 
-def test_a_statement_that_could_not_be_planned_anew_is_planned_on_a_new_connection(db: Database) -> None:
+def test_a_statement_that_could_not_be_planned_anew_is_planned_on_a_new_connection(run: Run) -> None:
     for _ in range(CALLS_PER_PLAN):
-        db.one_or_none(_DOUBLE, {"number": 1})
+        run(_DOUBLE, {"number": 1})
     broken = Prepared("double", "SELECT :number * 2 FROM no_such_table", {"number": "bigint"}, int)
     # Its turn to be planned: the old plan is gone, the new one is refused.
-    with pytest.raises(psycopg2.Error):
-        db.one_or_none(broken, {"number": 1})
-    assert db.one_or_none(_DOUBLE, {"number": 1}) == 2
+    with pytest.raises((psycopg2.Error, DBAPIError)):
+        run(broken, {"number": 1})
+    assert run(_DOUBLE, {"number": 1}) == 2
+
+
+def test_a_statement_without_rows_returns_none_and_is_part_of_the_transaction(db: Database) -> None:
+    insert = Prepared("insert", "INSERT INTO numbers VALUES (:number)", {"number": "bigint"}, int)
+    count = Prepared("count", "SELECT count(*) FROM numbers WHERE number >= :least", {"least": "bigint"}, int)
+    with db.transaction() as tx:
+        tx.execute(text("CREATE TEMPORARY TABLE numbers (number bigint) ON COMMIT DROP"))
+        assert prepared.one_or_none(tx, insert, {"number": 7}) is None
+        assert prepared.one_or_none(tx, count, {"least": 1}) == 1
 
 
 def test_each_thread_has_a_connection_of_its_own_and_keeps_it(db: Database) -> None:
