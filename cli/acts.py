@@ -62,6 +62,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "parked.discard": "discarded a parked event",
     "parked.retry": "retried parked events",
     "person.invite": "invited a person",
+    "person.recover": "made a recovery link",
 }
 """Acts whose object is no single thing."""
 

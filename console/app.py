@@ -119,6 +119,7 @@ def _add_people(app: falcon.asgi.App[Any, Any], deps: Deps) -> None:
     app.add_route("/people/invitations/{invitation_id}/withdraw", InvitationsPage(deps), suffix="withdraw")
     app.add_route("/people/{person_id}", person)
     app.add_route("/people/{person_id}/roles", person, suffix="roles")
+    app.add_route("/people/{person_id}/recover", person, suffix="recover")
     if deps.surface.has_merchants:
         app.add_route("/people/{person_id}/remove", person, suffix="remove")
         return

@@ -71,7 +71,7 @@ def invite(
     merchant: Merchant = "",
     as_json: Json = False,
 ) -> None:
-    """Make a link by which a person signs in for the first time, or again after all factors are lost."""
+    """Make a link by which a person signs in for the first time; a known person gets the roles in addition."""
     request = pb.InvitePersonRequest(
         email=email,
         name=name,
@@ -79,7 +79,17 @@ def invite(
         merchant_id=merchant,
         member_roles=role if merchant else (),
     )
-    made = connection.people().InvitePerson(request)
+    _show_link(connection.people().InvitePerson(request), as_json=as_json)
+
+
+@app.command("recover", epilog="Example: fiatgate people recover ann@example.com")
+def recover(person: Person, *, merchant: Merchant = "", as_json: Json = False) -> None:
+    """Make a link that signs in a person who has lost all factors, to make new ones. The others stay until removed."""
+    request = pb.RecoverPersonRequest(person_id=_found(person).person_id, merchant_id=merchant)
+    _show_link(connection.people().RecoverPerson(request), as_json=as_json)
+
+
+def _show_link(made: pb.InvitePersonResponse | pb.RecoverPersonResponse, *, as_json: bool) -> None:
     if as_json:
         output.record(made, as_json=True)
     elif made.link:

@@ -21,6 +21,7 @@ MENDABLE: Final = frozenset(
         "LAST_ADMIN",
         "LAST_OWNER",
         "MAIL_REQUIRED",
+        "INVITATIONS_LIMITED",
     }
 )
 
@@ -92,6 +93,23 @@ class PersonPage(Page):
             await self._show(req, resp, person_id, refused=refused)
         else:
             leave_for(resp, f"/people/{person_id}", notice="person-enabled")
+
+    async def on_post_recover(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
+        """Makes a link for a person who has lost all factors; it is shown once when there is no mail server."""
+        await self.form(req)
+        merchant_id = req.exchange.signed_in.merchant_id
+        request = pb.RecoverPersonRequest(person_id=person_id, merchant_id=merchant_id)
+        try:
+            made = await self.deps.people.RecoverPerson(request)
+        except Refused as refused:
+            if refused.reason not in MENDABLE:
+                raise
+            await self._show(req, resp, person_id, refused=refused)
+            return
+        if made.link:
+            self.show(req, resp, "invited", link=made.link, invitation=made.invitation)
+        else:
+            leave_for(resp, f"/people/{person_id}", notice="recovery-sent")
 
     async def on_post_session(
         self, req: Request, resp: falcon.asgi.Response, person_id: str, session_id: str

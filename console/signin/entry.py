@@ -116,7 +116,7 @@ class InvitationPage(_EntryPage):
                 raise
             await self._show(req, resp, token)
             return
-        if not accepted.session_token:  # the person has roles elsewhere, and signs in as always
+        if not accepted.session_token:  # the person has factors, or roles elsewhere, and signs in as always
             leave_for(resp, "/sign-in", notice="invitation-accepted")
             return
         await self._start(req, resp, accepted.session_token)

@@ -7,7 +7,8 @@ from kit.rpc.errors import Refused
 
 NOTICES: Final[Mapping[str, str]] = {
     "signed-out": "You are signed out.",
-    "invitation-accepted": "The invitation is accepted. Sign in as you always do to use the new roles.",
+    "invitation-accepted": "The invitation is accepted. Sign in as you always do to use the new roles. "
+    "A passkey of another site does not work here; your password with a code does.",
     "passkey-added": "The passkey is added.",
     "passkey-removed": "The passkey is removed.",
     "password-set": "The password is set. Your other sessions have ended.",
@@ -21,6 +22,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "person-enabled": "The person may sign in again.",
     "invitation-withdrawn": "The invitation is withdrawn. Its link no longer works.",
     "invitation-sent": "The invitation is on its way by e-mail.",
+    "recovery-sent": "The link to make new ways to sign in is on its way by e-mail.",
 }
 """By the word in the address."""
 
@@ -40,6 +42,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it.",
     "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
     "Ask the operator of the payment service to invite the person.",
+    "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",
     "APPROVAL_STATE_CONFLICT": "Another request for this person waits already. Approve or reject it first.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
@@ -71,7 +74,7 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
             if field
             else f"{message[:1].upper()}{message[1:]}."
         )
-    if reason == "PASSWORD_REFUSED" and refused is not None and refused.message:
+    if reason in ("PASSWORD_REFUSED", "INVITATIONS_LIMITED") and refused is not None and refused.message:
         return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
     if refused is None or sentence is None:

@@ -18,6 +18,10 @@ def mail_required() -> Refused:
     )
 
 
+def too_many_invitations(most: int, message: str) -> Refused:
+    return precondition("INVITATIONS_LIMITED", message, most=str(most))
+
+
 def sign_in_refused() -> Refused:
     return unauthenticated("SIGN_IN_REFUSED", "E-mail address, password, code or passkey is wrong")
 

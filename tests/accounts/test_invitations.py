@@ -7,18 +7,27 @@ import pytest
 
 from kit.base import actors
 from kit.base.ids import new_id
-from services.accounts.domain import Surface
+from services.accounts.domain import (
+    MEMBERS_INVITATIONS_A_DAY_MOST,
+    MEMBERS_INVITATIONS_OPEN_MOST,
+    THE_OPERATOR,
+    Surface,
+)
 from services.accounts.operations import factors, invitations, people, sessions
 from services.accounts.wiring import Deps
 from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
 from tests.accounts.house import (
     BROWSER,
+    Someone,
     accept,
     acts_of,
+    authorize,
     invite_member,
     invite_staff,
     mailed,
     mailing_to_nobody,
+    member,
+    operator,
     owner_of,
     refused,
     token_of,
@@ -82,7 +91,7 @@ def test_a_link_works_once_on_its_surface_for_72_hours_until_it_is_withdrawn_or_
         accept(deps, late)
 
 
-def test_a_link_for_a_known_person_adds_roles_and_lets_them_make_new_factors(
+def test_a_link_for_a_known_person_without_factors_adds_roles_and_lets_them_make_factors(
     deps: Deps, new_email: Callable[[], str]
 ) -> None:
     accept(deps, invite_staff(deps, email := new_email(), "desk"))
@@ -91,6 +100,123 @@ def test_a_link_for_a_known_person_adds_roles_and_lets_them_make_new_factors(
     assert authorized.person.roles == ["desk", "treasury"]
     with actors.acting(sessions.actor_of(authorized.person, Surface.DESK, authorized.session)):
         assert factors.start_totp(deps)[1].startswith("otpauth://totp/Fiatgate:")
+
+
+def test_a_link_that_adds_roles_starts_no_session_of_a_person_with_factors(
+    deps: Deps, new_email: Callable[[], str], clock: ManualClock
+) -> None:
+    """Else the holder of the link, or of the mailbox, would be the person without any of the factors."""
+    ada = operator(deps, new_email(), "desk")
+    ada.add_password_and_totp()
+    assert accept(deps, invite_staff(deps, ada.email, "treasury")) == ""
+    made = invite_member(deps, ada.email, new_id(), "owner")
+    assert accept(deps, made, Surface.DASHBOARD) == ""
+    clock.advance(minutes=1)
+    assert authorize(deps, ada.sign_in()).person.roles == ["desk", "treasury"]
+
+
+def test_a_recovery_link_starts_a_session_in_which_new_factors_are_made(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada = operator(deps, new_email(), "desk")
+    ada.add_password_and_totp()
+    made = invitations.recover_person(deps, person_id=str(ada.person_id), merchant_id="")
+    assert acts_of(deps, f"invitation:{made.invitation.id}") == [("person.recover", "eve@laptop")]
+    token = token_of(made)
+    with refused("INVITATION_INVALID"):  # the mark is a part of the token
+        invitations.accept_invitation(
+            deps, token=token.partition(".")[2], surface=Surface.DESK, client=BROWSER
+        )
+    recovered = Someone(deps, ada.email, accept(deps, made), Surface.DESK)
+    assert recovered.actor.roles == {"desk"}
+    recovered.add_password_and_totp()
+
+    people.disable_person(deps, person_id=str(ada.person_id))
+    with refused("PERSON_NOT_FOUND"):
+        invitations.recover_person(deps, person_id=str(ada.person_id), merchant_id="")
+
+
+def test_the_mark_of_a_recovery_link_can_not_be_added_to_another_one(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    token = token_of(invite_staff(deps, new_email()))
+    with refused("INVITATION_INVALID"):
+        invitations.accept_invitation(deps, token=f"recovery.{token}", surface=Surface.DESK, client=BROWSER)
+
+
+def test_an_owner_recovers_members_of_its_own_merchant_only(deps: Deps, new_email: Callable[[], str]) -> None:
+    merchant_id, other = new_id(), new_id()
+    posting = mailing_to_nobody(deps)
+    own = member(deps, new_email(), merchant_id)
+    own.add_password_and_totp()
+    shared = member(deps, new_email(), merchant_id)
+    shared.add_password_and_totp()
+    accept(deps, invite_member(deps, shared.email, other), Surface.DASHBOARD)
+    foreign = member(deps, new_email(), other)
+    with actors.acting(owner_of(merchant_id)):
+        with refused("PERSON_NOT_FOUND"):
+            invitations.recover_person(
+                posting, person_id=str(foreign.person_id), merchant_id=str(merchant_id)
+            )
+        for merchant in (str(other), ""):
+            with refused("MERCHANT_NOT_FOUND"):
+                invitations.recover_person(posting, person_id=str(own.person_id), merchant_id=merchant)
+        links = [
+            mailed(
+                deps,
+                invitations.recover_person(
+                    posting, person_id=str(each.person_id), merchant_id=str(merchant_id)
+                ),
+            )
+            for each in (own, shared)
+        ]
+    of_own, of_shared = (accept(deps, each, Surface.DASHBOARD) for each in links)
+    assert of_own
+    assert of_shared == ""
+
+
+def test_members_make_a_bounded_number_of_invitations(
+    deps: Deps, new_email: Callable[[], str], clock: ManualClock
+) -> None:
+    """Each is an e-mail to an address of the owner's choice."""
+    merchant_id = new_id()
+    posting = mailing_to_nobody(deps)
+    with actors.acting(owner_of(merchant_id)):
+        made = [
+            invite_member(posting, new_email(), merchant_id) for _ in range(MEMBERS_INVITATIONS_OPEN_MOST)
+        ]
+        with refused("INVITATIONS_LIMITED"):
+            invite_member(posting, new_email(), merchant_id)
+        for _ in range(MEMBERS_INVITATIONS_A_DAY_MOST - MEMBERS_INVITATIONS_OPEN_MOST):
+            invite_member(posting, made[0].invitation.email, merchant_id)  # replaces the one before
+        invitations.withdraw_invitation(deps, invitation_id=str(made[-1].invitation.id))
+        with refused("INVITATIONS_LIMITED"):
+            invite_member(posting, new_email(), merchant_id)
+    invite_member(deps, new_email(), merchant_id)  # the operator may
+    with actors.acting(owner_of(other := new_id())):
+        invite_member(posting, new_email(), other)
+    clock.advance(hours=25)
+    with actors.acting(owner_of(merchant_id)):
+        invite_member(posting, new_email(), merchant_id)
+
+
+@pytest.mark.parametrize("name", ["Locked, go to evil.example", "see https://x", "a@b", "two\nlines", " "])
+def test_a_name_leads_to_no_site(deps: Deps, name: str) -> None:
+    with refused("VALIDATION_ERROR"):
+        invitations.invite_person(
+            deps, email="a@example.com", name=name, roles=("desk",), merchant_id="", member_roles=()
+        )
+
+
+def test_members_do_not_learn_which_operator_invited(deps: Deps, new_email: Callable[[], str]) -> None:
+    merchant_id = new_id()
+    made = invite_member(deps, new_email(), merchant_id)
+    with actors.acting(owner_of(merchant_id)):
+        (listed,) = invitations.list_invitations(deps, merchant_id=str(merchant_id))
+    opened = invitations.get_invitation(deps, token=token_of(made), surface=Surface.DASHBOARD)
+    assert {listed.invited_by, opened.invited_by} == {THE_OPERATOR}
+    (listed,) = invitations.list_invitations(deps, merchant_id=str(merchant_id))
+    assert listed.invited_by == "cli:eve@laptop"
 
 
 def test_an_owner_of_a_merchant_gets_no_session_of_a_person_who_has_roles_elsewhere(

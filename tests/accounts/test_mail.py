@@ -14,6 +14,7 @@ from aiosmtpd.controller import Controller
 from sqlalchemy import text
 
 from deploy.local.ports import free_ports
+from kit.base.ids import new_id
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.config import AccountsSettings
 from services.accounts.credentials.actor_keys import KeptKey
@@ -21,7 +22,7 @@ from services.accounts.domain import Surface
 from services.accounts.operations import invitations, mailing
 from services.accounts.wiring import Deps
 from tests.accounts.conftest import DESK_URL
-from tests.accounts.house import BROWSER, authorize, invite_staff
+from tests.accounts.house import BROWSER, authorize, invite_staff, member
 from tests.support.clock import ManualClock
 
 SENDER = "fiatgate@example.com"
@@ -87,12 +88,25 @@ def test_the_link_is_in_the_mail_only_and_leads_to_a_session(
     ((to, mail),) = inbox.mails
     assert (to, mail["To"], mail["From"]) == ([address], address, SENDER)
     content = mail.get_payload(decode=True).decode()
-    assert "eve@laptop invites you to the desk" in content
+    assert "You are invited to the desk of Fiatgate by cli:eve@laptop" in content
+    assert made.invitation.name not in content  # of what the inviter typed nothing is sent
     link = re.search(r"http://\S+", content)
     assert link is not None
     token = link[0].removeprefix(f"{DESK_URL}/invitation?token=")
     session = invitations.accept_invitation(posting, token=token, surface=Surface.DESK, client=BROWSER)
     assert authorize(posting, session).person.email == address
+
+
+def test_a_recovery_mail_says_so(
+    posting: Deps, deps: Deps, server: MailServer, inbox: Inbox, new_email: Callable[[], str]
+) -> None:
+    bob = member(deps, new_email(), merchant_id := new_id())
+    invitations.recover_person(posting, person_id=str(bob.person_id), merchant_id=str(merchant_id))
+    assert mailing.send_due_mail(posting, server)
+    ((_, mail),) = inbox.mails
+    content = mail.get_payload(decode=True).decode()
+    assert "a new way to sign in at the dashboard" in content
+    assert "eve@laptop" not in content
 
 
 def test_a_mail_that_is_refused_is_sent_again_after_growing_pauses(

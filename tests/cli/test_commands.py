@@ -35,7 +35,7 @@ invoices list|show|cancel
 checkout select|mark-paid|cancel
 deals list|show|confirm|reject|appeal|resolve|system
 approvals list|show|approve|reject
-people invite|list|show|roles|disable|enable|sessions|end-session|invitations|withdraw
+people invite|recover|list|show|roles|disable|enable|sessions|end-session|invitations|withdraw
 actor-keys rotate
 withdrawals methods|set-method|create|list|show|process|complete|fail|cancel
 balance

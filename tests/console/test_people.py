@@ -90,6 +90,23 @@ def test_a_disabled_person_is_signed_out_and_may_come_back_when_enabled(house: H
     assert title_of(other.sign_in(step=1)) == "Hello, Ada Lovelace"
 
 
+def test_a_person_who_has_lost_all_gets_a_link_that_signs_in_and_no_invitation_does(
+    house: House, admin: Person
+) -> None:
+    other = house.person("desk")
+    other.add_factors()
+    path = f"/people/{id_of(admin, other)}"
+    stranger = Person(house.desk, other.email)
+    invited = stranger.accept(house.invited("treasury", email=other.email))
+    assert signed_out(invited)
+    assert "Sign in as you always do" in invited.text
+    made = admin.post(f"{path}/recover")
+    assert title_of(made) == "The link for Ada Lovelace"
+    stranger.accept(made.text.partition('readonly value="')[2].partition('"')[0])
+    assert "deals, cases, requisites" in stranger.get("/").text
+    stranger.add_factors()
+
+
 def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Person) -> None:
     other = house.person("admin")
     path = f"/people/{id_of(admin, other)}"

@@ -212,7 +212,7 @@ class Invitation(_message.Message):
     email: _builtins.str
     name: _builtins.str
     invited_by: _builtins.str
-    """The inviter."""
+    """The inviter; "the operator" for a member, who does not learn which one."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -312,8 +312,8 @@ class AcceptInvitationResponse(_message.Message):
 
     SESSION_TOKEN_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """256 random bits in base64url: the cookie. Only its hash is stored. Empty: a member of a merchant invited a person who
-    has roles elsewhere; the roles are added, and the person signs in with the factors it has.
+    """256 random bits in base64url: the cookie. Only its hash is stored. Empty: the roles are added, and the person signs in
+    with the factors it has.
     """
     def __init__(
         self,
@@ -1326,6 +1326,53 @@ class InvitePersonResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___InvitePersonResponse: _TypeAlias = InvitePersonResponse  # noqa: Y015
+
+@_typing.final
+class RecoverPersonRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PERSON_ID_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    person_id: _builtins.str
+    merchant_id: _builtins.str
+    """Empty: a person of the staff; else a member of this merchant."""
+    def __init__(
+        self,
+        *,
+        person_id: _builtins.str = ...,
+        merchant_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id", "person_id", b"person_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecoverPersonRequest: _TypeAlias = RecoverPersonRequest  # noqa: Y015
+
+@_typing.final
+class RecoverPersonResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVITATION_FIELD_NUMBER: _builtins.int
+    LINK_FIELD_NUMBER: _builtins.int
+    link: _builtins.str
+    """The link; empty when it was sent by e-mail."""
+    @_builtins.property
+    def invitation(self) -> Global___Invitation: ...
+    def __init__(
+        self,
+        *,
+        invitation: Global___Invitation | None = ...,
+        link: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["invitation", b"invitation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invitation", b"invitation", "link", b"link"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecoverPersonResponse: _TypeAlias = RecoverPersonResponse  # noqa: Y015
 
 @_typing.final
 class ListInvitationsRequest(_message.Message):

@@ -101,7 +101,8 @@ class SignInServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AcceptInvitation(self, request, context):
-        """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID.
+        """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
+        a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1064,6 +1065,11 @@ class PeopleServiceStub:
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonResponse.FromString,
                 _registered_method=True)
+        self.RecoverPerson = channel.unary_unary(
+                '/fiatgate.accounts.v1.PeopleService/RecoverPerson',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonResponse.FromString,
+                _registered_method=True)
         self.ListInvitations = channel.unary_unary(
                 '/fiatgate.accounts.v1.PeopleService/ListInvitations',
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ListInvitationsRequest.SerializeToString,
@@ -1124,9 +1130,17 @@ class PeopleServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def InvitePerson(self, request, context):
-        """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-        e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
-        APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
+        """Makes a link for one use, 72 hours; for a known person it adds the roles. Sends it by e-mail if SMTP is configured,
+        otherwise the answer has it; a member of a merchant never gets a link. Reasons: APPROVAL_REQUIRED (role admin),
+        APPROVAL_STATE_CONFLICT, MAIL_REQUIRED (a member invites, and no mail server is configured), INVITATIONS_LIMITED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecoverPerson(self, request, context):
+        """Makes a link as InvitePerson does, for a person who has lost all factors: it starts a session in which new ones can
+        be made. Reasons: those of InvitePerson, PERSON_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1199,6 +1213,11 @@ def add_PeopleServiceServicer_to_server(servicer, server):
                     servicer.InvitePerson,
                     request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonRequest.FromString,
                     response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonResponse.SerializeToString,
+            ),
+            'RecoverPerson': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecoverPerson,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonResponse.SerializeToString,
             ),
             'ListInvitations': grpc.unary_unary_rpc_method_handler(
                     servicer.ListInvitations,
@@ -1322,6 +1341,33 @@ class PeopleService:
             '/fiatgate.accounts.v1.PeopleService/InvitePerson',
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonRequest.SerializeToString,
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.InvitePersonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecoverPerson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.accounts.v1.PeopleService/RecoverPerson',
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonRequest.SerializeToString,
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RecoverPersonResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -42,7 +42,9 @@ class SignInServiceStub:
     other surface: one answer for all).
     """
     AcceptInvitation: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.AcceptInvitationRequest, _accounts_pb2.AcceptInvitationResponse]
-    """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
+    """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
+    a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+    """
     SignInByPassword: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]
     """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
     codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
@@ -78,7 +80,9 @@ class SignInServiceAsyncStub(SignInServiceStub):
     other surface: one answer for all).
     """
     AcceptInvitation: _aio.UnaryUnaryMultiCallable[_accounts_pb2.AcceptInvitationRequest, _accounts_pb2.AcceptInvitationResponse]  # type: ignore[assignment]
-    """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
+    """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
+    a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+    """
     SignInByPassword: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]  # type: ignore[assignment]
     """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
     codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
@@ -123,7 +127,9 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.AcceptInvitationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.AcceptInvitationResponse, _abc.Awaitable[_accounts_pb2.AcceptInvitationResponse]]:
-        """Uses up the invitation, adds its roles and starts a session, stepped up. Reason: INVITATION_INVALID."""
+        """Uses up the invitation and adds its roles. Starts a session, stepped up, for a person without complete factors, and by
+        a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
+        """
 
     @_abc_1.abstractmethod
     def SignInByPassword(
@@ -381,9 +387,13 @@ class PeopleServiceStub:
     GetPerson: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.GetPersonRequest, _accounts_pb2.GetPersonResponse]
     """Reason: PERSON_NOT_FOUND."""
     InvitePerson: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.InvitePersonRequest, _accounts_pb2.InvitePersonResponse]
-    """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-    e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
-    APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
+    """Makes a link for one use, 72 hours; for a known person it adds the roles. Sends it by e-mail if SMTP is configured,
+    otherwise the answer has it; a member of a merchant never gets a link. Reasons: APPROVAL_REQUIRED (role admin),
+    APPROVAL_STATE_CONFLICT, MAIL_REQUIRED (a member invites, and no mail server is configured), INVITATIONS_LIMITED.
+    """
+    RecoverPerson: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RecoverPersonRequest, _accounts_pb2.RecoverPersonResponse]
+    """Makes a link as InvitePerson does, for a person who has lost all factors: it starts a session in which new ones can
+    be made. Reasons: those of InvitePerson, PERSON_NOT_FOUND.
     """
     ListInvitations: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.ListInvitationsRequest, _accounts_pb2.ListInvitationsResponse]
     """Open invitations, newest first."""
@@ -417,9 +427,13 @@ class PeopleServiceAsyncStub(PeopleServiceStub):
     GetPerson: _aio.UnaryUnaryMultiCallable[_accounts_pb2.GetPersonRequest, _accounts_pb2.GetPersonResponse]  # type: ignore[assignment]
     """Reason: PERSON_NOT_FOUND."""
     InvitePerson: _aio.UnaryUnaryMultiCallable[_accounts_pb2.InvitePersonRequest, _accounts_pb2.InvitePersonResponse]  # type: ignore[assignment]
-    """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-    e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
-    APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
+    """Makes a link for one use, 72 hours; for a known person it adds the roles. Sends it by e-mail if SMTP is configured,
+    otherwise the answer has it; a member of a merchant never gets a link. Reasons: APPROVAL_REQUIRED (role admin),
+    APPROVAL_STATE_CONFLICT, MAIL_REQUIRED (a member invites, and no mail server is configured), INVITATIONS_LIMITED.
+    """
+    RecoverPerson: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RecoverPersonRequest, _accounts_pb2.RecoverPersonResponse]  # type: ignore[assignment]
+    """Makes a link as InvitePerson does, for a person who has lost all factors: it starts a session in which new ones can
+    be made. Reasons: those of InvitePerson, PERSON_NOT_FOUND.
     """
     ListInvitations: _aio.UnaryUnaryMultiCallable[_accounts_pb2.ListInvitationsRequest, _accounts_pb2.ListInvitationsResponse]  # type: ignore[assignment]
     """Open invitations, newest first."""
@@ -468,9 +482,19 @@ class PeopleServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.InvitePersonRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.InvitePersonResponse, _abc.Awaitable[_accounts_pb2.InvitePersonResponse]]:
-        """Makes a link for one use, 72 hours; for a known person it adds the roles, and lets them make new factors. Sends it by
-        e-mail if SMTP is configured, otherwise the answer has it; a member of a merchant never gets a link. Reasons:
-        APPROVAL_REQUIRED (role admin), MAIL_REQUIRED (a member invites, and no mail server is configured).
+        """Makes a link for one use, 72 hours; for a known person it adds the roles. Sends it by e-mail if SMTP is configured,
+        otherwise the answer has it; a member of a merchant never gets a link. Reasons: APPROVAL_REQUIRED (role admin),
+        APPROVAL_STATE_CONFLICT, MAIL_REQUIRED (a member invites, and no mail server is configured), INVITATIONS_LIMITED.
+        """
+
+    @_abc_1.abstractmethod
+    def RecoverPerson(
+        self,
+        request: _accounts_pb2.RecoverPersonRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_accounts_pb2.RecoverPersonResponse, _abc.Awaitable[_accounts_pb2.RecoverPersonResponse]]:
+        """Makes a link as InvitePerson does, for a person who has lost all factors: it starts a session in which new ones can
+        be made. Reasons: those of InvitePerson, PERSON_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -168,6 +168,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     CODE_INVALID: _ErrorReason.ValueType  # 150
     MAIL_REQUIRED: _ErrorReason.ValueType  # 151
     """Members are invited by e-mail only, and no mail server is configured."""
+    INVITATIONS_LIMITED: _ErrorReason.ValueType  # 152
+    """The members of a merchant have made as many invitations as they may. Metadata: most."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons of refused calls. The name of the value, without a prefix, is the code that merchants get in `error.code`
@@ -323,4 +325,6 @@ PASSWORD_REFUSED: ErrorReason.ValueType  # 149
 CODE_INVALID: ErrorReason.ValueType  # 150
 MAIL_REQUIRED: ErrorReason.ValueType  # 151
 """Members are invited by e-mail only, and no mail server is configured."""
+INVITATIONS_LIMITED: ErrorReason.ValueType  # 152
+"""The members of a merchant have made as many invitations as they may. Metadata: most."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

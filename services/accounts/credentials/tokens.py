@@ -10,6 +10,7 @@ from typing import Final
 
 RECOVERY_CODES: Final = 10
 _TOKEN_BYTES: Final = 32
+_RECOVERY_MARK: Final = "recovery."  # no other token has a dot
 _CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUPS: Final = 6
 _GROUP_CHARACTERS: Final = 4  # 24 characters of 5 bits: 120 bits
@@ -19,6 +20,17 @@ _READ_AS: Final = str.maketrans("OIL", "011")
 def new_token() -> str:
     """Returns 256 random bits in base64url."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def new_recovery_token() -> str:
+    """Returns a token of a link that starts a session whatever factors the person has; the mark is part of what is
+    hashed, so it can't be added to another token.
+    """
+    return _RECOVERY_MARK + new_token()
+
+
+def is_for_recovery(token: str) -> bool:
+    return token.startswith(_RECOVERY_MARK)
 
 
 def hash_of(token: str) -> bytes:

@@ -1,5 +1,6 @@
 """Checks of request values that are rules of this service; those of all services are in kit/rpc/values.py."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -7,11 +8,23 @@ from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.rpc import values
 from services.accounts.domain import (
     ADDRESS_CHARACTERS,
+    NAME_CHARACTERS,
     USER_AGENT_CHARACTERS,
     Client,
 )
 
 SESSION_TOKEN_CHARACTERS: Final = 64
+
+
+_is_site = re.compile(r"://|@|\w\.\w{2,}").search
+
+
+def person_name(name: str) -> str:
+    """Accepts the name of a person, which others choose and the person reads: it must not lead to a site."""
+    shown = values.label("name", name.strip(), most=NAME_CHARACTERS)
+    if _is_site(shown):
+        raise values.invalid("name", "Expected a name, without addresses of sites or mailboxes")
+    return shown
 
 
 def staff_roles(roles: Iterable[str]) -> list[str]:

@@ -1,8 +1,10 @@
 """Invitations: a link for one use, by which a person gets roles and a first session."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
 
@@ -17,7 +19,8 @@ from services.accounts.credentials import tokens
 from services.accounts.domain import (
     ADMIN,
     INVITATION_LASTS,
-    NAME_CHARACTERS,
+    MEMBERS_INVITATIONS_A_DAY_MOST,
+    MEMBERS_INVITATIONS_OPEN_MOST,
     Client,
     Invitation,
     Person,
@@ -27,13 +30,15 @@ from services.accounts.domain import (
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
 from services.accounts.operations.people import needs_two
-from services.accounts.operations.reach import merchant_reached
+from services.accounts.operations.reach import merchant_reached, own_merchant
 from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
 INVITE: Final = "person.invite"
+RECOVER: Final = "person.recover"
+_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +60,14 @@ def invite_person(
 ) -> Invited:
     """Makes a link for one use, 72 hours. An earlier open link to the same address ends.
 
-    For a known person the roles are added. The link starts a session and so lets the person make new factors. One that
-    a member of a merchant made does not do that for a person who has roles elsewhere: owners could take over accounts
-    that are not theirs. A member never gets the link, which goes by e-mail: it would prove an address that is not the
-    member's, and a person who gets roles elsewhere later would share the account. A link that leads to the role `admin`
-    is made when a second person approves. Raises MAIL_REQUIRED, APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
+    For a known person the roles are added. The link starts a session of a person without complete factors, who makes
+    them there; any other person signs in with its own. One that a member of a merchant made starts no session for a
+    person who has roles elsewhere: owners could take over accounts that are not theirs. A member never gets the link,
+    which goes by e-mail: it would prove an address that is not the member's, and a person who gets roles elsewhere
+    later would share the account. A link that leads to the role `admin` is made when a second person approves. Raises
+    MAIL_REQUIRED, INVITATIONS_LIMITED, APPROVAL_REQUIRED, APPROVAL_STATE_CONFLICT.
     """
-    if actors.current().surface == Surface.DASHBOARD.value and not deps.settings.smtp_url:
-        raise errors.mail_required()
+    _require_mail(deps)
     of_staff = fields.staff_roles(roles)
     of_members = fields.member_roles("member_roles", member_roles)
     merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
@@ -70,38 +75,95 @@ def invite_person(
         raise values.invalid("roles", "Expected roles of the staff, or a merchant and roles there")
     if merchant is not None and (of_staff or not of_members):
         raise values.invalid("member_roles", "Expected roles at the merchant, and none of the staff")
-    invitation = Invitation(
-        id=new_id(),
+    invitation = _new(
+        deps,
         email=values.parsed("email", email, parse_email),
-        name=values.label("name", name.strip(), most=NAME_CHARACTERS),
-        roles=of_staff,
+        name=fields.person_name(name),
         merchant_id=merchant_reached(merchant, errors.merchant_not_found),
-        member_roles=of_members,
-        expires_at=deps.clock.now() + INVITATION_LASTS,
-        invited_by=str(actors.current()),
+        roles=of_staff or of_members,
     )
     return approvals.done(_invited_or_requested(deps, invitation))
 
 
 def _invited_or_requested(deps: Deps, invitation: Invitation) -> Invited | Approval:
     with deps.db.transaction() as tx:
-        known = people.person_by_email(tx, invitation.email)
-        if _leads_to_an_admin(known, invitation) and needs_two(deps, tx, invitation.email):
-            return approvals.request(tx, _inviting(known, invitation), deps)
-        return invited(deps, tx, invitation)
+        return _made_or_requested(deps, tx, invitation, INVITE)
+
+
+def recover_person(deps: Deps, *, person_id: str, merchant_id: str) -> Invited:
+    """Makes a link that starts a session whatever factors the person has, to make new ones there: for a person who has
+    lost all. It gives no role. Raises PERSON_NOT_FOUND, and as `invite_person`.
+    """
+    _require_mail(deps)
+    wanted = values.uuid_or(errors.person_not_found, person_id)
+    merchant = merchant_reached(
+        values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
+    )
+    return approvals.done(_recovered_or_requested(deps, wanted, merchant))
+
+
+def _recovered_or_requested(deps: Deps, person_id: UUID, merchant_id: UUID | None) -> Invited | Approval:
+    with deps.db.transaction() as tx:
+        invitation = _recovery(deps, people.person(tx, person_id), merchant_id)
+        return _made_or_requested(deps, tx, invitation, RECOVER)
+
+
+def _recovery(deps: Deps, person: Person | None, merchant_id: UUID | None) -> Invitation:
+    """Returns an invitation with the roles that the person has. Raises PERSON_NOT_FOUND."""
+    if person is None or person.disabled_at is not None:
+        raise errors.person_not_found()
+    roles = person.roles if merchant_id is None else person.roles_at(merchant_id)
+    if not roles:
+        raise errors.person_not_found()
+    return _new(deps, email=person.email, name=person.name, merchant_id=merchant_id, roles=roles)
+
+
+def _new(deps: Deps, *, email: str, name: str, merchant_id: UUID | None, roles: Sequence[str]) -> Invitation:
+    """Returns an invitation by the current actor; the roles are those of the staff, or at the merchant."""
+    return Invitation(
+        id=new_id(),
+        email=email,
+        name=name,
+        roles=roles if merchant_id is None else [],
+        merchant_id=merchant_id,
+        member_roles=[] if merchant_id is None else roles,
+        expires_at=deps.clock.now() + INVITATION_LASTS,
+        invited_by=str(actors.current()),
+        by_operator=actors.current().surface != Surface.DASHBOARD.value,
+    )
+
+
+def _require_mail(deps: Deps) -> None:
+    """Raises MAIL_REQUIRED for a member without a mail server."""
+    if actors.current().surface == Surface.DASHBOARD.value and not deps.settings.smtp_url:
+        raise errors.mail_required()
+
+
+def _made_or_requested(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited | Approval:
+    known = people.person_by_email(tx, invitation.email)
+    if _leads_to_an_admin(known, invitation) and needs_two(deps, tx, invitation.email):
+        return approvals.request(tx, _terms(known, invitation, act), deps)
+    return _made(deps, tx, invitation, act)
 
 
 def _leads_to_an_admin(known: Person | None, invitation: Invitation) -> bool:
-    """Returns whether the link makes an admin, or opens a session of one."""
-    opens = known is not None and ADMIN in known.roles and actors.current().surface != Surface.DASHBOARD.value
+    """Returns whether the link makes an admin, or may open a session of one: factors that are complete today may not be
+    so when it is used.
+    """
+    opens = known is not None and ADMIN in known.roles and invitation.by_operator
     return ADMIN in invitation.roles or opens
 
 
-def _inviting(known: Person | None, invitation: Invitation) -> Terms:
+def _terms(known: Person | None, invitation: Invitation, act: str) -> Terms:
     roles = ", ".join([*invitation.roles, *invitation.member_roles])
     place = f" at merchant {invitation.merchant_id}" if invitation.merchant_id else ""
+    summary = (
+        f"Let {invitation.email} make new factors; the link opens a session with all roles of the person"
+        if act == RECOVER
+        else f"Invite {invitation.email} with {roles}{place}; without factors, the link opens a session with all roles"
+    )
     return Terms(
-        act=INVITE,
+        act=act,
         object=f"person:{known.id}" if known else f"email:{invitation.email}",
         request={
             "email": invitation.email,
@@ -110,7 +172,7 @@ def _inviting(known: Person | None, invitation: Invitation) -> Terms:
             "merchant_id": str(invitation.merchant_id or ""),
             "member_roles": list(invitation.member_roles),
         },
-        summary=f"Invite {invitation.email} with {roles}{place}; the link opens a session with all roles of the person",
+        summary=summary,
         merchant_id=invitation.merchant_id,
     )
 
@@ -118,35 +180,39 @@ def _inviting(known: Person | None, invitation: Invitation) -> Terms:
 def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     """Makes the requested invitation; returns its link unless that is sent by e-mail."""
     request = asked.request
-    invitation = Invitation(
-        id=new_id(),
+    invitation = _new(
+        deps,
         email=request["email"],
         name=request["name"],
-        roles=tuple(request["roles"]),
         merchant_id=asked.merchant_id,
-        member_roles=tuple(request["member_roles"]),
-        expires_at=deps.clock.now() + INVITATION_LASTS,
-        invited_by=asked.requested_as,
+        roles=request["roles"] or request["member_roles"],
     )
-    return invited(deps, tx, invitation).link
+    return _made(deps, tx, replace(invitation, invited_by=asked.requested_as), INVITE).link
 
 
-def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
+def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
+    """Makes the requested link; returns it unless it is sent by e-mail. Raises PERSON_NOT_FOUND,
+    APPROVAL_STATE_CONFLICT.
+    """
+    person = people.person_by_email(tx, asked.request["email"])
+    invitation = _recovery(deps, person, asked.merchant_id)
+    if not asked.asks_for(_terms(person, invitation, RECOVER)):
+        raise approvals.changed_since()
+    return _made(deps, tx, replace(invitation, invited_by=asked.requested_as), RECOVER).link
+
+
+def _made(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited:
     """Stores the invitation, whose roles the author may give, and queues its e-mail."""
     now = deps.clock.now()
-    token = tokens.new_token()
+    token = tokens.new_recovery_token() if act == RECOVER else tokens.new_token()
     link = f"{deps.settings.url_of(invitation.surface)}/invitation?token={token}"
     people.withdraw_others_of(tx, invitation.email, invitation.merchant_id, at=now)
-    people.add_invitation(
-        tx,
-        invitation,
-        token_hash=tokens.hash_of(token),
-        by_operator=actors.current().surface != Surface.DASHBOARD.value,
-        at=now,
-    )
+    if not invitation.by_operator:
+        _require_room(tx, invitation.merchant_id, now)
+    people.add_invitation(tx, invitation, token_hash=tokens.hash_of(token), at=now)
     acts.record(
         tx,
-        INVITE,
+        act,
         f"invitation:{invitation.id}",
         merchant_id=invitation.merchant_id,
         after={"email": invitation.email, "roles": [*invitation.roles, *invitation.member_roles]},
@@ -157,13 +223,35 @@ def invited(deps: Deps, tx: Tx, invitation: Invitation) -> Invited:
     return Invited(invitation=invitation, link="")
 
 
+def _require_room(tx: Tx, merchant_id: UUID | None, now: datetime) -> None:
+    """Raises INVITATIONS_LIMITED: each invitation by a member is an e-mail to an address of the member's choice."""
+    assert merchant_id is not None, "members invite to their merchant"
+    people.lock_invitations(tx, merchant_id)
+    open_ones, of_a_day = people.members_invitations(tx, merchant_id, now=now, since=now - _DAY)
+    if open_ones >= MEMBERS_INVITATIONS_OPEN_MOST:
+        message = (
+            f"A merchant has at most {MEMBERS_INVITATIONS_OPEN_MOST} open invitations; withdraw one before"
+        )
+        raise errors.too_many_invitations(MEMBERS_INVITATIONS_OPEN_MOST, message)
+    if of_a_day >= MEMBERS_INVITATIONS_A_DAY_MOST:
+        message = (
+            f"A merchant makes at most {MEMBERS_INVITATIONS_A_DAY_MOST} invitations a day; go on tomorrow"
+        )
+        raise errors.too_many_invitations(MEMBERS_INVITATIONS_A_DAY_MOST, message)
+
+
 def list_invitations(deps: Deps, *, merchant_id: str) -> list[Invitation]:
-    """Returns the open invitations of the staff, or of a merchant; newest first."""
+    """Returns the open invitations of the staff, or of a merchant, newest first. A member sees which member invited,
+    and not which operator.
+    """
     wanted = merchant_reached(
         values.uuid("merchant_id", merchant_id) if merchant_id else None, errors.merchant_not_found
     )
     with deps.db.transaction() as tx:
-        return people.open_invitations(tx, wanted, now=deps.clock.now(), limit=INVITATIONS_LISTED)
+        found = people.open_invitations(tx, wanted, now=deps.clock.now(), limit=INVITATIONS_LISTED)
+    if own_merchant() is None:
+        return found
+    return [replace(each, invited_by=each.inviter) for each in found]
 
 
 def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
@@ -195,19 +283,18 @@ def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
         found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
     if found is None or found.surface is not surface:
         raise errors.invitation_invalid()
-    return found
+    return replace(found, invited_by=found.inviter)
 
 
 def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
-    """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person has roles
-    elsewhere and signs in with the factors it has. Raises INVITATION_INVALID.
+    """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person signs in with
+    the factors it has (see `invite_person`). Raises INVITATION_INVALID.
     """
     now = deps.clock.now()
     with deps.db.transaction() as tx:
-        used = people.used_up_invitation(tx, _hash_of(token), now=now)
-        if used is None or used[0].surface is not surface:
+        invitation = people.used_up_invitation(tx, _hash_of(token), now=now)
+        if invitation is None or invitation.surface is not surface:
             raise errors.invitation_invalid()
-        invitation, by_operator = used
         person_id = people.person_or_new(tx, email=invitation.email, name=invitation.name, at=now)
         people.lock_person(tx, person_id)
         before = people.person(tx, person_id)
@@ -223,13 +310,23 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
                 f"person:{person_id}",
                 merchant_id=invitation.merchant_id,
                 after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
-                note=f"invited by {invitation.invited_by}",
+                note=f"invitation:{invitation.id}",
             )
-        if not by_operator and invitation.merchant_id and not before.is_only_of(invitation.merchant_id):
+        if not _starts_a_session(token, invitation, before):
             return ""
         token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
     SIGN_INS.labels(Way.INVITATION.value, "started").inc()
     return token
+
+
+def _starts_a_session(token: str, invitation: Invitation, person: Person) -> bool:
+    if (
+        not invitation.by_operator
+        and invitation.merchant_id
+        and not person.is_only_of(invitation.merchant_id)
+    ):
+        return False
+    return tokens.is_for_recovery(token) or not person.has_complete_factors
 
 
 def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from services.accounts.clients import MailFailed, MailServer
+from services.accounts.credentials import tokens
 from services.accounts.domain import Surface, mail_due_after
 from services.accounts.store import mails
 from services.accounts.store.mails import DueMail
@@ -31,37 +32,45 @@ def send_due_mail(deps: Deps, server: MailServer) -> bool:
         mail = mails.take_due_mail(tx, now=now, lease=LEASE)
     if mail is None:
         return False
-    if mail.expires_at <= now:
+    invitation = mail.invitation
+    if invitation.expires_at <= now:
         _remove(deps, mail)
-        _log.warning("mail_expired", invitation_id=str(mail.invitation_id), attempts=mail.attempts - 1)
+        _log.warning("mail_expired", invitation_id=str(invitation.id), attempts=mail.attempts - 1)
         return True
     try:
-        server.send(to=mail.email, subject="Your invitation to Fiatgate", text=_text(deps, mail))
+        server.send(to=invitation.email, subject="Your invitation to Fiatgate", text=_text(deps, mail))
     except MailFailed as error:
         FAILED.inc()
         due_at = deps.clock.now() + mail_due_after(mail.attempts)
         with deps.db.transaction() as tx:
-            mails.put_off_mail(tx, mail.invitation_id, due_at=due_at, error=str(error))
-        _log.warning("mail_failed", invitation_id=str(mail.invitation_id), error=str(error))
+            mails.put_off_mail(tx, invitation.id, due_at=due_at, error=str(error))
+        _log.warning("mail_failed", invitation_id=str(invitation.id), error=str(error))
         return True
     _remove(deps, mail)
     SENT.inc()
-    _log.info("mail_sent", invitation_id=str(mail.invitation_id), attempts=mail.attempts)
+    _log.info("mail_sent", invitation_id=str(invitation.id), attempts=mail.attempts)
     return True
 
 
 def _remove(deps: Deps, mail: DueMail) -> None:
     """Removes the mail and with it the only copy of its link."""
     with deps.db.transaction() as tx:
-        mails.remove_mail(tx, mail.invitation_id)
+        mails.remove_mail(tx, mail.invitation.id)
 
 
 def _text(deps: Deps, mail: DueMail) -> str:
+    """Returns the text, which has nothing that the inviter typed: an owner could send any sentence to any address."""
     link = deps.vault.open(mail.sealed_link).decode()
+    invitation = mail.invitation
+    place = _PLACES[invitation.surface]
+    reason = (
+        f"You asked for a new way to sign in at {place} of Fiatgate, and have this link from {invitation.inviter}."
+        if tokens.is_for_recovery(link.rpartition("=")[2])
+        else f"You are invited to {place} of Fiatgate by {invitation.inviter}."
+    )
     return (
-        f"Hello {mail.name},\n\n"
-        f"{mail.invited_by} invites you to {_PLACES[mail.surface]} of Fiatgate. Open this link to sign in.\n"
-        f"It works once, until {mail.expires_at:%Y-%m-%d %H:%M} UTC:\n\n"
+        f"Hello,\n\n{reason} Open the link to go on.\n"
+        f"It works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC:\n\n"
         f"{link}\n\n"
         "If you did not expect this, ignore it: without the link nothing happens.\n"
     )

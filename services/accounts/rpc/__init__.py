@@ -30,7 +30,7 @@ from kit.rpc.permissions import (
     staff,
 )
 from kit.rpc.slots import Share, Slots
-from services.accounts.operations.invitations import INVITE, invite_approved
+from services.accounts.operations.invitations import INVITE, RECOVER, invite_approved, recovery_approved
 from services.accounts.operations.people import ENABLE, ROLES, enable_approved, roles_approved
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.heads import HeadsServicer
@@ -117,6 +117,7 @@ _CHANGES_PEOPLE: Final = staff("admin", changes=True, steps_up=True)
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
     INVITE: Approvable(change=invite_approved, role="admin"),
+    RECOVER: Approvable(change=recovery_approved, role="admin"),
     ROLES: Approvable(change=roles_approved, role="admin"),
     ENABLE: Approvable(change=enable_approved, role="admin"),
 }
@@ -143,6 +144,7 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/ListInvitations": _READS_PEOPLE | members(),
     "PeopleService/ListSessions": _READS_PEOPLE,
     "PeopleService/InvitePerson": _CHANGES_PEOPLE | members(),
+    "PeopleService/RecoverPerson": _CHANGES_PEOPLE | members(),
     "PeopleService/WithdrawInvitation": staff("admin", changes=True) | members(merchant_field=OF_OBJECT),
     "PeopleService/SetRoles": _CHANGES_PEOPLE | members(),
     # Stopping a person must not wait for a second factor.

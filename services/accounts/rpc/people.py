@@ -40,6 +40,14 @@ class PeopleServicer(accounts_pb2_grpc.PeopleServiceServicer):
         )
         return pb.InvitePersonResponse(invitation=invitation_to_message(made.invitation), link=made.link)
 
+    def RecoverPerson(
+        self, request: pb.RecoverPersonRequest, context: grpc.ServicerContext
+    ) -> pb.RecoverPersonResponse:
+        made = invitations.recover_person(
+            self._deps, person_id=request.person_id, merchant_id=request.merchant_id
+        )
+        return pb.RecoverPersonResponse(invitation=invitation_to_message(made.invitation), link=made.link)
+
     def ListInvitations(
         self, request: pb.ListInvitationsRequest, context: grpc.ServicerContext
     ) -> pb.ListInvitationsResponse:

@@ -8,22 +8,18 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session as Tx
 
-from services.accounts.domain import Surface
+from services.accounts import domain
 from services.accounts.models import Invitation, Mail
+from services.accounts.store import people
 
 
 @dataclass(frozen=True, slots=True)
 class DueMail:
     """The e-mail of an invitation, taken by this process for a while."""
 
-    invitation_id: UUID
+    invitation: domain.Invitation
     sealed_link: bytes
     attempts: int
-    email: str
-    name: str
-    surface: Surface
-    invited_by: str
-    expires_at: datetime
 
 
 def add_mail(tx: Tx, invitation_id: UUID, sealed_link: bytes, *, at: datetime) -> None:
@@ -45,17 +41,8 @@ def take_due_mail(tx: Tx, *, now: datetime, lease: timedelta) -> DueMail | None:
         return None
     mail.attempts += 1
     mail.due_at = now + lease
-    invitation = tx.execute(select(Invitation).where(Invitation.id == mail.invitation_id)).scalar_one()
-    return DueMail(
-        invitation_id=mail.invitation_id,
-        sealed_link=mail.sealed_link,
-        attempts=mail.attempts,
-        email=invitation.email,
-        name=invitation.name,
-        surface=Surface.DESK if invitation.merchant_id is None else Surface.DASHBOARD,
-        invited_by=invitation.invited_by,
-        expires_at=invitation.expires_at,
-    )
+    invitation = people.invitation_by_id(tx, mail.invitation_id)
+    return DueMail(invitation=invitation, sealed_link=mail.sealed_link, attempts=mail.attempts)
 
 
 def remove_mail(tx: Tx, invitation_id: UUID) -> None:

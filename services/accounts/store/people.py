@@ -119,9 +119,7 @@ def set_disabled(tx: Tx, person_id: UUID, at: datetime | None) -> None:
 _INVITATIONS = Rows(domain.Invitation, table_of(Invitation))
 
 
-def add_invitation(
-    tx: Tx, invitation: domain.Invitation, *, token_hash: bytes, by_operator: bool, at: datetime
-) -> None:
+def add_invitation(tx: Tx, invitation: domain.Invitation, *, token_hash: bytes, at: datetime) -> None:
     row = Invitation(
         id=invitation.id,
         token_hash=token_hash,
@@ -131,7 +129,7 @@ def add_invitation(
         merchant_id=invitation.merchant_id,
         member_roles=list(invitation.member_roles),
         invited_by=invitation.invited_by,
-        by_operator=by_operator,
+        by_operator=invitation.by_operator,
         created_at=at,
         expires_at=invitation.expires_at,
     )
@@ -148,18 +146,36 @@ def open_invitation(tx: Tx, token_hash: bytes, *, now: datetime) -> domain.Invit
     return _INVITATIONS.one_or_none(tx.execute(chosen))
 
 
+def invitation_by_id(tx: Tx, invitation_id: UUID) -> domain.Invitation:
+    """Returns an invitation that is in the table, open or not."""
+    chosen = select(*_INVITATIONS.columns).where(Invitation.id == invitation_id)
+    return _INVITATIONS.of(tx.execute(chosen).one())
+
+
 def open_invitation_by_id(tx: Tx, invitation_id: UUID, *, now: datetime) -> domain.Invitation | None:
     chosen = select(*_INVITATIONS.columns).where(Invitation.id == invitation_id, _open(now))
     return _INVITATIONS.one_or_none(tx.execute(chosen))
 
 
-def used_up_invitation(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[domain.Invitation, bool] | None:
-    """Marks an open invitation as used and returns it, and whether an operator made it. Of concurrent calls one gets
-    it.
-    """
+def used_up_invitation(tx: Tx, token_hash: bytes, *, now: datetime) -> domain.Invitation | None:
+    """Marks an open invitation as used and returns it. Of concurrent calls one gets it."""
     chosen = update(Invitation).where(Invitation.token_hash == token_hash, _open(now)).values(used_at=now)
-    row = tx.execute(chosen.returning(*_INVITATIONS.columns, Invitation.by_operator)).one_or_none()
-    return None if row is None else (_INVITATIONS.of(row), row.by_operator)
+    return _INVITATIONS.one_or_none(tx.execute(chosen.returning(*_INVITATIONS.columns)))
+
+
+def lock_invitations(tx: Tx, merchant_id: UUID) -> None:
+    """Lets one transaction at a time count the merchant's invitations and add one."""
+    tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"invitations {merchant_id}", 0))))
+
+
+def members_invitations(tx: Tx, merchant_id: UUID, *, now: datetime, since: datetime) -> tuple[int, int]:
+    """Returns the numbers of invitations by the merchant's members: those open, and those made after `since`."""
+    by_members = (Invitation.merchant_id == merchant_id, Invitation.by_operator.is_(False))
+    counted = select(
+        func.count().filter(_open(now)), func.count().filter(Invitation.created_at > since)
+    ).where(*by_members)
+    found = tx.execute(counted).one()
+    return found[0], found[1]
 
 
 def open_invitations(
