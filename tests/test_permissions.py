@@ -5,7 +5,6 @@ Their effect is in tests/kit/test_actors.py.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from console.surfaces import DASHBOARD, DESK
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
-from tests.test_architecture import ROOT, rpcs_of, serves, sources
+from tests.test_architecture import ROOT, rpcs_of, serves
 
 SHARED: Final = ("approvals", "audit", "books", "find", "parked")
 """Contracts whose servicers several services register."""
@@ -30,14 +29,14 @@ def permissions_of(service: str) -> Mapping[str, Permission]:
     return rows
 
 
-def request_of(service: str, method: str) -> Any:
-    """The descriptor of the method's request."""
+def method_of(service: str, method: str) -> Any:
+    """The descriptor of `Service/Method`."""
     name, _, called = method.partition("/")
     modules = [importlib.import_module(f"fiatgate.{each}.v1.{each}_pb2") for each in (service, *SHARED)]
     (found,) = [
         each.DESCRIPTOR.services_by_name[name] for each in modules if name in each.DESCRIPTOR.services_by_name
     ]
-    return found.methods_by_name[called].input_type
+    return found.methods_by_name[called]
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -87,23 +86,9 @@ def test_a_row_says_whether_its_method_changes_something(service: str) -> None:
     }
 
 
-CHECKS_MERCHANT: Final = re.compile(r"require_merchant\(|own_merchant\(|merchant_reached\(|as_shown\(")
-"""By the merchant of the object; the last three are those of accounts, whose people have several."""
-
-
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_members_call_names_the_merchant_or_its_operation_checks_the_objects(service: str) -> None:
-    """Else a member of one merchant would reach those of the others."""
-    checking = {
-        node.name
-        for path in sources(f"services/{service}/operations")
-        if CHECKS_MERCHANT.search(path.read_text())
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.FunctionDef)
-    }
+def test_a_members_call_names_the_merchant_in_a_field_of_its_request(service: str) -> None:
+    """Else a member of one merchant would reach those of the others (tests/e2e/test_other_merchants.py tries each)."""
     for method, row in permissions_of(service).items():
-        if row.merchant_field == OF_OBJECT:
-            operation = re.sub(r"(?<!^)(?=[A-Z])", "_", method.partition("/")[2]).lower()
-            assert operation in checking, f"{method}: call kit.rpc.actors.require_merchant in its operation"
-        elif row.merchant_field != OF_NONE:
-            assert row.merchant_field in request_of(service, method).fields_by_name, method
+        if row.merchant_field not in (OF_OBJECT, OF_NONE):
+            assert row.merchant_field in method_of(service, method).input_type.fields_by_name, method

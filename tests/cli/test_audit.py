@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import csv
-import importlib
 import io
 import json
 import re
@@ -16,91 +14,16 @@ from typing import Any, Final
 import psycopg2
 import pytest
 
-from cli import acts
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
 from tests.cli.terminal import shown
 from tests.cli.test_operating import SETTLE_SECONDS, TRON_ADDRESS, create_invoice, shop
 from tests.support.receiver import Receiver
-from tests.test_architecture import sources
 
 __all__ = ["shop"]
 
 CURRENCY: Final = "QQA"  # of this module alone
-
-ACT_OF: Final = {
-    "CatalogService/AcceptRate": "rate.accept",
-    "CatalogService/PullRates": "rate.pull",
-    "CatalogService/SetCurrency": "currency.set",
-    "CatalogService/SetPaymentMethod": "method.set",
-    "CatalogService/SetRate": "rate.set",
-    "DealDeskService/AddRequisite": "requisite.add",
-    "DealDeskService/ConfirmDeal": "deal.confirm",
-    "DealDeskService/DisableRequisite": "requisite.disable",
-    "DealDeskService/EnableRequisite": "requisite.enable",
-    "DealDeskService/OpenAppeal": "deal.appeal",
-    "DealDeskService/RejectDeal": "deal.reject",
-    "DealDeskService/ResolveAppeal": "deal.resolve",
-    "DealDeskService/ResolveCase": "case.resolve",
-    "DealDeskService/SetDealsSystem": "deals-system.set",
-    "InvoicesService/CancelInvoice": "invoice.cancel",
-    "InvoicesService/ReannounceInvoices": "invoice.reannounce",
-    "MerchantsService/ActivateMerchant": "merchant.activate",
-    "MerchantsService/BanMerchant": "merchant.ban",
-    "MerchantsService/BlockOwner": "owner.block",
-    "MerchantsService/ConfigureMerchant": "merchant.configure",
-    "MerchantsService/CreateApiKey": "key.create",
-    "MerchantsService/CreateMerchant": "merchant.create",
-    "MerchantsService/DeactivateApiKey": "key.deactivate",
-    "MerchantsService/SetCategory": "category.set",
-    "MerchantsService/UnbanMerchant": "merchant.unban",
-    "MerchantsService/UnblockOwner": "owner.unblock",
-    "ParkedService/DiscardParked": "parked.discard",
-    "ParkedService/RetryParked": "parked.retry",
-    "WebhooksService/PruneAttempts": "attempts.prune",
-    "WebhooksService/RescheduleStuckEvents": "event.reschedule",
-    "WebhooksService/ResendLatest": "event.resend",
-    "WithdrawalsService/CancelWithdrawal": "withdrawal.cancel",
-    "WithdrawalsService/CompleteWithdrawal": "withdrawal.complete",
-    "WithdrawalsService/CreateWithdrawal": "withdrawal.create",
-    "WithdrawalsService/FailWithdrawal": "withdrawal.fail",
-    "WithdrawalsService/ProcessWithdrawal": "withdrawal.process",
-    "WithdrawalsService/SetWithdrawalMethod": "withdrawal-method.set",
-}
-"""The act of each call that changes something for an operator. A request for approval is an act of its own
-(tests/kit/test_approvals.py), and accounts has its own tests."""
-
-NOT_BY_HAND: Final = {"InvoicesService/CreateInvoice"}
-
-
-def test_each_call_of_an_operator_that_changes_something_has_an_act() -> None:
-    changing: set[str] = set()
-    for service in ("catalog", "invoices", "merchants", "webhooks", "withdrawals"):
-        rows = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
-        changing |= {
-            method
-            for method, row in rows.items()
-            if row.changes and not method.startswith(("CheckoutService/", "ApprovalsService/"))
-        }
-    assert changing - NOT_BY_HAND == ACT_OF.keys(), "record an act in the operation, and name it here"
-
-
-def literals() -> set[str]:
-    return {
-        node.value
-        for room in ("services", "kit/events")
-        for path in sources(room)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-
-def test_each_act_is_recorded_somewhere_and_is_a_sentence() -> None:
-    made = literals() | {"currency.set", "method.set"}  # made of the kind of entry
-    assert set(ACT_OF.values()) <= made
-    for act in ACT_OF.values():
-        assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST
 
 
 @pytest.fixture

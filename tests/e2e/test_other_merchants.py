@@ -1,0 +1,163 @@
+"""A member of a merchant reaches nothing of another one: every method that is open to members, by its own service.
+
+The methods are those of `PERMISSIONS`, so a new one is tried here, and one that loads an object by its id needs a row
+in `FOREIGN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+from google.protobuf.message_factory import GetMessageClass
+
+from fiatgate.accounts.v1 import accounts_pb2
+from kit.base.config.processes import SERVICES
+from kit.base.ids import new_id
+from kit.rpc.client import channel
+from kit.rpc.permissions import OF_NONE, OF_OBJECT
+from tests.e2e.market import Customer, Operator, Shop, settled
+from tests.e2e.people import House, Person, named, refusal
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+from tests.test_permissions import method_of, permissions_of
+
+TRON_ADDRESS: Final = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8"
+
+OPEN_TO_MEMBERS: Final = {
+    (service, method): row.merchant_field
+    for service in SERVICES
+    for method, row in permissions_of(service).items()
+    if row.members and row.merchant_field != OF_NONE
+}
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another merchant than the caller's, its owner, and one object of each kind."""
+
+    merchant_id: str
+    owner: Person
+    key_id: str
+    event_id: int
+    withdraw_uuid: str
+    person_id: str
+    invitation_id: str
+
+
+FOREIGN: Final[dict[str, Callable[[Other], dict[str, Any]]]] = {
+    "MerchantsService/DeactivateApiKey": lambda other: {"key_id": other.key_id},
+    "PeopleService/GetPerson": lambda other: {"person": other.person_id},
+    "PeopleService/WithdrawInvitation": lambda other: {"invitation_id": other.invitation_id},
+    "WebhooksService/GetEvent": lambda other: {"event_id": other.event_id},
+    "WithdrawalsService/CancelWithdrawal": lambda other: {"withdraw_uuid": other.withdraw_uuid},
+}
+"""The request that names the object, for each method that loads one by its id."""
+
+
+class Services:
+    """Every method of every service, by its name in `PERMISSIONS`."""
+
+    def __init__(self, stack: Stack, opened: ExitStack) -> None:
+        self._channels = {
+            service: opened.enter_context(channel(address, name=service))
+            for service, address in stack.addresses.items()
+        }
+
+    def call(self, service: str, method: str, **fields: Any) -> Any:
+        found = method_of(service, method)
+        do = self._channels[service].unary_unary(
+            f"/{found.containing_service.full_name}/{found.name}",
+            request_serializer=GetMessageClass(found.input_type).SerializeToString,
+            response_deserializer=GetMessageClass(found.output_type).FromString,
+        )
+        return do(GetMessageClass(found.input_type)(**fields))
+
+
+@pytest.fixture(scope="module")
+def house(stack: Stack) -> Iterator[House]:
+    with ExitStack() as opened:
+        yield House(stack, opened)
+
+
+@pytest.fixture(scope="module")
+def services(stack: Stack) -> Iterator[Services]:
+    with ExitStack() as opened:
+        yield Services(stack, opened)
+
+
+@pytest.fixture(scope="module")
+def caller(house: House, shop: Shop) -> Person:
+    """An owner, with all that a member may."""
+    return house.member(shop.merchant_id, "owner")
+
+
+@pytest.fixture(scope="module")
+def other(stack: Stack, house: House, operator: Operator) -> Iterator[Other]:
+    theirs = Shop.opened(stack)
+    with Receiver() as receiver:
+        invoice = theirs.create(receiver.url())
+        Customer(invoice.created["payment_link"]).choose_and_pay()
+        operator.confirm(invoice)
+        event_id = invoice.wait_for_delivery()["event_id"]
+    settled(lambda: operator.available(theirs) > 30, "the credit")
+    withdrawal = stack.cli(
+        *("withdrawals", "create", theirs.merchant_id, "--method", "1"),
+        *("--address", TRON_ADDRESS, "--amount", "25"),
+    )
+    owner = house.member(theirs.merchant_id, "owner")
+    listed = house.people.ListPeople(accounts_pb2.ListPeopleRequest(merchant_id=theirs.merchant_id)).people
+    invited = house.people.InvitePerson(
+        accounts_pb2.InvitePersonRequest(
+            email=f"p{new_id().hex}@example.com",
+            name="Mia",
+            merchant_id=theirs.merchant_id,
+            member_roles=["viewer"],
+        )
+    )
+    (key,) = stack.cli("keys", "list", theirs.merchant_id)
+    yield Other(
+        merchant_id=theirs.merchant_id,
+        owner=owner,
+        key_id=key["key_id"],
+        event_id=event_id,
+        withdraw_uuid=withdrawal["withdraw_uuid"],
+        person_id=next(each.person_id for each in listed if each.email == owner.email),
+        invitation_id=invited.invitation.invitation_id,
+    )
+
+
+def test_each_method_that_loads_an_object_is_tried_here() -> None:
+    assert {method for (_, method), field in OPEN_TO_MEMBERS.items() if field == OF_OBJECT} == FOREIGN.keys()
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "field"),
+    [(*called, field) for called, field in OPEN_TO_MEMBERS.items() if field != OF_OBJECT],
+)
+def test_a_member_who_names_another_merchant_finds_none(
+    services: Services, caller: Person, other: Other, service: str, method: str, field: str
+) -> None:
+    def refused_of(merchant_id: str) -> tuple[str, dict[str, str]]:
+        return refusal(caller.token(), lambda: services.call(service, method, **{field: merchant_id}))
+
+    assert refused_of(other.merchant_id) == ("MERCHANT_NOT_FOUND", {})
+    assert refused_of(str(new_id())) == ("MERCHANT_NOT_FOUND", {}), "as one that does not exist"
+
+
+@pytest.mark.parametrize(
+    ("service", "method"), [called for called, field in OPEN_TO_MEMBERS.items() if field == OF_OBJECT]
+)
+def test_a_member_finds_no_object_of_another_merchant(
+    services: Services, caller: Person, other: Other, service: str, method: str
+) -> None:
+    theirs = FOREIGN[method](other)
+    unknown = {name: 2**40 if isinstance(value, int) else str(new_id()) for name, value in theirs.items()}
+    found = refusal(caller.token(), lambda: services.call(service, method, **theirs))
+    assert found == refusal(caller.token(), lambda: services.call(service, method, **unknown))
+    assert found[0].endswith("_NOT_FOUND")
+    # The object's own merchant reaches it still: it is there, and the refused call changed nothing.
+    named(other.owner.token(), lambda: services.call(service, method, **theirs))

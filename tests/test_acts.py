@@ -1,0 +1,118 @@
+"""The act of each call that changes something: total for all services, against their PERMISSIONS.
+
+That a call leaves exactly its act is in tests/cli/test_audit.py, and for accounts in tests/accounts/test_acts.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from typing import Final
+
+from cli import acts
+from kit.base.config.processes import SERVICES
+from tests.test_architecture import sources
+
+ACT_OF: Final = {
+    "ActorKeysService/RotateActorKey": "actor_key.rotate",
+    "CatalogService/AcceptRate": "rate.accept",
+    "CatalogService/PullRates": "rate.pull",
+    "CatalogService/SetCurrency": "currency.set",
+    "CatalogService/SetPaymentMethod": "method.set",
+    "CatalogService/SetRate": "rate.set",
+    "DealDeskService/AddRequisite": "requisite.add",
+    "DealDeskService/ConfirmDeal": "deal.confirm",
+    "DealDeskService/DisableRequisite": "requisite.disable",
+    "DealDeskService/EnableRequisite": "requisite.enable",
+    "DealDeskService/OpenAppeal": "deal.appeal",
+    "DealDeskService/RejectDeal": "deal.reject",
+    "DealDeskService/ResolveAppeal": "deal.resolve",
+    "DealDeskService/ResolveCase": "case.resolve",
+    "DealDeskService/SetDealsSystem": "deals-system.set",
+    "InvoicesService/CancelInvoice": "invoice.cancel",
+    "InvoicesService/ReannounceInvoices": "invoice.reannounce",
+    "MerchantsService/ActivateMerchant": "merchant.activate",
+    "MerchantsService/BanMerchant": "merchant.ban",
+    "MerchantsService/BlockOwner": "owner.block",
+    "MerchantsService/ConfigureMerchant": "merchant.configure",
+    "MerchantsService/CreateApiKey": "key.create",
+    "MerchantsService/CreateMerchant": "merchant.create",
+    "MerchantsService/DeactivateApiKey": "key.deactivate",
+    "MerchantsService/SetCategory": "category.set",
+    "MerchantsService/UnbanMerchant": "merchant.unban",
+    "MerchantsService/UnblockOwner": "owner.unblock",
+    "OwnAccountService/ConfirmTotp": "factor.add",
+    "OwnAccountService/EndOtherSessions": "session.end",
+    "OwnAccountService/EndOwnSession": "session.end",
+    "OwnAccountService/MakeRecoveryCodes": "factor.add",
+    "OwnAccountService/RegisterPasskey": "factor.add",
+    "OwnAccountService/RemovePasskey": "factor.remove",
+    "OwnAccountService/RemoveTotp": "factor.remove",
+    "OwnAccountService/SetPassword": "factor.add",
+    "ParkedService/DiscardParked": "parked.discard",
+    "ParkedService/RetryParked": "parked.retry",
+    "PeopleService/DisablePerson": "person.disable",
+    "PeopleService/EnablePerson": "person.enable",
+    "PeopleService/EndSession": "session.end",
+    "PeopleService/InvitePerson": "person.invite",
+    "PeopleService/SetRoles": "person.roles",
+    "PeopleService/WithdrawInvitation": "invitation.withdraw",
+    "SignInService/AcceptInvitation": "invitation.accept",
+    "SignInService/SignInByPasskey": "session.start",
+    "SignInService/SignInByPassword": "session.start",
+    "SignInService/SignOut": "session.end",
+    "WebhooksService/PruneAttempts": "attempts.prune",
+    "WebhooksService/RescheduleStuckEvents": "event.reschedule",
+    "WebhooksService/ResendLatest": "event.resend",
+    "WithdrawalsService/CancelWithdrawal": "withdrawal.cancel",
+    "WithdrawalsService/CompleteWithdrawal": "withdrawal.complete",
+    "WithdrawalsService/CreateWithdrawal": "withdrawal.create",
+    "WithdrawalsService/FailWithdrawal": "withdrawal.fail",
+    "WithdrawalsService/ProcessWithdrawal": "withdrawal.process",
+    "WithdrawalsService/SetWithdrawalMethod": "withdrawal-method.set",
+}
+"""A call may leave acts that follow from its own: a person who is disabled has no session any more."""
+
+NO_ACT: Final = {
+    "ApprovalsService/Approve": "the act of the change, and approval.approve (tests/kit/test_approvals.py)",
+    "ApprovalsService/Reject": "approval.reject (tests/kit/test_approvals.py)",
+    "CheckoutService/*": "steps of a customer: their history is in the invoice",
+    "HeadsService/ExchangeHeads": "a process keeps the head of another's chain; its table is append-only itself",
+    "InvoicesService/CreateInvoice": "a merchant's program: its history is in the invoice",
+    "OwnAccountService/StartPasskeyRegistration": "a challenge, which changes nothing until it is answered",
+    "OwnAccountService/StartTotp": "a secret that counts once it is confirmed",
+    "SignInService/Authorize": "a request of a session; only the time of its last one changes",
+    "SignInService/ChooseMerchant": "a member looks at another of its own merchants",
+    "SignInService/GetInvitation": "a read",
+    "SignInService/StartPasskey": "a challenge, which changes nothing until it is answered",
+    "SignInService/StepUp": "a proof of the same person in the same session",
+}
+"""Calls that are declared as changes and leave no act of their own, with the reason."""
+
+
+def test_each_call_that_changes_something_has_an_act_or_a_reason_for_none() -> None:
+    changing: set[str] = set()
+    for service in SERVICES:
+        rows = importlib.import_module(f"services.{service}.rpc").PERMISSIONS
+        changing |= {method for method, row in rows.items() if row.changes}
+    of_customers = {method for method in changing if method.startswith("CheckoutService/")}
+    assert of_customers
+    named = ACT_OF.keys() | NO_ACT.keys() - {"CheckoutService/*"}
+    assert changing - of_customers == named, "record an act in the operation, and name it here"
+
+
+def literals() -> set[str]:
+    return {
+        node.value
+        for room in ("services", "kit/events")
+        for path in sources(room)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_each_act_is_recorded_somewhere_and_is_a_sentence() -> None:
+    made = literals() | {"currency.set", "method.set"}  # made of the kind of entry
+    assert set(ACT_OF.values()) <= made
+    for act in ACT_OF.values():
+        assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST
