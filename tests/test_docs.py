@@ -305,6 +305,17 @@ def test_every_part_of_a_document_that_is_referred_to_exists() -> None:
     assert not missing
 
 
+PICTURES_MOST_BYTES: Final = 60_000
+
+
+def test_every_picture_is_made_by_the_tool_shown_to_a_reader_and_small() -> None:
+    there = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
+    made = set(re.findall(r'develop\(\s*"([\w.-]+)"', (ROOT / "tools" / "pictures.py").read_text()))
+    shown = {name for path in DOCUMENTS for name in re.findall(r"images/([\w.-]+)", path.read_text())}
+    assert there.keys() == made == shown, "python tools/pictures.py"
+    assert max(there.values()) <= PICTURES_MOST_BYTES
+
+
 # -- how documents and code explain
 
 

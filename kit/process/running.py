@@ -122,7 +122,8 @@ class Process:
         """Returns the workers that chain this service's acts, and exchange the head of the chain with accounts."""
         self._chaining = Chaining(deps.db, SystemClock())
         workers: list[Worker] = [self._chaining.loop()]
-        if address := self._settings.accounts_address:
+        address = self._settings.accounts_address
+        if address and self._service.actor_keys is None:  # accounts keeps no heads of its own
             identity = self._settings.identity
             workers.append(ActHeads(deps.db, self._service.name, address, identity=identity))
         return workers
