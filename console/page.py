@@ -1,7 +1,7 @@
 """The base of every resource for people: what it needs before it runs, and the ways in which it answers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
@@ -49,6 +49,27 @@ class Page:
         self.deps.pages.show(
             req, resp, template, **{"status": status, "notice": notice, "problem": problem} | values
         )
+
+    async def leave_after(
+        self,
+        resp: falcon.asgi.Response,
+        change: Awaitable[object],
+        path: str,
+        *,
+        notice: str,
+        mendable: Collection[str],
+    ) -> None:
+        """Redirects to the path when the change is made, with the notice; or with the sentence of a refusal for one of
+        the mendable reasons.
+        """
+        try:
+            await change
+        except Refused as refused:
+            if refused.reason not in mendable:
+                raise
+            leave_for(resp, path, problem=refused.reason.lower())
+        else:
+            leave_for(resp, path, notice=notice)
 
     async def form(self, req: Request) -> Form:
         """Reads the posted form, when no other check is left."""

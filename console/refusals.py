@@ -1,4 +1,7 @@
-"""Falcon's error handlers: every exception becomes a plain page with the next step."""
+"""Falcon's error handlers: every exception becomes a plain page with the next step.
+
+`PROBLEMS` has the reasons that end in such a page. Those that a person can mend in the form are in `ui.words`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The only HTTP server of Fiatgate: `/api/v1` for merchants (docs/api.md), `/pay` for customers, `/healthz`, `/readyz`.
 
-Owns: HTTP itself. Routes, the key header, JSON in and out, the two validation shapes, the one table from reasons to
+Owns: HTTP itself. Routes, the key header, JSON in and out, the two validation shapes, the table from reasons to
 statuses (`json.problems`), the customer's page. It keeps no state and has no database.
 Calls: merchants at every request with a key, then the service that owns the requested object; so create-invoice costs
 exactly two calls.

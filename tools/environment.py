@@ -59,21 +59,21 @@ def main(arguments: Sequence[str]) -> int:
 
 def prepare(purpose: str) -> None:
     """Makes the environment unless it works, and installs what is missing for the purpose. Raises CannotInstall."""
-    why = fault()
-    if why is None and is_installed(purpose):
-        return
-    if why is not None:
-        _make(why)
+    if not FOLDER.exists():
+        _make()
+    elif fault := _fault():
+        _require_python()
+        _tell(f"Removing .venv: {fault}.")
+        shutil.rmtree(FOLDER)
+        _make()
     if not is_installed("runs"):
         _install("runs", "requirements.lock", editable=True)
     if purpose != "runs" and not is_installed(purpose):
         _install(purpose, "requirements-dev.lock")
 
 
-def fault() -> str | None:
-    """Returns the reason why the environment has to be made, None when it works. "": there is none yet."""
-    if not FOLDER.exists():
-        return ""
+def _fault() -> str | None:
+    """Returns the reason why the environment has to be made anew; None when it works."""
     if not MADE.exists() and _is_of_earlier_version():
         MADE.write_text(_identity())
     if BEGUN.exists() or not MADE.exists():
@@ -113,12 +113,13 @@ def _wanted(purpose: str) -> str:
     return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in names)).hexdigest()
 
 
-def _make(why: str) -> None:
+def _require_python() -> None:
     if sys.version_info < LEAST_PYTHON:
         raise CannotInstall("Fiatgate needs Python 3.11 or newer: make PYTHON=/path/to/python3")
-    if why:
-        _tell(f"Removing .venv: {why}.")
-        shutil.rmtree(FOLDER)
+
+
+def _make() -> None:
+    _require_python()
     FOLDER.mkdir()
     BEGUN.touch()
     made = subprocess.run(  # noqa: S603  our own words

@@ -55,13 +55,7 @@ def list_all(
         after_number=after,
     )
     found = connection.desk().ListCases(request).cases
-    page = paging.page(found, limit)
-    if as_json:
-        output.print_json([output.plain(case) for case in page])
-    else:
-        _print_page(page, more=paging.is_cut(found, limit))
-    if paging.is_cut(found, limit):
-        paging.print_more(str(page[-1].number))
+    paging.print_page(found, limit, table=_print_page, last_id=lambda last: str(last.number), as_json=as_json)
 
 
 def _print_page(page: Sequence[pb.Case], *, more: bool) -> None:

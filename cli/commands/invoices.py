@@ -74,13 +74,7 @@ def list_all(
         return
     request.limit = paging.asked(limit)
     found = connection.desk().ListAllInvoices(request).invoices
-    page = paging.page(found, limit)
-    if as_json:
-        output.print_json([output.plain(invoice) for invoice in page])
-    else:
-        _print_page(page, more=paging.is_cut(found, limit))
-    if paging.is_cut(found, limit):
-        paging.print_more(page[-1].invoice_id)
+    paging.print_page(found, limit, table=_print_page, last_id=lambda last: last.invoice_id, as_json=as_json)
 
 
 def _request(

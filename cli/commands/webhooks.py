@@ -68,13 +68,9 @@ def list_all(
         found = connection.webhooks().ListInvoiceEvents(request).events
     else:
         found = connection.webhooks().ListEvents(_request(status, since, until, after, limit)).events
-    page = paging.page(found, limit)
-    if as_json:
-        output.print_json([output.plain(event) for event in page])
-    else:
-        _print_page(page, more=paging.is_cut(found, limit))
-    if paging.is_cut(found, limit):
-        paging.print_more(str(page[-1].event_id))
+    paging.print_page(
+        found, limit, table=_print_page, last_id=lambda last: str(last.event_id), as_json=as_json
+    )
 
 
 def _request(

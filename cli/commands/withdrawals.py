@@ -148,13 +148,9 @@ def list_all(
     )
     request.status = output.enum_number(pb.WithdrawalStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
     found = connection.withdrawals().ListAllWithdrawals(request).withdrawals
-    page = paging.page(found, limit)
-    if as_json:
-        output.print_json([output.plain(each) for each in page])
-    else:
-        _print_page(page, more=paging.is_cut(found, limit))
-    if paging.is_cut(found, limit):
-        paging.print_more(page[-1].withdraw_uuid)
+    paging.print_page(
+        found, limit, table=_print_page, last_id=lambda last: last.withdraw_uuid, as_json=as_json
+    )
 
 
 def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:

@@ -115,14 +115,10 @@ class PersonPage(Page):
         self, req: Request, resp: falcon.asgi.Response, person_id: str, session_id: str
     ) -> None:
         await self.form(req)
-        try:
-            await self.deps.people.EndSession(pb.EndSessionRequest(session_id=session_id))
-        except Refused as refused:
-            if refused.reason != "SESSION_NOT_FOUND":
-                raise
-            leave_for(resp, f"/people/{person_id}", problem="session_not_found")
-        else:
-            leave_for(resp, f"/people/{person_id}", notice="session-ended")
+        ended = self.deps.people.EndSession(pb.EndSessionRequest(session_id=session_id))
+        await self.leave_after(
+            resp, ended, f"/people/{person_id}", notice="session-ended", mendable=("SESSION_NOT_FOUND",)
+        )
 
     async def _set_roles(
         self, req: Request, resp: falcon.asgi.Response, person_id: str, roles: list[str]
@@ -213,16 +209,12 @@ class InvitationsPage(Page):
 
     async def on_post_withdraw(self, req: Request, resp: falcon.asgi.Response, invitation_id: str) -> None:
         await self.form(req)
-        try:
-            await self.deps.people.WithdrawInvitation(
-                pb.WithdrawInvitationRequest(invitation_id=invitation_id)
-            )
-        except Refused as refused:
-            if refused.reason != "INVITATION_NOT_FOUND":
-                raise
-            leave_for(resp, "/people", problem="invitation_not_found")
-        else:
-            leave_for(resp, "/people", notice="invitation-withdrawn")
+        withdrawn = self.deps.people.WithdrawInvitation(
+            pb.WithdrawInvitationRequest(invitation_id=invitation_id)
+        )
+        await self.leave_after(
+            resp, withdrawn, "/people", notice="invitation-withdrawn", mendable=("INVITATION_NOT_FOUND",)
+        )
 
 
 def roles_shown(req: Request, person: pb.Person | pb.Invitation) -> list[str]:

@@ -17,6 +17,8 @@ from kit.web.replies import reply
 
 TOTP_URI: Final = "otpauth://totp/"
 URI_MAX_CHARACTERS: Final = 512
+KEPT: Final = ("LAST_FACTOR", "FACTOR_NOT_FOUND")
+"""The reasons for which a factor is not removed."""
 
 
 class FactorsPage(Page):
@@ -52,25 +54,13 @@ class PasskeysPage(Page):
             credential=form.text("credential"),
             name=form.prose("name", most=64) or "Passkey",
         )
-        try:
-            await self.deps.own.RegisterPasskey(request)
-        except Refused as refused:
-            if refused.reason != "PASSKEY_INVALID":
-                raise
-            leave_for(resp, "/account", problem="passkey_invalid")
-        else:
-            leave_for(resp, "/account", notice="passkey-added")
+        added = self.deps.own.RegisterPasskey(request)
+        await self.leave_after(resp, added, "/account", notice="passkey-added", mendable=("PASSKEY_INVALID",))
 
     async def on_post_remove(self, req: Request, resp: falcon.asgi.Response, passkey_id: str) -> None:
         await self.form(req)
-        try:
-            await self.deps.own.RemovePasskey(pb.RemovePasskeyRequest(passkey_id=passkey_id))
-        except Refused as refused:
-            if refused.reason not in ("LAST_FACTOR", "FACTOR_NOT_FOUND"):
-                raise
-            leave_for(resp, "/account", problem=refused.reason.lower())
-        else:
-            leave_for(resp, "/account", notice="passkey-removed")
+        removed = self.deps.own.RemovePasskey(pb.RemovePasskeyRequest(passkey_id=passkey_id))
+        await self.leave_after(resp, removed, "/account", notice="passkey-removed", mendable=KEPT)
 
 
 class PasswordPage(Page):
@@ -135,14 +125,8 @@ class TotpPage(Page):
 
     async def on_post_remove(self, req: Request, resp: falcon.asgi.Response) -> None:
         await self.form(req)
-        try:
-            await self.deps.own.RemoveTotp(pb.RemoveTotpRequest())
-        except Refused as refused:
-            if refused.reason not in ("LAST_FACTOR", "FACTOR_NOT_FOUND"):
-                raise
-            leave_for(resp, "/account", problem=refused.reason.lower())
-        else:
-            leave_for(resp, "/account", notice="totp-removed")
+        removed = self.deps.own.RemoveTotp(pb.RemoveTotpRequest())
+        await self.leave_after(resp, removed, "/account", notice="totp-removed", mendable=KEPT)
 
     def _show(
         self,

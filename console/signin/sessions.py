@@ -5,7 +5,6 @@ import falcon.asgi
 from console.exchange import Request
 from console.page import Page, leave_for
 from fiatgate.accounts.v1 import accounts_pb2 as pb
-from kit.rpc.errors import Refused
 
 
 class SessionsPage(Page):
@@ -21,14 +20,10 @@ class SessionsPage(Page):
 
     async def on_post_end(self, req: Request, resp: falcon.asgi.Response, session_id: str) -> None:
         await self.form(req)
-        try:
-            await self.deps.own.EndOwnSession(pb.EndOwnSessionRequest(session_id=session_id))
-        except Refused as refused:
-            if refused.reason != "SESSION_NOT_FOUND":
-                raise
-            leave_for(resp, "/account/sessions", problem="session_not_found")
-        else:
-            leave_for(resp, "/account/sessions", notice="session-ended")
+        ended = self.deps.own.EndOwnSession(pb.EndOwnSessionRequest(session_id=session_id))
+        await self.leave_after(
+            resp, ended, "/account/sessions", notice="session-ended", mendable=("SESSION_NOT_FOUND",)
+        )
 
     async def on_post_others(self, req: Request, resp: falcon.asgi.Response) -> None:
         await self.form(req)

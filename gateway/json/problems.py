@@ -1,8 +1,8 @@
 """The table from a reason to its HTTP status and message (docs/api.md#error-codes), and the three shapes of an error.
 
 `PROBLEMS` has every value of fiatgate.errors.v1.ErrorReason but those of people who sign in, as
-tests/gateway/test_problems.py checks. The reason itself is the public code. No other module has an HTTP status of an
-error.
+tests/gateway/test_problems.py checks. The reason itself is the public code. No other module of the gateway
+has an HTTP status of an error.
 """
 
 from collections.abc import Callable, Mapping, Sequence

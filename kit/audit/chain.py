@@ -1,7 +1,7 @@
-"""The chain of acts: each link has a number and a hash of its act, its number, its time and the hash before.
+"""The chain of acts: each entry has a number and a hash of its act, its number, its time and the hash before.
 
-A change of an act or of a link contradicts its hash. Recomputed hashes from there on contradict the heads that are kept
-elsewhere (kit.audit.heads).
+A change of an act or of an entry contradicts its hash. Recomputed hashes from there on contradict the heads that are
+kept elsewhere (kit.audit.heads).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from kit.db.schema import NewTable
 
 CHAIN: Final = NewTable("act_chain")
 EMPTY: Final = bytes(32)
-"""The hash before the first link, and that of a chain without links."""
+"""The hash before the first entry, and that of a chain without entries."""
 
 COLUMNS: Final = (
     "id",
@@ -43,15 +43,21 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a chain: the number of its links and the last hash. `at` is the time of the last link."""
+    """The end of a chain: the number of its entries and the last hash."""
 
     count: int
     hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DatedHead(Head):
+    """`at` is the time of the last entry; of a head that is kept elsewhere, that of its keeping."""
+
     at: datetime
 
 
 def hash_of(previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping) -> bytes:
-    """Returns the hash of a link: SHA-256 of the hash before and a JSON array of number, time and columns."""
+    """Returns the hash of an entry: SHA-256 of the hash before and a JSON array of number, time and columns."""
     values = [number, _canonical(chained_at), *(_canonical(act[name]) for name in COLUMNS)]
     return digest(previous, values)
 
@@ -74,17 +80,17 @@ def _canonical(value: object) -> object:
 _HEAD = text("SELECT number, hash, chained_at FROM act_chain ORDER BY number DESC LIMIT 1")
 
 
-def head(tx: Session | Connection) -> Head | None:
-    """Returns the end of this service's chain; None as long as it has no link."""
+def head(tx: Session | Connection) -> DatedHead | None:
+    """Returns the end of this service's chain; None as long as it has no entry."""
     row = tx.execute(_HEAD).one_or_none()
-    return None if row is None else Head(row.number, bytes(row.hash), row.chained_at)
+    return None if row is None else DatedHead(row.number, bytes(row.hash), row.chained_at)
 
 
 _HASH = text("SELECT hash FROM act_chain WHERE number = :number")
 
 
 def hash_at(tx: Session | Connection, number: int) -> bytes | None:
-    """Returns the hash of the link with this number, `EMPTY` for 0; None when there is no such link."""
+    """Returns the hash of the entry with this number, `EMPTY` for 0; None when there is no such entry."""
     if number == 0:
         return EMPTY
     found = tx.scalar(_HASH, {"number": number})

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Uuid, bindparam, text
 from sqlalchemy.orm import Session
 
-from kit.audit.chain import CHAIN, COLUMNS, EMPTY, Head, hash_of, head
+from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_of, head
 from kit.base.clock import Clock
 from kit.db.database import Database
 from kit.observe.log import get_logger
@@ -105,16 +105,16 @@ class Chaining:
         return Waiting(row.acts, max(timedelta(0), now - (row.oldest or now)))
 
 
-def _add(tx: Session, ids: list[UUID], now: datetime) -> Head | None:
+def _add(tx: Session, ids: list[UUID], now: datetime) -> DatedHead | None:
     """Adds these acts to the chain and returns its new end; None when another process has added them meanwhile."""
     before = head(tx)
     number, previous = (before.count, before.hash) if before else (0, EMPTY)
-    links: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for row in tx.execute(_ACTS, {"ids": ids}).mappings():
         number += 1
         previous = hash_of(previous, number, now, row)
-        links.append({"number": number, "act_id": row["id"], "hash": previous, "chained_at": now})
-    if not links:
+        entries.append({"number": number, "act_id": row["id"], "hash": previous, "chained_at": now})
+    if not entries:
         return None
-    tx.execute(_ADD, links)
-    return Head(number, previous, now)
+    tx.execute(_ADD, entries)
+    return DatedHead(number, previous, now)

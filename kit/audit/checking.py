@@ -1,6 +1,6 @@
-"""The verification of acts: each link against its act, the end of the chain against the heads that are kept elsewhere.
+"""The verification of acts: each entry against its act, the end of the chain against the heads that are kept elsewhere.
 
-Statements and hashes are those of `chain`; nothing else is shared with the worker that made the links.
+Statements and hashes are those of `chain`; nothing else is shared with the worker that made the entries.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
 from kit.audit import heads
-from kit.audit.chain import CHAIN, COLUMNS, EMPTY, hash_at, hash_of, head
+from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, head
 from kit.audit.chaining import LATE
 from kit.base.clock import Clock
 from kit.db.database import Database
@@ -21,15 +21,6 @@ MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 OVERDUE: Final = timedelta(minutes=5)
 """An act is in the chain, and an exchange on both sides, within seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownHead:
-    """A head of this chain that is kept elsewhere."""
-
-    count: int
-    hash: bytes
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +35,7 @@ class KnownExchange:
 
 @dataclass(slots=True)
 class Report:
-    """The result of one page. If `more`, the next one begins after the link `last`."""
+    """The result of one page. If `more`, the next one begins after the entry `last`."""
 
     checked: int = 0
     last: int = 0
@@ -53,9 +44,9 @@ class Report:
     problems: list[str] = field(default_factory=list)
 
 
-_LINKS = text(f"""
+_ENTRIES = text(f"""
 SELECT number, act_id, hash, chained_at, {", ".join(f"acts.{name}" for name in COLUMNS)}
-FROM (SELECT * FROM act_chain WHERE number > :after ORDER BY number LIMIT :limit) AS link
+FROM (SELECT * FROM act_chain WHERE number > :after ORDER BY number LIMIT :limit) AS entry
 LEFT JOIN acts ON acts.id = act_id ORDER BY number
 """)  # noqa: S608  made of constants
 _BEFORE = text("SELECT number, hash, chained_at FROM act_chain WHERE number = :number")
@@ -74,19 +65,19 @@ def check_page(
     *,
     after: int,
     limit: int,
-    known: Sequence[KnownHead] = (),
+    known: Sequence[DatedHead] = (),
     exchanges: Sequence[KnownExchange] = (),
 ) -> Report:
-    """Checks the next links after number `after`, all read at one moment; with the last page also the end."""
+    """Checks the next entries after number `after`, all read at one moment; with the last page also the end."""
     with db.transaction() as tx:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         if not CHAIN.is_usable(tx):
             return Report(last=after)
         tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
-        rows = tx.execute(_LINKS, {"after": after, "limit": limit}).mappings().all()
+        rows = tx.execute(_ENTRIES, {"after": after, "limit": limit}).mappings().all()
         report = Report(checked=len(rows), more=len(rows) == limit)
         report.last = rows[-1]["number"] if rows else after
-        report.problems += _of_links(tx, rows, after)
+        report.problems += _of_entries(tx, rows, after)
         if not report.more:
             report.unchained = tx.scalar(_COUNT_UNCHAINED) or 0
             now = clock.now()
@@ -98,7 +89,7 @@ def check_page(
     return report
 
 
-def _of_links(tx: Session, rows: Iterable[RowMapping], after: int) -> list[str]:
+def _of_entries(tx: Session, rows: Iterable[RowMapping], after: int) -> list[str]:
     problems: list[str] = []
     number, previous, chained_at = after, EMPTY, None
     if after:
@@ -106,23 +97,23 @@ def _of_links(tx: Session, rows: Iterable[RowMapping], after: int) -> list[str]:
         previous, chained_at = (bytes(before.hash), before.chained_at) if before else (b"", None)
     for row in rows:
         if row["number"] != number + 1:
-            problems.append(f"links {number + 1} to {row['number'] - 1} of the chain are missing")
-        problems += _of_link(row, previous, chained_at)
-        # Goes on with the stored hash, so that one wrong link is one problem.
+            problems.append(f"entries {number + 1} to {row['number'] - 1} of the chain are missing")
+        problems += _of_entry(row, previous, chained_at)
+        # Goes on with the stored hash, so that one wrong entry is one problem.
         number, previous, chained_at = row["number"], bytes(row["hash"]), row["chained_at"]
     return problems
 
 
-def _of_link(row: RowMapping, previous: bytes, chained_before: datetime | None) -> list[str]:
-    link = f"link {row['number']} of the chain"
+def _of_entry(row: RowMapping, previous: bytes, chained_before: datetime | None) -> list[str]:
+    entry = f"entry {row['number']} of the chain"
     if row["id"] is None:
-        return [f"act {row['act_id']}, {link}, is missing"]
+        return [f"act {row['act_id']}, {entry}, is missing"]
     act = _named(row)
     if bytes(row["hash"]) != hash_of(previous, row["number"], row["chained_at"], row):
-        return [f"{act}, {link}: the act or the link was changed, or a link before it is missing"]
+        return [f"{act}, {entry}: the act or the entry was changed, or an entry before it is missing"]
     if chained_before is not None and row["at"] < chained_before - LATE:
         return [
-            f"{act}, {link}: it bears the time {_time(row['at'])}, but was added after {_time(chained_before)}"
+            f"{act}, {entry}: it bears the time {_time(row['at'])}, but was added after {_time(chained_before)}"
         ]
     return []
 
@@ -136,19 +127,19 @@ def _of_unchained(tx: Session, now: datetime) -> list[str]:
     ]
 
 
-def _of_heads(tx: Session, known: Iterable[KnownHead]) -> list[str]:
+def _of_heads(tx: Session, known: Iterable[DatedHead]) -> list[str]:
     problems = []
     end = head(tx)
     for each in known:
         found = hash_at(tx, each.count)
         if found is None:
             problems.append(
-                f"the chain has {end.count if end else 0} links, but a head of {_time(each.at)} that is kept"
+                f"the chain has {end.count if end else 0} entries, but a head of {_time(each.at)} that is kept"
                 f" elsewhere has {each.count}: acts were removed at its end"
             )
         elif found != each.hash:
             problems.append(
-                f"link {each.count} of the chain has another hash than the head of {_time(each.at)} that is kept"
+                f"entry {each.count} of the chain has another hash than the head of {_time(each.at)} that is kept"
                 " elsewhere: acts were rewritten"
             )
     return problems
@@ -168,7 +159,7 @@ def _of_own_exchanges(tx: Session) -> list[str]:
             problems.append(f"{named}, of {_time(each.at)}, was changed")
         elif hash_at(tx, each.own.count) != each.own.hash:
             problems.append(
-                f"{named}, of {_time(each.at)}, knows another link {each.own.count} than the chain has:"
+                f"{named}, of {_time(each.at)}, knows another entry {each.own.count} than the chain has:"
                 " acts were removed or rewritten"
             )
         number, previous = each.number, each.digest

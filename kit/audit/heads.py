@@ -13,20 +13,12 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from kit.audit.chain import EMPTY, digest, hash_at, head
+from kit.audit.chain import EMPTY, Head, digest, hash_at, head
 from kit.base.clock import Clock
 from kit.db.database import Database
 
 KEEPER: Final = "accounts"
 """The service that exchanges heads with all others."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Number of links and last hash of a chain."""
-
-    count: int
-    hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +28,8 @@ class Exchange:
     service: str
     number: int
     at: datetime
-    theirs: End
-    own: End
+    theirs: Head
+    own: Head
     digest: bytes = b""
 
 
@@ -58,7 +50,7 @@ _ADD = text("""
 INSERT INTO act_heads (service, number, at, count, hash, own_count, own_hash, digest)
 VALUES (:service, :number, :at, :count, :hash, :own_count, :own_hash, :digest) ON CONFLICT DO NOTHING
 """)
-_TURN = text("SELECT pg_advisory_xact_lock(hashtextextended('act_heads ' || :service, 0))")
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('act_heads ' || :service, 0))")
 
 
 def last_exchange(tx: Session, service: str) -> Exchange | None:
@@ -81,10 +73,10 @@ def digest_at(tx: Session, service: str, number: int) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def own_end(tx: Session) -> End:
-    """Returns the end of this service's chain."""
+def own_head(tx: Session) -> Head:
+    """Returns the head of this service's chain."""
     found = head(tx)
-    return End(0, EMPTY) if found is None else End(found.count, found.hash)
+    return Head(0, EMPTY) if found is None else Head(found.count, found.hash)
 
 
 def keep(tx: Session, exchange: Exchange, *, previous: bytes) -> None:
@@ -112,28 +104,28 @@ def digest_of(exchange: Exchange, previous: bytes) -> bytes:
     return digest(previous, [exchange.number, at, *ends])
 
 
-def answer(db: Database, clock: Clock, *, service: str, number: int, theirs: End) -> Exchange:
+def answer(db: Database, clock: Clock, *, service: str, number: int, theirs: Head) -> Exchange:
     """Returns the exchange `number` with `service`, which is made if there is none: the keeper's side.
 
     When neither chain has grown since the last exchange, that one is returned. An exchange that there is already is
     returned as it is, because its answer may have been lost. Raises HeadRefused.
     """
     with db.transaction() as tx:
-        tx.execute(_TURN, {"service": service})
+        tx.execute(_LOCK, {"service": service})
         last = last_exchange(tx, service)
         if last is not None and number <= last.number:
             return last
         kept = 0 if last is None else last.number
         if number != kept + 1:
             raise HeadRefused(f"{service} has {number - 1} exchanges, {KEEPER} has {kept}")
-        own = own_end(tx)
+        own = own_head(tx)
         if last is not None:
             if theirs.count < last.theirs.count:
                 raise HeadRefused(
-                    f"the chain of {service} has {theirs.count} links; it had {last.theirs.count}"
+                    f"the chain of {service} has {theirs.count} entries; it had {last.theirs.count}"
                 )
             if theirs.count == last.theirs.count and theirs.hash != last.theirs.hash:
-                raise HeadRefused(f"link {theirs.count} of {service} has another hash than before")
+                raise HeadRefused(f"entry {theirs.count} of {service} has another hash than before")
             if (theirs, own) == (last.theirs, last.own):
                 return last
         made = Exchange(service, number, clock.now(), theirs, own)
@@ -153,12 +145,12 @@ def take(db: Database, given: Exchange) -> None:
         if given.number != kept + 1:
             raise HeadRefused(f"{given.service} has {given.number} exchanges, this service has {kept}")
         if hash_at(tx, given.own.count) != given.own.hash:
-            raise HeadRefused(f"{given.service} has seen another link {given.own.count} than this chain has")
+            raise HeadRefused(f"{given.service} has seen another entry {given.own.count} than this chain has")
         keep(tx, given, previous=EMPTY if last is None else last.digest)
 
 
 def _exchange(row: Sequence[Any]) -> Exchange:
     service, number, at, count, hash, own_count, own_hash, digest = row
     return Exchange(
-        service, number, at, End(count, bytes(hash)), End(own_count, bytes(own_hash)), bytes(digest)
+        service, number, at, Head(count, bytes(hash)), Head(own_count, bytes(own_hash)), bytes(digest)
     )

@@ -55,7 +55,7 @@ class ActColumns:
 
 
 class ActChainColumns:
-    """A link of the chain: the number of an act, and a hash of the act, its number and the hash before. Append-only."""
+    """An entry of the chain: the number of an act, and a hash of act, number and the hash before. Append-only."""
 
     __tablename__ = "act_chain"
 

@@ -6,8 +6,8 @@ import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.audit import heads
-from kit.audit.chain import CHAIN
-from kit.audit.heads import KEEPER, End, Exchange, HeadRefused
+from kit.audit.chain import CHAIN, Head
+from kit.audit.heads import KEEPER, Exchange, HeadRefused
 from kit.base.clock import monotonic_seconds
 from kit.base.proto import datetime_from
 from kit.base.tls import Identity
@@ -56,7 +56,7 @@ class ActHeads:
         with self._db.transaction() as tx:
             if not CHAIN.is_usable(tx):
                 return False
-            own, last = heads.own_end(tx), heads.last_exchange(tx, KEEPER)
+            own, last = heads.own_head(tx), heads.last_exchange(tx, KEEPER)
         now = monotonic_seconds()
         is_known = last is not None and last.own == own
         if is_known and now - self._asked_at_seconds < AT_LEAST_SECONDS:
@@ -65,7 +65,7 @@ class ActHeads:
         self._exchange(own, 1 if last is None else last.number + 1)
         return False
 
-    def _exchange(self, own: End, number: int) -> None:
+    def _exchange(self, own: Head, number: int) -> None:
         request = accounts_pb2.ExchangeHeadsRequest(
             service=self._service, count=own.count, hash=own.hash, number=number
         )
@@ -75,8 +75,8 @@ class ActHeads:
                 KEEPER,
                 answer.number,
                 datetime_from(answer.at),
-                theirs=End(answer.count, answer.hash),
-                own=End(answer.kept_count, answer.kept_hash),
+                theirs=Head(answer.count, answer.hash),
+                own=Head(answer.kept_count, answer.kept_hash),
             )
             heads.take(self._db, given)
         except HeadRefused as contradiction:

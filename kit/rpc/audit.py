@@ -7,8 +7,8 @@ import grpc
 from fiatgate.audit.v1 import audit_pb2 as pb
 from fiatgate.audit.v1 import audit_pb2_grpc
 from kit.audit import checking, heads, listing
-from kit.audit.chain import CHAIN, head
-from kit.audit.checking import KnownExchange, KnownHead
+from kit.audit.chain import CHAIN, DatedHead, head
+from kit.audit.checking import KnownExchange
 from kit.audit.heads import Exchange
 from kit.audit.listing import Act, Filter
 from kit.base.clock import Clock, SystemClock
@@ -57,7 +57,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
             after=values.whole_number("after", request.after, least=0),
             limit=values.rows(request.limit, default=values.LIST_MOST_ROWS),
             known=[
-                KnownHead(each.count, each.hash, datetime_from(each.at))
+                DatedHead(each.count, each.hash, datetime_from(each.at))
                 for each in request.heads
                 if each.service == self._service
             ],

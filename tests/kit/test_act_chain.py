@@ -1,4 +1,4 @@
-"""The chain of acts: every act gets into it, and no change of acts, links or heads goes unnoticed.
+"""The chain of acts: every act gets into it, and no change of acts, entries or heads goes unnoticed.
 
 The tampering is that of a superuser with triggers off, who knows how hashes are computed.
 """
@@ -18,10 +18,10 @@ import psycopg2.extras
 import pytest
 
 from kit.audit import acts, chaining, checking, heads
-from kit.audit.chain import COLUMNS, EMPTY, Head, hash_of, head
+from kit.audit.chain import COLUMNS, EMPTY, DatedHead, Head, hash_of, head
 from kit.audit.chaining import Chaining
-from kit.audit.checking import KnownExchange, KnownHead, Report
-from kit.audit.heads import End, HeadRefused
+from kit.audit.checking import KnownExchange, Report
+from kit.audit.heads import HeadRefused
 from kit.base.clock import SystemClock
 from kit.db.database import Database
 from tests.support.clock import ManualClock
@@ -52,7 +52,7 @@ class Side:
         while self.chaining.step():
             pass
 
-    def head(self) -> Head:
+    def head(self) -> DatedHead:
         with self.db.transaction() as tx:
             found = head(tx)
         assert found is not None
@@ -78,7 +78,7 @@ class Side:
 def exchange(service: Side, keeper: Side, clock: ManualClock) -> None:
     """As kit.rpc.act_heads and accounts do it."""
     with service.db.transaction() as tx:
-        own, last = heads.own_end(tx), heads.last_exchange(tx, heads.KEEPER)
+        own, last = heads.own_head(tx), heads.last_exchange(tx, heads.KEEPER)
     number = 1 if last is None else last.number + 1
     made = heads.answer(keeper.db, clock, service=service.name, number=number, theirs=own)
     heads.take(
@@ -87,7 +87,7 @@ def exchange(service: Side, keeper: Side, clock: ManualClock) -> None:
     )
 
 
-def check(side: Side, other: Side, kept: list[KnownHead], *, later: timedelta = LATER) -> list[str]:
+def check(side: Side, other: Side, kept: list[DatedHead], *, later: timedelta = LATER) -> list[str]:
     """What `fiatgate verify` finds in one service, with what the other one keeps and with exported heads."""
     clock = ManualClock(SystemClock().now() + later)
     of_other = [
@@ -96,7 +96,7 @@ def check(side: Side, other: Side, kept: list[KnownHead], *, later: timedelta = 
         if each.service == side.name
     ]
     known = [
-        KnownHead(each.theirs.count, each.theirs.hash, each.at)
+        DatedHead(each.theirs.count, each.theirs.hash, each.at)
         for each in other.exchanges()
         if each.service == side.name
     ]
@@ -207,7 +207,7 @@ def test_an_exchange_whose_answer_was_lost_is_stored_by_the_next_one(
     service, keeper = sides
     service.act()
     with service.db.transaction() as tx:
-        own = heads.own_end(tx)
+        own = heads.own_head(tx)
     heads.answer(keeper.db, clock, service=service.name, number=1, theirs=own)
     assert check(service, keeper, [], later=timedelta(0)) == []
     service.act()
@@ -231,8 +231,8 @@ def test_a_chain_that_was_cut_short_gets_no_further_exchange(
 
     with pytest.raises(HeadRefused):
         exchange(service, keeper, clock)
-    with pytest.raises(HeadRefused, match="2 links; it had 3"):
-        heads.answer(keeper.db, clock, service=service.name, number=2, theirs=End(2, service.head().hash))
+    with pytest.raises(HeadRefused, match="2 entries; it had 3"):
+        heads.answer(keeper.db, clock, service=service.name, number=2, theirs=Head(2, service.head().hash))
 
 
 # -- tampering
@@ -263,7 +263,7 @@ def change_a_column(side: Side, rng: random.Random) -> str:
     return f"acts.{column}"
 
 
-def change_a_link(side: Side, rng: random.Random) -> str:
+def change_an_entry(side: Side, rng: random.Random) -> str:
     column, value = rng.choice(
         [
             ("hash", "sha256(hash)"),
@@ -337,7 +337,7 @@ def insert_an_act_of_the_past(side: Side, rng: random.Random) -> str:
     return "past"
 
 
-def insert_an_act_with_a_link(side: Side, rng: random.Random) -> str:
+def insert_an_act_with_an_entry(side: Side, rng: random.Random) -> str:
     id, number = _between(side, rng), rng.randint(1, ACTS)
     _insert(side, id)
     side.execute("UPDATE act_chain SET act_id = %s WHERE number = %s", id, number)
@@ -372,7 +372,7 @@ def _compute_anew(side: Side, number: int) -> None:
 
 def _compute_exchanges_anew(side: Side) -> None:
     side.execute(
-        "UPDATE act_heads SET own_hash = link.hash FROM act_chain AS link WHERE link.number = own_count"
+        "UPDATE act_heads SET own_hash = entry.hash FROM act_chain AS entry WHERE entry.number = own_count"
     )
     _digests_anew(side)
 
@@ -428,13 +428,13 @@ def insert_a_head(side: Side, rng: random.Random) -> str:
 
 TAMPERINGS: Final[tuple[Tampering, ...]] = (
     change_a_column,
-    change_a_link,
+    change_an_entry,
     delete_an_act,
     delete_the_end,
     delete_the_end_and_go_on,
     swap,
     insert_an_act_of_the_past,
-    insert_an_act_with_a_link,
+    insert_an_act_with_an_entry,
     compute_anew,
     change_a_head,
     delete_heads,
@@ -443,7 +443,7 @@ TAMPERINGS: Final[tuple[Tampering, ...]] = (
 
 
 OF_A_CHAIN: Final = frozenset(TAMPERINGS[:9])
-"""These need a chain of ACTS links at least."""
+"""These need a chain of ACTS entries at least."""
 
 
 def test_verify_finds_each_of_fifty_tamperings(sides: tuple[Side, Side], clock: ManualClock) -> None:
@@ -484,9 +484,9 @@ def test_an_exported_head_shows_what_both_databases_hide(
         side.execute("DELETE FROM acts WHERE id NOT IN (SELECT act_id FROM act_chain)")
     assert problems_of_both(service, keeper) == []
 
-    (problem,) = check(service, keeper, [KnownHead(end.count, end.hash, end.at)])
+    (problem,) = check(service, keeper, [DatedHead(end.count, end.hash, end.at)])
 
-    assert "the chain has 2 links" in problem
+    assert "the chain has 2 entries" in problem
 
 
 def problems_of_both(service: Side, keeper: Side) -> list[str]:

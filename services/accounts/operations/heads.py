@@ -3,7 +3,8 @@
 from typing import Final
 
 from kit.audit import heads
-from kit.audit.heads import End, Exchange, HeadRefused
+from kit.audit.chain import Head
+from kit.audit.heads import Exchange, HeadRefused
 from kit.base import actors
 from kit.base.config.processes import SERVICES
 from kit.rpc import values
@@ -24,6 +25,6 @@ def exchange_heads(deps: Deps, *, service: str, number: int, count: int, hash: b
     if len(hash) != 32:
         raise values.invalid("hash", "Expected 32 bytes")
     try:
-        return heads.answer(deps.db, deps.clock, service=service, number=number, theirs=End(count, hash))
+        return heads.answer(deps.db, deps.clock, service=service, number=number, theirs=Head(count, hash))
     except HeadRefused as refused:
         raise values.invalid("count", str(refused)) from None
