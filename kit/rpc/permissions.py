@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+from fiatgate.accounts.v1 import accounts_pb2
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES, Actor
 from kit.base.clock import Clock, SystemClock
 from kit.observe import metrics
@@ -30,6 +31,7 @@ OF_NONE: Final = ""
 
 CONSOLES: Final = {"console-desk": "desk", "console-dashboard": "dashboard"}
 """Names in certificates -> the surface of the people there."""
+_SURFACES: Final = {accounts_pb2.SURFACE_DESK: "desk", accounts_pb2.SURFACE_DASHBOARD: "dashboard"}
 CLI: Final = "cli"
 
 UPDATE_CLI: Final = (
@@ -170,6 +172,8 @@ class Check:
         another merchant MERCHANT_NOT_FOUND.
         """
         caller = callers.current()
+        if self._permission.signing_in:
+            self._require_own_surface(request, caller)
         if TOKEN_KEY in metadata:
             return self._person(request, metadata[TOKEN_KEY], caller)
         if CLI_KEY in metadata:
@@ -225,6 +229,12 @@ class Check:
         self._require_merchant(actor, request)
         self._require_step_up(actor)
         return actor
+
+    def _require_own_surface(self, request: Any, caller: str | None) -> None:
+        """A sign-in is on the surface of the certificate. Without TLS the request's word counts."""
+        named = _SURFACES.get(getattr(request, "surface", accounts_pb2.SURFACE_UNSPECIFIED))
+        if caller in CONSOLES and named not in (None, CONSOLES[caller]):
+            raise self._recorded(_process(caller), _invalid("surface", "The sign-in is of another surface"))
 
     def _require_role(self, actor: Actor) -> None:
         needed = self._permission.roles(actor.surface)

@@ -140,10 +140,13 @@ def choose_merchant(deps: Deps, *, session_token: str, surface: Surface, merchan
         sessions.choose_merchant(tx, signed_in.session.id, chosen)
 
 
-def sign_out(deps: Deps, *, session_token: str) -> None:
+def sign_out(deps: Deps, *, session_token: str, surface: Surface | None = None) -> None:
+    """Ends the session of this token; one of another surface than the caller's stays. `surface` is None where no
+    certificate names it.
+    """
     with deps.db.transaction() as tx:
         session = sessions.session_by_token(tx, tokens.hash_of(session_token[:SESSION_TOKEN_CHARACTERS]))
-        if session is None:
+        if session is None or surface not in (None, session.surface):
             return
         person = people.person(tx, session.person_id)
         assert person is not None

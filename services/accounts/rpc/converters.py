@@ -5,7 +5,8 @@ from uuid import UUID
 
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from kit.base.proto import timestamp_from
-from kit.rpc import values
+from kit.rpc import callers, values
+from kit.rpc.permissions import CONSOLES
 from services.accounts import domain
 from services.accounts.domain import Client, Surface
 from services.accounts.operations.fields import client_from
@@ -22,6 +23,12 @@ def surface_from(number: int) -> Surface:
     if found is None:
         raise values.invalid("surface", "Expected a surface")
     return found
+
+
+def surface_of_caller() -> Surface | None:
+    """Returns the surface that the caller's certificate names; None without TLS, and for no console."""
+    surface = CONSOLES.get(callers.current() or "")
+    return None if surface is None else Surface(surface)
 
 
 def client_from_message(message: pb.Client) -> Client:

@@ -11,6 +11,7 @@ from services.accounts.rpc.converters import (
     invitation_to_message,
     person_to_message,
     surface_from,
+    surface_of_caller,
 )
 from services.accounts.wiring import Deps
 
@@ -114,5 +115,5 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
         return pb.ChooseMerchantResponse()
 
     def SignOut(self, request: pb.SignOutRequest, context: grpc.ServicerContext) -> pb.SignOutResponse:
-        sessions.sign_out(self._deps, session_token=request.session_token)
+        sessions.sign_out(self._deps, session_token=request.session_token, surface=surface_of_caller())
         return pb.SignOutResponse()
