@@ -23,7 +23,7 @@ from tests.accounts.house import (
     operator,
     refused,
 )
-from tests.support.acting import ANN, BEN, requested
+from tests.support.acting import ANN, BEN, CID, acting, requested
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +126,21 @@ def test_without_another_active_admin_one_person_is_enough(deps: Deps, new_email
     lost = invitations.recover_person(deps, person_id=str(first.person_id), merchant_id="")
     assert lost.link  # of the only one
     requested(ANN, invite(deps, new_email(), "admin"))
+
+
+def test_the_only_admin_makes_a_second_one_alone_and_the_two_are_needed_for_a_third(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    with deps.db.transaction() as tx:
+        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE 'admin' = ANY (roles)"))
+    first = operator(deps, new_email(), "admin")
+    by_name = replace(CID, on_behalf_of=first.email.upper())
+    assert acting(by_name, invite(deps, new_email(), "admin")).link
+    requested(CID, invite(deps, new_email(), "admin"))  # another person's request: the admin can approve it
+    made = acting(first.actor, invite(deps, new_email(), "admin"))
+    assert made.link
+    accept(deps, made)
+    requested(first.actor, invite(deps, new_email(), "admin"))
 
 
 def test_switched_off_one_person_is_enough(deps: Deps, new_email: Callable[[], str]) -> None:

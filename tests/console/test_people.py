@@ -109,6 +109,7 @@ def test_a_person_who_has_lost_all_gets_a_link_that_signs_in_and_no_invitation_d
 
 def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Person) -> None:
     other = house.person("admin")
+    house.person("admin")  # who could approve it
     path = f"/people/{id_of(admin, other)}"
     admin.post(f"{path}/disable")
     answer = admin.post(f"{path}/enable")

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
-from kit.audit.approvals import Approval, Terms
+from kit.audit.approvals import Approval, Terms, identity
+from kit.base import actors
 from kit.base.ids import parse_id
 from kit.rpc import approvals, values
 from services.accounts import errors
@@ -75,8 +76,11 @@ def _roles_set_or_requested(
 
 
 def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
-    """Returns whether a second person must approve that this one becomes an admin: not while there is no other one."""
-    return deps.settings.four_eyes and people.active_admins(tx, besides=email) > 0
+    """Returns whether a second person must approve that this one becomes an admin: not while no active admin other than
+    the author and this one exists, who could approve it.
+    """
+    author = identity(actors.current())
+    return deps.settings.four_eyes and people.active_admins(tx, besides=(email, author)) > 0
 
 
 def _giving(person: Person, roles: Sequence[str]) -> Terms:

@@ -73,9 +73,9 @@ def lock_owners(tx: Tx, merchant_id: UUID) -> None:
     tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"owners {merchant_id}", 0))))
 
 
-def active_admins(tx: Tx, *, besides: str = "") -> int:
-    """Returns the number of admins who are not disabled, without the one with the given e-mail address."""
-    admins = and_(Person.roles.contains([ADMIN]), Person.disabled_at.is_(None), Person.email != besides)
+def active_admins(tx: Tx, *, besides: Sequence[str] = ()) -> int:
+    """Returns the number of admins who are not disabled, without those with the given e-mail addresses."""
+    admins = and_(Person.roles.contains([ADMIN]), Person.disabled_at.is_(None), Person.email.not_in(besides))
     return tx.execute(select(func.count()).select_from(Person).where(admins)).scalar_one()
 
 
