@@ -294,8 +294,11 @@ def check_parked(findings: Findings, advance: Advance) -> None:
 
 @dataclass
 class Repairs:
-    """The repairs, as sentences, the invoices that were not announced because they are not proven, and the requests to
-    accept some, which another person approves.
+    """The outcome of a repair.
+
+    done       the repairs, as sentences
+    refused    the invoices that were not announced, because they are not proven
+    requested  the ids of requests to accept such invoices, which another person approves
     """
 
     done: list[str] = field(default_factory=list)

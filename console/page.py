@@ -19,7 +19,9 @@ PATH_MAX_CHARACTERS: Final = 1000
 
 
 class Page:
-    """needs_session   without one, the browser is sent to the sign-in page (`signin.access`)
+    """A page of a surface, and its steps.
+
+    needs_session   without one, the browser is sent to the sign-in page (`signin.access`)
     needs_merchant  on the dashboard: a session without a merchant is sent to the page that chooses one
     """
 

@@ -131,7 +131,7 @@ def _unit(text: str) -> str:
 
 @cache
 def language(code: str) -> Language:
-    """Returns a language of NAMES."""
+    """Returns the language with this code of NAMES, its catalog compiled."""
     if code == DEFAULT:
         return Language(code, gettext.NullTranslations())
     with (LOCALES / f"{code}.po").open("rb") as file:

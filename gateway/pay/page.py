@@ -181,7 +181,7 @@ class PageResource:
     # -- helpers
 
     async def _view(self, req: Request, invoice_id: str, *, choosing: bool = False) -> View:
-        """Returns the view. `choosing`: with the free places of each method, although one is chosen."""
+        """Returns the view; with `choosing` it has the free places of each method even when one is chosen."""
         known_form = _known_form(invoice_id)
         self._check_flood(known_form)
         return await self._checked_view(req, known_form, choosing=choosing)

@@ -261,7 +261,7 @@ _ACCOUNT_KINDS: Final = {kind: pb.AccountKind.Value(f"ACCOUNT_KIND_{kind.name}")
 
 
 def account_kind_from_message(value: int) -> AccountKind | None:
-    """None for UNSPECIFIED, which means as it is. Raises VALIDATION_ERROR for a value from a newer proto."""
+    """Returns None for UNSPECIFIED: the kind stays as it is. Raises VALIDATION_ERROR for a value from a newer proto."""
     if value == pb.ACCOUNT_KIND_UNSPECIFIED:
         return None
     for kind, number in _ACCOUNT_KINDS.items():

@@ -34,7 +34,9 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """The encrypted secret that signs for `merchant_id` if `preferred_key_id` is preferred."""
+    """The encrypted secret of `key_id`, which signs webhooks of `merchant_id` for a caller that prefers
+    `preferred_key_id`; they differ when the preferred one is not active.
+    """
 
     merchant_id: UUID
     preferred_key_id: UUID | None

@@ -120,7 +120,7 @@ def credential_id_of(answer: str) -> bytes:
 
 
 def went_back(stored: int, given: int) -> bool:
-    """Whether the counter shows a copy of the authenticator. One that counts nothing sends 0 always."""
+    """Returns whether the counter shows a copy of the authenticator. One without a counter always sends 0."""
     return (stored > 0 or given > 0) and given <= stored
 
 

@@ -10,8 +10,8 @@ from services.accounts.domain import Person, Surface
 
 
 def merchant_reached(wanted: UUID | None, not_found: Callable[[], Refused]) -> UUID | None:
-    """Returns the merchant (None: the staff) if the author reaches it. Raises `not_found()` for one that a member of
-    another merchant names.
+    """Returns the wanted merchant; None stands for the staff. Raises `not_found()` when the author is a member, and not
+    of this merchant.
     """
     own = own_merchant()
     if own is not None and wanted != own:

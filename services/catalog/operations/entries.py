@@ -85,8 +85,7 @@ def set_payment_method(
     takes_reference: bool | None,
     account_kind: AccountKind | None,
 ) -> Method:
-    """Creates the method or replaces all of its options; those that may be None only if they are given (an empty logo
-    removes it).
+    """Creates the method, or replaces its options. An option that is None stays as it is; an empty logo removes it.
 
     Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
     """

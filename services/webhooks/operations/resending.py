@@ -107,7 +107,9 @@ def _attempt(deps: Deps, claimed: Claimed) -> Outcome:
 
 
 def _recorded(deps: Deps, outcome: Outcome) -> list[Recorded]:
-    """Records the outcome, if the database comes back in time: the receiver may already have acted on the request."""
+    """Records the outcome of a request that was sent; tries again for RECORD_SECONDS while the database is away. Raises
+    Outage: the receiver may have acted on a request that the history lacks.
+    """
     trying = Retrying(
         retry=retry_if_exception_type(Outage),
         stop=stop_after_delay(RECORD_SECONDS),

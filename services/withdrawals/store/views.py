@@ -78,7 +78,7 @@ class WrongBalance:
 
 @dataclass(frozen=True, slots=True)
 class WrongCredit:
-    """A transfer of an invoice that does not go from settlement to a merchant: the kinds of its accounts."""
+    """A transfer of an invoice that does not lead from settlement to a merchant, with the kinds of its accounts."""
 
     reference: str
     debit: str
