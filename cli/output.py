@@ -7,9 +7,8 @@ JSON has the field names of the protos; enum values are the words of the API (`p
 """
 
 import json
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -17,12 +16,12 @@ import typer
 from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
-from rich.table import Table
 
+from cli import tables
+from cli.tables import Stacks
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
 
@@ -32,9 +31,6 @@ Everything = Annotated[bool, typer.Option("--all", help="Print every field, not 
 
 Columns = Sequence[str] | Mapping[str, str]
 """The fields that a table shows; a mapping also has their headings."""
-
-Stacks = Sequence[tuple[str, ...]]
-"""The fields that share a column where the terminal is too narrow for a line of all: the first above the others."""
 
 SHORT_ID: Final = 13
 """Characters of an id in a table: the first 48 bits, which hold the time and often random bits."""
@@ -51,24 +47,6 @@ _errors = Console(stderr=True, highlight=False)
 
 _AGES = ((86_400, "d"), (3600, "h"), (60, "min"))
 
-_COLOURS = {
-    "success": "green",
-    "completed": "green",
-    "active": "green",
-    "yes": "green",
-    "pending": "yellow",
-    "appeal": "magenta",
-    "fail": "red",
-    "failed": "red",
-    "dead": "red",
-    "banned": "red",
-    "no": "dim",
-    "canceled": "dim",
-    "cancelled": "dim",
-    "expired": "dim",
-    "inactive": "dim",
-}
-
 
 def plain(message: Message) -> dict[str, Any]:
     """Returns the message as JSON values."""
@@ -81,11 +59,13 @@ def record(message: Message | Mapping[str, Any], *, as_json: bool, title: str = 
     if as_json:
         print_json(values)
         return
-    lists = {name: value for name, value in values.items() if _is_list_of_records(value)}
-    console.print(_card({name: value for name, value in values.items() if name not in lists}, title=title))
+    lists = {name: value for name, value in values.items() if tables.is_list_of_records(value)}
+    console.print(
+        tables.card({name: value for name, value in values.items() if name not in lists}, title=title)
+    )
     for name, rows in lists.items():
         console.print()
-        _print_rows(rows, _set_columns(rows), title=_label(name))
+        _print_rows(rows, tables.set_columns(rows), title=tables.label(name))
 
 
 def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]) -> None:
@@ -97,9 +77,13 @@ def groups(named: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]])
         if number:
             console.print()
         if isinstance(facts, Mapping):
-            console.print(_card({name: fact for name, fact in facts.items() if _is_set(fact)}, title=heading))
+            console.print(
+                tables.card(
+                    {name: fact for name, fact in facts.items() if tables.is_set(fact)}, title=heading
+                )
+            )
         else:
-            _print_rows(facts, _set_columns(facts), title=heading)
+            _print_rows(facts, tables.set_columns(facts), title=heading)
 
 
 def outcome(
@@ -114,9 +98,9 @@ def outcome(
 
 def lead(sentence: str, *next_commands: str) -> None:
     """Prints the sentence for people, and below it the commands that an operator may need next."""
-    console.print(escape(printable(sentence)), soft_wrap=not is_screen())
+    console.print(escape(tables.printable(sentence)), soft_wrap=not is_screen())
     for command in next_commands:
-        console.print(f"[dim]Next:[/dim] {escape(printable(command))}", soft_wrap=True)
+        console.print(f"[dim]Next:[/dim] {escape(tables.printable(command))}", soft_wrap=True)
 
 
 def overview(sentence: str, *next_commands: str) -> None:
@@ -140,7 +124,9 @@ def counted(noun: str, things: Sequence[Any], *, more: bool = False) -> str:
 def facts(message: Message, names: Sequence[str]) -> None:
     """Prints these fields of one thing for people; those without a value are left out."""
     values = plain(message)
-    console.print(_card({name: values[name] for name in names if _is_set(values[name])}, title=""))
+    console.print(
+        tables.card({name: values[name] for name in names if tables.is_set(values[name])}, title="")
+    )
 
 
 def is_screen() -> bool:
@@ -197,9 +183,11 @@ def refusal(reason: str, message: str, metadata: Mapping[str, str]) -> None:
         error = {"code": reason, "message": message, "details": dict(metadata)}
         sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
         return
-    _errors.print(f"[bold red]{escape(reason)}[/bold red]  {escape(printable(message))}", soft_wrap=True)
+    _errors.print(
+        f"[bold red]{escape(reason)}[/bold red]  {escape(tables.printable(message))}", soft_wrap=True
+    )
     for name, value in metadata.items():
-        _errors.print(f"  [dim]{escape(name)}: {escape(printable(value))}[/dim]", soft_wrap=True)
+        _errors.print(f"  [dim]{escape(name)}: {escape(tables.printable(value))}[/dim]", soft_wrap=True)
 
 
 # -- messages to values (in the stubs a field's descriptor has two classes, the pure and the compiled one: hence Any)
@@ -272,126 +260,19 @@ def _print_rows(
     """Prints a line for each row if the terminal is wide enough, else its fields in `stacks`, else a card for each.
     No value is cut.
     """
-    headings = dict(columns) if isinstance(columns, Mapping) else {name: _label(name) for name in columns}
-    grid = _grid(rows, headings, title=title)
+    headings = (
+        dict(columns) if isinstance(columns, Mapping) else {name: tables.label(name) for name in columns}
+    )
+    grid = tables.grid(rows, headings, title=title)
     natural = Measurement.get(console, console.options.update(width=PIPED_WIDTH), grid)
     if natural.maximum <= console.width:
         console.print(grid)
         return
     if stacks:
-        console.print(_stacked(rows, headings, stacks))
+        console.print(tables.stacked(rows, headings, stacks))
         return
     for number, row in enumerate(rows, 1):
         if number > 1:
             console.print()
-        values = {heading: _inside(row, path) for path, heading in headings.items()}
-        console.print(_card(values, title=f"{title} {number}" if title else ""))
-
-
-def _grid(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], *, title: str) -> Table:
-    table = _table(title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in headings.values():
-        table.add_column(heading, no_wrap=True)
-    for row in rows:
-        table.add_row(*(_coloured(_text(_inside(row, path))) for path in headings))
-    return table
-
-
-def _stacked(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], stacks: Stacks) -> Table:
-    """Returns a table with a column for each stack; the lines below the first one of a row are dim."""
-    table = _table("", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for number, stack in enumerate(stacks):
-        heading = "\n".join(headings[path] for path in stack)
-        # The first column has ids, which are copied: they are never broken.
-        table.add_column(heading, no_wrap=not number, overflow="fold")
-    for row in rows:
-        table.add_row(*("\n".join(_stack(row, stack)) for stack in stacks))
-    return table
-
-
-def _stack(row: Mapping[str, Any], paths: Sequence[str]) -> Iterator[str]:
-    first, *others = (_text(_inside(row, path)) for path in paths)
-    yield _coloured(first)
-    yield from (f"[dim]{escape(other)}[/dim]" for other in others)
-
-
-def _card(values: Mapping[str, Any], *, title: str) -> Table:
-    table = _table(title, box=box.SIMPLE, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in values.items():
-        for label, text in _lines(name, value):
-            table.add_row(_label(label), _coloured(text))
-    return table
-
-
-def _table(title: str, **options: Any) -> Table:
-    # Without edges: empty lines and columns around the table would disturb grep, head and cut.
-    return Table(title=title or None, title_justify="left", title_style="bold", show_edge=False, **options)
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").replace(".", " ")
-
-
-# -- values to text
-
-
-def _is_list_of_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
-
-
-def _is_set(value: Any) -> bool:
-    return value not in (None, "", [], {})
-
-
-def _set_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [column for column in rows[0] if any(_is_set(row[column]) for row in rows)]
-
-
-def _inside(row: Mapping[str, Any], path: str) -> Any:
-    value: Any = row
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _lines(name: str, value: Any) -> list[tuple[str, str]]:
-    """Returns label and text of a value; for a mapping one pair for each of its values."""
-    if isinstance(value, Mapping) and value:
-        return [line for key, each in value.items() for line in _lines(f"{name}.{key}", each)]
-    return [(name, _text(value))]
-
-
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*\+00:00").fullmatch
-
-
-def _text(value: Any) -> str:
-    if not _is_set(value):
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
-    # Times without fractions of a second, and still marked as UTC.
-    moment = _MOMENT(str(value))
-    return f"{moment[1]} {moment[2]}Z" if moment else printable(str(value))
-
-
-def printable(text: str) -> str:
-    """Returns the text with its control characters and direction marks shown as `\\x1b`: customers wrote some of these
-    texts, and a terminal would obey them. Line breaks stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-        for each in text
-    )
-
-
-def _coloured(text: str) -> str:
-    colour = _COLOURS.get(text)
-    return f"[{colour}]{escape(text)}[/{colour}]" if colour else escape(text)
+        values = {heading: tables.inside(row, path) for path, heading in headings.items()}
+        console.print(tables.card(values, title=f"{title} {number}" if title else ""))

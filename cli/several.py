@@ -10,7 +10,7 @@ import typer
 from google.protobuf.message import Message
 from rich.markup import escape
 
-from cli import output
+from cli import output, tables
 from cli.connection import why_silent
 from kit.rpc.errors import Refused
 
@@ -72,7 +72,7 @@ def _tried(
 
 
 def _print_line(row: dict[str, Any], id: str) -> None:
-    message = escape(output.printable(row["message"]))
+    message = escape(tables.printable(row["message"]))
     if row["outcome"] == "done":
         line = f"[green]done[/green]  {id}  {message}"
     else:

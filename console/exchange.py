@@ -11,7 +11,9 @@ from kit.web.exchange import SCOPE_KEY
 
 @dataclass(slots=True)
 class Exchange(exchange.Exchange):
-    """session_token  the cookie's; empty: none was sent
+    """One request on its way, with the session of its person.
+
+    session_token  the cookie's; empty: none was sent
     session        the person, session and actor token that accounts returned for it
     """
 

@@ -10,7 +10,9 @@ from fiatgate.accounts.v1 import accounts_pb2 as pb
 
 @dataclass(frozen=True)
 class Surface:
-    """name   part of the cookie's name
+    """A place where people sign in.
+
+    name   part of the cookie's name
     title  of the pages
     kind   as accounts knows it
     roles  that its people may have, and what each may do

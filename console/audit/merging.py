@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merged:
-    """acts     newest first
+    """One page of the acts of all services.
+
+    acts     newest first
     has_more whether older ones follow
     away     services that did not answer: their acts are missing
     """

@@ -26,7 +26,7 @@ _REQUIRED: Final = ("sub", "name", "surface", "roles", "sid", "iat", "exp", "ste
 
 
 class Invalid(Exception):
-    """The token counts for nothing. The text is one of: malformed, algorithm, key, signature, issuer, age."""
+    """A token that counts for nothing. The text is one of: malformed, algorithm, key, signature, issuer, age."""
 
 
 class Keys(Protocol):

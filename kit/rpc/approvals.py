@@ -211,7 +211,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
             raise _decided_before(now.state)
 
     def _get(self, approval_id: UUID) -> Approval:
-        """Raises APPROVAL_NOT_FOUND."""
+        """Returns the request. Raises APPROVAL_NOT_FOUND."""
         with _refusing(), self._parts.db.transaction() as tx:
             return approvals.get(tx, approval_id)
 

@@ -89,7 +89,7 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
 
 
 def filter_from_message(request: pb.ListActsRequest) -> Filter:
-    """Raises VALIDATION_ERROR."""
+    """Returns the filter of a request. Raises VALIDATION_ERROR."""
     texts = {
         name: values.text(name, getattr(request, name), least=0, most=FILTER_MOST_CHARACTERS)
         for name in ("author", "act", "object")

@@ -255,7 +255,7 @@ def list_invitations(deps: Deps, *, merchant_id: str) -> list[Invitation]:
 
 
 def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
-    """Raises INVITATION_NOT_FOUND."""
+    """Ends an open invitation: its link opens nothing any more. Raises INVITATION_NOT_FOUND."""
     wanted = values.uuid_or(errors.invitation_not_found, invitation_id)
     now = deps.clock.now()
     with deps.db.transaction() as tx:

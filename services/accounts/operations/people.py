@@ -161,7 +161,10 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
 
 
 def enable_person(deps: Deps, *, person_id: str) -> Person:
-    """Raises PERSON_NOT_FOUND; APPROVAL_REQUIRED for an admin, and APPROVAL_STATE_CONFLICT."""
+    """Lets the person sign in again.
+
+    Raises PERSON_NOT_FOUND; APPROVAL_REQUIRED for an admin, and APPROVAL_STATE_CONFLICT.
+    """
     return approvals.done(_enabled_or_requested(deps, values.uuid_or(errors.person_not_found, person_id)))
 
 

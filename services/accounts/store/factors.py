@@ -57,7 +57,7 @@ def sealed_totp(tx: Tx, person_id: UUID) -> tuple[bytes, int] | None:
 
 
 def use_totp_step(tx: Tx, person_id: UUID, step: int) -> bool:
-    """Returns false when this step or a later one was used: of two equal codes one counts."""
+    """Marks the step as used; returns false when it or a later one was: of two equal codes one counts."""
     newer = update(Totp).where(Totp.person_id == person_id, Totp.last_step < step).values(last_step=step)
     return tx.execute(newer.returning(Totp.person_id)).one_or_none() is not None
 
@@ -120,7 +120,7 @@ def has_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes) -> bool:
 
 
 def use_recovery_code(tx: Tx, person_id: UUID, code_hash: bytes, *, at: datetime) -> bool:
-    """Returns false when there is no such code, or it was used."""
+    """Marks the code as used; returns false when there is no such code, or it was used."""
     of = (RecoveryCode.person_id == person_id, RecoveryCode.code_hash == code_hash)
     used = update(RecoveryCode).where(*of, RecoveryCode.used_at.is_(None)).values(used_at=at)
     return tx.execute(used.returning(RecoveryCode.person_id)).one_or_none() is not None
@@ -142,7 +142,7 @@ class StoredPasskey:
 
 
 def passkeys(tx: Tx, person_id: UUID) -> list[domain.Passkey]:
-    """Returns those that still count, oldest first."""
+    """Returns the passkeys that still count, oldest first."""
     chosen = select(*_PASSKEYS.columns).where(Passkey.person_id == person_id, Passkey.cloned_at.is_(None))
     return _PASSKEYS.all(tx.execute(chosen.order_by(Passkey.id)))
 
@@ -180,7 +180,7 @@ def add_passkey(
     credential: bytes,
     proof: tuple[bytes, int],
 ) -> None:
-    """Stores it; `proof` is the credential's id and its counter."""
+    """Stores the passkey; `proof` is the credential's id and its counter."""
     row = Passkey(
         id=passkey.id,
         person_id=person_id,
@@ -204,7 +204,7 @@ def remove_passkey(tx: Tx, person_id: UUID, passkey_id: UUID) -> bool:
 
 
 def use_challenge(tx: Tx, challenge: challenges.Challenge) -> bool:
-    """Returns whether it was not used before: of concurrent answers one counts."""
+    """Marks the challenge as used; returns whether it was not used before: of concurrent answers one counts."""
     row = insert(Challenge).values(
         id=challenge.id,
         kind=challenge.use.purpose.value,

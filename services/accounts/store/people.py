@@ -181,14 +181,14 @@ def members_invitations(tx: Tx, merchant_id: UUID, *, now: datetime, since: date
 def open_invitations(
     tx: Tx, merchant_id: UUID | None, *, now: datetime, limit: int
 ) -> list[domain.Invitation]:
-    """Returns those of the staff (None) or of a merchant, newest first."""
+    """Returns the open invitations of the staff (None) or of a merchant, newest first."""
     of = Invitation.merchant_id.is_not_distinct_from(merchant_id)
     chosen = select(*_INVITATIONS.columns).where(of, _open(now)).order_by(Invitation.id.desc()).limit(limit)
     return _INVITATIONS.all(tx.execute(chosen))
 
 
 def withdraw_invitation(tx: Tx, invitation_id: UUID, *, at: datetime) -> bool:
-    """Returns whether there was an open one. Its e-mail is not sent any more."""
+    """Withdraws an open invitation; returns whether there was one. Its e-mail is not sent any more."""
     chosen = update(Invitation).where(Invitation.id == invitation_id, _open(at)).values(withdrawn_at=at)
     withdrawn = tx.execute(chosen.returning(Invitation.id)).one_or_none() is not None
     if withdrawn:

@@ -92,7 +92,7 @@ def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> boo
 
 
 def mark_stepped_up(tx: Tx, session_id: UUID, *, at: datetime) -> None:
-    """The person has just proved a factor in this session, which keeps its token."""
+    """Stores the step-up of a session whose person has just proved a factor; it keeps its token."""
     tx.execute(update(Session).where(Session.id == session_id).values(stepped_up_at=at))
 
 
@@ -101,7 +101,7 @@ def choose_merchant(tx: Tx, session_id: UUID, merchant_id: UUID) -> None:
 
 
 def end_session(tx: Tx, session_id: UUID, *, at: datetime) -> bool:
-    """Returns whether it had not ended."""
+    """Ends the session; returns whether it had not ended."""
     return bool(_end(tx, Session.id == session_id, at=at))
 
 
