@@ -51,6 +51,7 @@ _PAST: Final[Mapping[str, str]] = {
     "rotate": "made",
     "set": "set",
     "start": "started",
+    "step_up": "stepped up",
     "unban": "unbanned",
     "unblock": "unblocked",
     "withdraw": "withdrew",

@@ -55,12 +55,14 @@ ACT_OF: Final = {
     "PeopleService/EnablePerson": "person.enable",
     "PeopleService/EndSession": "session.end",
     "PeopleService/InvitePerson": "person.invite",
+    "PeopleService/RecoverPerson": "person.recover",
     "PeopleService/SetRoles": "person.roles",
     "PeopleService/WithdrawInvitation": "invitation.withdraw",
     "SignInService/AcceptInvitation": "invitation.accept",
     "SignInService/SignInByPasskey": "session.start",
     "SignInService/SignInByPassword": "session.start",
     "SignInService/SignOut": "session.end",
+    "SignInService/StepUp": "session.step_up",
     "WebhooksService/PruneAttempts": "attempts.prune",
     "WebhooksService/RescheduleStuckEvents": "event.reschedule",
     "WebhooksService/ResendLatest": "event.resend",
@@ -85,7 +87,6 @@ NO_ACT: Final = {
     "SignInService/ChooseMerchant": "a member looks at another of its own merchants",
     "SignInService/GetInvitation": "a read",
     "SignInService/StartPasskey": "a challenge, which changes nothing until it is answered",
-    "SignInService/StepUp": "a proof of the same person in the same session",
 }
 """Calls that are declared as changes and leave no act of their own, with the reason."""
 

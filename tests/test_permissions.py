@@ -92,3 +92,40 @@ def test_a_members_call_names_the_merchant_in_a_field_of_its_request(service: st
     for method, row in permissions_of(service).items():
         if row.merchant_field not in (OF_OBJECT, OF_NONE):
             assert row.merchant_field in method_of(service, method).input_type.fields_by_name, method
+
+
+NEED_A_STEP_UP: Final = {
+    "merchants": {"ConfigureMerchant", "CreateApiKey", "DeactivateApiKey"},
+    "catalog": {"SetCurrency", "SetPaymentMethod", "SetRate", "Approve"},
+    "invoices": {"AddRequisite", "EnableRequisite", "Approve"},
+    "withdrawals": {
+        "SetWithdrawalMethod",
+        "CreateWithdrawal",
+        "ProcessWithdrawal",
+        "CompleteWithdrawal",
+        "FailWithdrawal",
+        "CancelWithdrawal",
+        "Approve",
+    },
+    "webhooks": set[str](),
+    "accounts": {
+        "InvitePerson",
+        "RecoverPerson",
+        "SetRoles",
+        "DisablePerson",
+        "EnablePerson",
+        "EndSession",
+        "RemovePasskey",
+        "RemoveTotp",
+        "Approve",
+    },
+}
+"""Money, its terms, accounts and addresses, keys, people. Accounts checks the factors that a person adds itself."""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_money_and_people_need_a_fresh_proof(service: str) -> None:
+    stepping_up = {
+        method.partition("/")[2] for method, row in permissions_of(service).items() if row.steps_up
+    }
+    assert stepping_up == NEED_A_STEP_UP[service], "a session that was left open must not do this"

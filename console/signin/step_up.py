@@ -25,12 +25,8 @@ AGAIN: Final = frozenset({"SIGN_IN_REFUSED", "SIGN_IN_DELAYED", "VALIDATION_ERRO
 
 
 def may_change_factors(req: Request) -> bool:
-    """Returns whether a form about factors will be taken: after a step-up, or in the session of an invitation, as long
-    as the person has no complete way to sign in.
-    """
-    session = req.exchange.signed_in
-    is_new = session.way == "invitation" and not session.has_complete_factors
-    return is_new or session.HasField("stepped_up_until")
+    """Returns whether a form that adds a factor will be taken without a step-up."""
+    return req.exchange.signed_in.may_add_factors
 
 
 class StepUpPage(Page):

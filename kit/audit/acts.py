@@ -1,6 +1,8 @@
 """Writes acts: each in the transaction of the change that it describes, so that there is none without the other."""
 
+import threading
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -24,6 +26,8 @@ _log = get_logger()
 
 REFUSALS_PER_SECOND: Final = 10
 """Refusals that one process writes down in a second: a stranger with a false token must not fill the disk."""
+REFUSALS_OF_ONE_PER_SECOND: Final = 2
+"""Those of one author among them: a member's refused calls must not keep the attempts of others out of the acts."""
 MOST_CHARACTERS: Final = 2000
 """Longer values and notes are cut."""
 
@@ -89,18 +93,24 @@ def by_hand() -> bool:
 
 
 class _Allowance:
-    """The refusals that may still be written in this second. A race between two threads may let one more through."""
+    """The refusals that were written in this second, by author."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._second = 0
-        self._taken = 0
+        self._taken: Counter[str] = Counter()
 
-    def take(self) -> bool:
+    def take(self, author: Actor) -> bool:
+        """Returns whether one more of this author may be written."""
+        name = str(author.person_id or author)
         second = int(monotonic_seconds())
-        if second != self._second:
-            self._second, self._taken = second, 0
-        self._taken += 1
-        return self._taken <= REFUSALS_PER_SECOND
+        with self._lock:
+            if second != self._second:
+                self._second, self._taken = second, Counter()
+            if self._taken[name] >= REFUSALS_OF_ONE_PER_SECOND or self._taken.total() >= REFUSALS_PER_SECOND:
+                return False
+            self._taken[name] += 1
+            return True
 
 
 _allowance = _Allowance()
@@ -119,12 +129,13 @@ def record_refusal(
     """Writes a refused attempt in a transaction of its own: the refused call's has no effect.
 
     `actor` is the author of the attempt, by default that of this work; the merchant is by default that of the author.
-    At most 10 a second are written; more are counted in the metric `act_refusals_not_written_total`.
+    At most 10 a second are written, of one author 2; more are counted in the metric
+    `act_refusals_not_written_total`.
     """
-    if not _allowance.take():
+    author = actor or actors.current()
+    if not _allowance.take(author):
         NOT_WRITTEN.inc()
         return
-    author = actor or actors.current()
     concerned = merchant_id or author.merchant_id
     row = _row(author, act, object, merchant_id=concerned, changes=[], note=note, refused=reason)
     with db.transaction() as tx:

@@ -17,7 +17,7 @@ from kit.base.clock import Clock, SystemClock
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.rpc import callers, errors
-from kit.rpc.actor_tokens import Invalid, Keys, NoKeys, read_token
+from kit.rpc.actor_tokens import AHEAD_AT_MOST, Invalid, Keys, NoKeys, read_token
 from kit.rpc.actors import CLI_KEY, TOKEN_KEY, cli_actor, may_see_merchant
 from kit.rpc.errors import Refused
 
@@ -254,7 +254,8 @@ class Check:
         if not self._permission.steps_up:
             return
         at = actor.stepped_up_at
-        if at is None or at < self._checks.clock.now() - STEP_UP_COUNTS:
+        now = self._checks.clock.now()
+        if at is None or not now - STEP_UP_COUNTS <= at <= now + AHEAD_AT_MOST:
             message = "Confirm that it is you: a passkey or a code within the last 5 minutes"
             raise self._refused(actor, errors.denied("STEP_UP_REQUIRED", message))
 

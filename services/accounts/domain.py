@@ -28,6 +28,8 @@ KEY_OVERLAP: Final = timedelta(minutes=2)
 """How long a replaced signing key stays known: its last token lives for a minute, and a process may sign with it for
 `KEY_KEPT` after another one replaced it."""
 KEY_KEPT: Final = timedelta(seconds=10)
+AHEAD_AT_MOST: Final = timedelta(seconds=5)
+"""How far the clock of another process may be ahead."""
 SEEN_EVERY: Final = timedelta(seconds=30)
 """A session's last use is written at most this often."""
 
@@ -40,6 +42,8 @@ class Surface(Enum):
 class Way(Enum):
     PASSKEY = "passkey"
     PASSWORD = "password"  # noqa: S105  the name of a way to sign in
+    RECOVERY = "recovery_code"
+    """Password with a recovery code in place of a TOTP code."""
     INVITATION = "invitation"
 
 
@@ -153,10 +157,21 @@ class Session:
         return now < self.last_seen_at + limits.idle and now < self.started_at + limits.absolute
 
     def stepped_up_until(self, now: datetime) -> datetime | None:
-        """Returns the end of the step-up; None when it is over or never was."""
-        if self.stepped_up_at is None or now >= self.stepped_up_at + STEP_UP_LASTS:
+        """Returns the end of the step-up; None when it is over or never was, or is later than now."""
+        at = self.stepped_up_at
+        if at is None or not at - AHEAD_AT_MOST <= now < at + STEP_UP_LASTS:
             return None
-        return self.stepped_up_at + STEP_UP_LASTS
+        return at + STEP_UP_LASTS
+
+    def may_add_factors(self, now: datetime, *, has_complete_factors: bool) -> bool:
+        """Returns whether the person may add factors of their own: after a step-up; soon after a recovery code, which
+        stands in for a lost factor; and after an invitation, as long as none are complete.
+        """
+        if self.stepped_up_until(now) is not None:
+            return True
+        if self.way is Way.RECOVERY:
+            return now < self.started_at + STEP_UP_LASTS
+        return self.way is Way.INVITATION and not has_complete_factors
 
 
 # -- factors

@@ -61,6 +61,7 @@ SLOTS: Final = (
             {
                 "CatalogService/AcceptRate",
                 "CatalogService/ListRates",
+                # Markups, commissions and rates are money.
                 "CatalogService/SetCurrency",
                 "CatalogService/SetPaymentMethod",
                 "CatalogService/SetRate",
@@ -95,9 +96,9 @@ PERMISSIONS: Final[Permissions] = {
     "CatalogService/GetLogo": machine(),
     "CatalogService/GetCatalog": machine() | staff(*READERS),
     "CatalogService/ListRates": staff(*READERS),
-    "CatalogService/SetCurrency": staff("prices", changes=True),
-    "CatalogService/SetPaymentMethod": staff("prices", changes=True),
-    "CatalogService/SetRate": staff("prices", changes=True),
+    "CatalogService/SetCurrency": staff("prices", changes=True, steps_up=True),
+    "CatalogService/SetPaymentMethod": staff("prices", changes=True, steps_up=True),
+    "CatalogService/SetRate": staff("prices", changes=True, steps_up=True),
     "CatalogService/PullRates": staff("prices", changes=True),
     "CatalogService/AcceptRate": staff("prices", changes=True),
 }

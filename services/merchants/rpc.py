@@ -55,6 +55,7 @@ SLOTS: Final = (
                 "MerchantsService/ActivateMerchant",
                 "MerchantsService/BanMerchant",
                 "MerchantsService/BlockOwner",
+                # Commissions, and the addresses that get webhooks.
                 "MerchantsService/ConfigureMerchant",
                 "MerchantsService/CreateApiKey",
                 "MerchantsService/CreateMerchant",
@@ -85,7 +86,7 @@ PERMISSIONS: Final[Permissions] = {
     "MerchantsService/NameMerchants": staff(*READERS),
     "MerchantsService/ListCategories": staff(*READERS),
     "MerchantsService/CreateMerchant": staff("admin", changes=True),
-    "MerchantsService/ConfigureMerchant": staff("admin", changes=True),
+    "MerchantsService/ConfigureMerchant": staff("admin", changes=True, steps_up=True),
     "MerchantsService/ActivateMerchant": staff("admin", changes=True),
     "MerchantsService/BanMerchant": staff("admin", changes=True),
     "MerchantsService/UnbanMerchant": staff("admin", changes=True),

@@ -98,7 +98,7 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/ListWithdrawalMethods": staff(*READERS)
     | members("finance", "viewer", merchant_field=OF_NONE),
     "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
-    "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True),
+    "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),
     "WithdrawalsService/CreateWithdrawal": staff("treasury", changes=True, steps_up=True)
     | members("finance"),
     "WithdrawalsService/ProcessWithdrawal": staff("treasury", changes=True, steps_up=True),

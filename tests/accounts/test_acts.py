@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
+from kit.base import actors
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
 from services.accounts.operations import factors, invitations, keys, people, sessions
 from services.accounts.rpc import PERMISSIONS
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
-from tests.accounts.conftest import DESK_URL
+from tests.accounts.conftest import DESK_URL, OPERATOR
 from tests.accounts.house import (
     PASSWORD,
     Someone,
@@ -75,6 +76,10 @@ def of_people(count: Count, deps: Deps, new_email: Callable[[], str]) -> None:
     count.assert_leaves("PeopleService/DisablePerson", disable, "session.end")
     count.assert_leaves_none(disable)
     count.assert_leaves("PeopleService/EnablePerson", enable)
+    count.assert_leaves(
+        "PeopleService/RecoverPerson",
+        lambda: invitations.recover_person(deps, person_id=str(eve.person_id), merchant_id=""),
+    )
     count.assert_leaves_none(enable)
     count.assert_leaves("ActorKeysService/RotateActorKey", lambda: keys.rotate_actor_key(deps))
 
@@ -97,6 +102,8 @@ def of_factors(count: Count, ada: Someone, clock: ManualClock) -> str:
     clock.advance(minutes=1)  # a code is used once
     count.assert_leaves("SignInService/SignInByPassword", ada.sign_in)
     count.assert_leaves("SignInService/SignInByPasskey", lambda: sign_in(deps, device))
+    clock.advance(minutes=1)
+    count.assert_leaves("SignInService/StepUp", lambda: setattr(ada, "token", ada.step_up()))
     return passkeys[0]
 
 
@@ -104,7 +111,9 @@ def of_sessions(count: Count, ada: Someone) -> None:
     deps = ada.deps
 
     def another() -> tuple[str, UUID]:
-        token = accept(deps, invite_staff(deps, ada.email))
+        with actors.acting(OPERATOR):
+            made = invitations.recover_person(deps, person_id=str(ada.person_id), merchant_id="")
+        token = accept(deps, made)
         return token, sessions.authorize(deps, session_token=token, surface=Surface.DESK).session.id
 
     with ada.acting():

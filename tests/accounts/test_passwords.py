@@ -98,6 +98,31 @@ def test_each_recovery_code_gets_in_once_and_new_ones_replace_them(deps: Deps, a
     ada.sign_in(code=again[0])
 
 
+def test_a_recovery_code_lets_in_and_add_a_factor_and_nothing_that_needs_a_step_up(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    ada.token = ada.sign_in()
+    code = ada.recovery_codes()[0]
+    ada.token = ada.sign_in(code=code)
+    authorized = authorize(deps, ada.token)
+    assert (authorized.session.way.value, authorized.stepped_up_until) == ("recovery_code", None)
+    assert authorized.may_add_factors
+    ada.add_password_and_totp()
+    assert authorize(deps, ada.token).stepped_up_until is None, "the new factor proves itself in a step-up"
+    clock.advance(minutes=1)
+    ada.token = ada.step_up()
+    assert authorize(deps, ada.token).stepped_up_until is not None
+
+
+def test_a_recovery_code_adds_factors_for_five_minutes(deps: Deps, ada: Someone, clock: ManualClock) -> None:
+    ada.token = ada.sign_in()
+    ada.token = ada.sign_in(code=ada.recovery_codes()[0])
+    clock.advance(minutes=5)
+    assert not authorize(deps, ada.token).may_add_factors
+    with ada.acting(), refused("STEP_UP_REQUIRED"):
+        factors.start_totp(deps)
+
+
 def test_a_recovery_code_does_not_step_up(deps: Deps, ada: Someone) -> None:
     ada.token = ada.sign_in()
     code = ada.recovery_codes()[0]
@@ -276,6 +301,48 @@ def test_the_own_wrong_codes_delay_a_step_up_and_guesses_of_strangers_do_not(
         ada.step_up()
     clock.advance(seconds=30)
     ada.token = ada.step_up()
+
+
+def test_a_step_up_and_a_refused_one_are_acts_of_the_person(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    ada.token = ada.sign_in()
+    clock.advance(seconds=30)
+    session = f"session:{ada.actor.session_id}"
+    with refused("SIGN_IN_REFUSED"):
+        ada.step_up(code="000000")
+    ada.token = ada.step_up()
+    assert acts_of(deps, session)[1:] == [("session.step_up", ada.email)] * 2
+    with deps.db.transaction() as tx:
+        query = text(
+            "SELECT refused, note FROM acts WHERE object = :object AND act = 'session.step_up' ORDER BY id"
+        )
+        assert [tuple(row) for row in tx.execute(query, {"object": session})] == [
+            ("SIGN_IN_REFUSED", ""),
+            ("", "TOTP"),
+        ]
+
+
+def test_a_clock_that_was_ahead_opens_nothing_and_locks_nobody_out(
+    deps: Deps, ada: Someone, clock: ManualClock, address: str
+) -> None:
+    now = clock.now()
+    clock.advance(days=1)
+    ada.token = ada.sign_in(address=address)
+    for _ in range(6):
+        with pytest.raises(Refused):
+            ada.sign_in(password="wrong", address=address)
+    with refused("SIGN_IN_DELAYED"):
+        ada.sign_in(address=address)
+    clock.set(now)
+    assert authorize(deps, ada.token).stepped_up_until is None
+    with refused("STEP_UP_REQUIRED"), ada.acting():
+        factors.set_password(deps, password="another obelisk violin")
+    with refused("SIGN_IN_REFUSED"):  # looked at, and wrong
+        ada.sign_in(password="wrong", address=address)
+    clock.advance(minutes=31)
+    with refused("SESSION_INVALID"):  # its last use was the one by the right clock
+        authorize(deps, ada.token)
 
 
 # -- setting a password

@@ -264,6 +264,8 @@ def forged(shop: Shop, how: str) -> str:
     changes: dict[str, dict[str, Any]] = {
         "of another issuer": {"iss": "elsewhere"},
         "alive for a year": {"exp": claims["exp"] + 31_536_000},
+        "issued tomorrow": {"iat": claims["iat"] + 86_400, "exp": claims["exp"] + 86_400},
+        "issued tomorrow, ending today": {"iat": claims["iat"] + 86_400},
         "of a surface that does not exist": {"surface": "cli"},
         "of the desk for a merchant": {"merchant": str(MERCHANT)},
         "with roles that are no list": {"roles": "admin"},
@@ -285,6 +287,8 @@ def forged(shop: Shop, how: str) -> str:
         ("without a key id", "key"),
         ("of another issuer", "issuer"),
         ("alive for a year", "age"),
+        ("issued tomorrow", "age"),
+        ("issued tomorrow, ending today", "age"),
         ("of a surface that does not exist", "malformed"),
         ("of the desk for a merchant", "malformed"),
         ("with roles that are no list", "malformed"),
@@ -323,7 +327,7 @@ def test_payments_need_a_step_up_within_5_minutes(shop: Shop) -> None:
         return shop.token(roles=frozenset({"treasury"}), stepped_up_at=at)
 
     assert call(shop, "Shop/Pay", with_token(token(timedelta(minutes=4, seconds=59))))
-    for ago in (None, timedelta(minutes=5, seconds=1)):
+    for ago in (None, timedelta(minutes=5, seconds=1), -timedelta(days=1)):
         assert refusal(shop, "Shop/Pay", with_token(token(ago))).reason == "STEP_UP_REQUIRED"
     assert shop.refused == [], "the person is asked for a code, which is no attempt"
     assert call(shop, "Shop/Pay", lambda: carry_cli("ann@host1")), "the command line has its certificate"

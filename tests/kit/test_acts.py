@@ -6,9 +6,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from contextvars import Context, copy_context
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
+from uuid import uuid4
 
 import psycopg2
 import pytest
@@ -184,13 +186,21 @@ def test_refusals_are_acts_and_a_flood_of_them_is_only_counted(
     monkeypatch.setattr(acts, "monotonic_seconds", lambda: 1000.0)
     before, missed = count(database_url("catalog")), acts.NOT_WRITTEN._value.get()
 
-    for _ in range(acts.REFUSALS_PER_SECOND + 5):
-        acts.record_refusal(
-            db, "CatalogService/SetRate", "NOT_PERMITTED", actor=AUTHOR, object="currency:EUR"
-        )
+    def refuse(author: Actor, times: int) -> None:
+        for _ in range(times):
+            acts.record_refusal(
+                db, "CatalogService/SetRate", "NOT_PERMITTED", actor=author, object="currency:EUR"
+            )
 
+    refuse(AUTHOR, 50)
+    assert count(database_url("catalog")) == before + acts.REFUSALS_OF_ONE_PER_SECOND
+    another = replace(AUTHOR, person_id=uuid4(), name="ben@example.com")
+    refuse(another, 1)
+    assert newest(database_url("catalog"))["actor_name"] == "ben@example.com"
+    for _ in range(20):
+        refuse(replace(AUTHOR, person_id=uuid4()), 1)
     assert count(database_url("catalog")) == before + acts.REFUSALS_PER_SECOND
-    assert acts.NOT_WRITTEN._value.get() == missed + 5
+    assert acts.NOT_WRITTEN._value.get() == missed + 71 - acts.REFUSALS_PER_SECOND
     assert newest(database_url("catalog"))["refused"] == "NOT_PERMITTED"
 
 

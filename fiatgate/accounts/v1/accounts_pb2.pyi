@@ -170,7 +170,7 @@ class Session(_message.Message):
     is_current: _builtins.bool
     """The session of the call itself."""
     way: _builtins.str
-    """passkey, password, invitation."""
+    """passkey, password (with TOTP), recovery_code (with the password), invitation."""
     @_builtins.property
     def client(self) -> Global___Client: ...
     @_builtins.property
@@ -514,6 +514,7 @@ class AuthorizeResponse(_message.Message):
     HAS_COMPLETE_FACTORS_FIELD_NUMBER: _builtins.int
     WAY_FIELD_NUMBER: _builtins.int
     SESSION_ENDS_AT_FIELD_NUMBER: _builtins.int
+    MAY_ADD_FACTORS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """UUID."""
     merchant_id: _builtins.str
@@ -523,7 +524,9 @@ class AuthorizeResponse(_message.Message):
     has_complete_factors: _builtins.bool
     """False while the person has neither a passkey nor a password with TOTP: the way back in is missing."""
     way: _builtins.str
-    """passkey, password, invitation."""
+    """passkey, password (with TOTP), recovery_code (with the password), invitation."""
+    may_add_factors: _builtins.bool
+    """True: the person may add factors of their own without a step-up."""
     @_builtins.property
     def person(self) -> Global___Person: ...
     @_builtins.property
@@ -543,10 +546,11 @@ class AuthorizeResponse(_message.Message):
         has_complete_factors: _builtins.bool = ...,
         way: _builtins.str = ...,
         session_ends_at: _timestamp_pb2.Timestamp | None = ...,
+        may_add_factors: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_stepped_up_until", b"_stepped_up_until", "person", b"person", "session_ends_at", b"session_ends_at", "stepped_up_until", b"stepped_up_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stepped_up_until", b"_stepped_up_until", "actor_token", b"actor_token", "has_complete_factors", b"has_complete_factors", "merchant_id", b"merchant_id", "person", b"person", "session_ends_at", b"session_ends_at", "session_id", b"session_id", "stepped_up_until", b"stepped_up_until", "way", b"way"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stepped_up_until", b"_stepped_up_until", "actor_token", b"actor_token", "has_complete_factors", b"has_complete_factors", "may_add_factors", b"may_add_factors", "merchant_id", b"merchant_id", "person", b"person", "session_ends_at", b"session_ends_at", "session_id", b"session_id", "stepped_up_until", b"stepped_up_until", "way", b"way"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__stepped_up_until: _TypeAlias = _typing.Literal["stepped_up_until"]  # noqa: Y015
     _WhichOneofArgType__stepped_up_until: _TypeAlias = _typing.Literal["_stepped_up_until", b"_stepped_up_until"]  # noqa: Y015

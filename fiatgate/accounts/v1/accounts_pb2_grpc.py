@@ -109,8 +109,9 @@ class SignInServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SignInByPassword(self, request, context):
-        """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
-        codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+        """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
+        person may add factors for 5 minutes. Unknown people, wrong passwords and wrong codes have the same answer after the
+        same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -46,8 +46,9 @@ class SignInServiceStub:
     a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
     """
     SignInByPassword: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]
-    """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
-    codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+    """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
+    person may add factors for 5 minutes. Unknown people, wrong passwords and wrong codes have the same answer after the
+    same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
     """
     StartPasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
@@ -84,8 +85,9 @@ class SignInServiceAsyncStub(SignInServiceStub):
     a recovery link; any other person signs in with its factors. Reason: INVITATION_INVALID.
     """
     SignInByPassword: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasswordRequest, _accounts_pb2.SignInByPasswordResponse]  # type: ignore[assignment]
-    """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
-    codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+    """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
+    person may add factors for 5 minutes. Unknown people, wrong passwords and wrong codes have the same answer after the
+    same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
     """
     StartPasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]  # type: ignore[assignment]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
@@ -137,8 +139,9 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.SignInByPasswordRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.SignInByPasswordResponse, _abc.Awaitable[_accounts_pb2.SignInByPasswordResponse]]:
-        """Starts a session by e-mail address, password and a code (TOTP or recovery). Unknown people, wrong passwords and wrong
-        codes have the same answer after the same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
+        """Starts a session by e-mail address, password and a code: stepped up by TOTP, not by a recovery code, with which the
+        person may add factors for 5 minutes. Unknown people, wrong passwords and wrong codes have the same answer after the
+        same time. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED.
         """
 
     @_abc_1.abstractmethod

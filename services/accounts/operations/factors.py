@@ -19,14 +19,12 @@ from services.accounts.credentials.challenges import Use
 from services.accounts.credentials.passwords import weakness_of
 from services.accounts.domain import (
     PASSKEY_NAME_CHARACTERS,
-    STEP_UP_LASTS,
     TOTP_STARTED_LASTS,
     Person,
     Purpose,
     Surface,
-    Way,
 )
-from services.accounts.operations.sessions import author, end_all
+from services.accounts.operations.sessions import author, end_all, live
 from services.accounts.store import factors, people, sessions
 from services.accounts.wiring import Deps
 
@@ -199,16 +197,12 @@ def _record(tx: Tx, act: str, object: str, factor: str) -> None:
 
 
 def _may_add_factors(deps: Deps, tx: Tx) -> None:
-    """Raises STEP_UP_REQUIRED. A person who came by an invitation and has no complete factors yet can't step up, and
-    needs not: the link was the proof.
-    """
-    at = actors.current().stepped_up_at
-    if at is not None and deps.clock.now() < at + STEP_UP_LASTS:
-        return
+    """Raises STEP_UP_REQUIRED (domain.Session.may_add_factors has the rule)."""
     person_id, session_id = author()
-    if (
-        factors.session_way(tx, session_id) != Way.INVITATION.value
-        or _person(tx, person_id).has_complete_factors
+    session = sessions.live_session(tx, session_id, live(deps))
+    has_complete_factors = _person(tx, person_id).has_complete_factors
+    if session is None or not session.may_add_factors(
+        deps.clock.now(), has_complete_factors=has_complete_factors
     ):
         raise errors.step_up_required()
 

@@ -33,6 +33,7 @@ class Authorized:
     merchant_id: UUID | None
     actor_token: str
     stepped_up_until: datetime | None
+    may_add_factors: bool
     factors: Factors
     ends_at: datetime
 
@@ -60,7 +61,7 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized
         signed_in = signed_in_by(deps, tx, session_token, surface)
         session = signed_in.session
         own = factors.factors(tx, signed_in.person.id, rp_id=deps.relying_parties[surface].rp_id)
-        if now - session.last_seen_at >= SEEN_EVERY:
+        if abs(now - session.last_seen_at) >= SEEN_EVERY:  # also when a clock that was ahead wrote it
             sessions.mark_seen(tx, session, at=now)
     return Authorized(
         person=signed_in.person,
@@ -68,6 +69,9 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized
         merchant_id=signed_in.actor.merchant_id,
         actor_token=write_token(signed_in.actor, key_id=key.key_id, private_key=key.private_key, now=now),
         stepped_up_until=session.stepped_up_until(now),
+        may_add_factors=session.may_add_factors(
+            now, has_complete_factors=signed_in.person.has_complete_factors
+        ),
         factors=own,
         ends_at=min(now + limits.idle, session.started_at + limits.absolute),
     )
@@ -107,7 +111,7 @@ def actor_of(person: Person, surface: Surface, session: Session | None = None) -
 
 
 def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, client: Client) -> str:
-    """Starts a session, stepped up by the proof just given, and returns its token."""
+    """Starts a session, stepped up by the proof just given unless that is a recovery code, and returns its token."""
     token = tokens.new_token()
     session = sessions.session_from(
         new_id(), person.id, surface=surface, way=way, client=client, at=deps.clock.now()

@@ -18,7 +18,7 @@ from services.accounts import errors
 from services.accounts.credentials import challenges, passkeys, tokens, totp
 from services.accounts.credentials.challenges import Challenge, Use
 from services.accounts.credentials.passwords import MOST_CHARACTERS
-from services.accounts.domain import Client, Person, Purpose, Session, Surface, Way
+from services.accounts.domain import Client, Person, Purpose, Surface, Way
 from services.accounts.operations import guesses, sessions
 from services.accounts.operations.sessions import SignedIn
 from services.accounts.store import factors, people
@@ -26,6 +26,7 @@ from services.accounts.store import sessions as stored_sessions
 from services.accounts.wiring import Deps
 
 CODE_CHARACTERS: Final = 64
+STEP_UP: Final = "session.step_up"
 _NOBODY: Final = UUID(int=0)
 
 SIGN_INS: Final = metrics.counter(
@@ -55,6 +56,10 @@ class _Proof:
 
     step: int | None = None
     recovery_hash: bytes | None = None
+
+    @property
+    def way(self) -> Way:
+        return Way.RECOVERY if self.step is None else Way.PASSWORD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +100,8 @@ def sign_in_by_password(
         _log.info("sign_in_refused", way=Way.PASSWORD.value, surface=surface.value)
         raise errors.sign_in_refused()
     guesses.take_back(deps, counters)
-    SIGN_INS.labels(Way.PASSWORD.value, "started").inc()
+    assert proof is not None
+    SIGN_INS.labels(proof.way.value, "started").inc()
     return token
 
 
@@ -130,7 +136,7 @@ def _session_by_proof(
         person = people.person(tx, person_id)
         if person is None or not person.may_use(surface) or not _use(deps, tx, person_id, proof):
             return None
-        return sessions.start(deps, tx, person, surface=surface, way=Way.PASSWORD, client=client)
+        return sessions.start(deps, tx, person, surface=surface, way=proof.way, client=client)
 
 
 def _use(deps: Deps, tx: Tx, person_id: UUID, proof: _Proof) -> bool:
@@ -248,6 +254,10 @@ def step_up(
             guesses.take_back(deps, counters)
     if token is None:
         STEP_UPS.labels("refused").inc()
+        _log.info("step_up_refused", session_id=str(signed_in.session.id), surface=surface.value)
+        acts.record_refusal(
+            deps.db, STEP_UP, "SIGN_IN_REFUSED", object=_object_of(signed_in), actor=signed_in.actor
+        )
         raise errors.sign_in_refused()
     STEP_UPS.labels("done").inc()
     return token
@@ -260,7 +270,9 @@ def _stepped_up_by_passkey(deps: Deps, signed_in: SignedIn, challenge_id: str, c
         challenge = challenges.unseal(deps.vault, challenge_id, use, now=deps.clock.now())
         with deps.db.transaction() as tx:
             proved = _proved_by_passkey(deps, tx, challenge, credential)
-            return _new_token(deps, tx, session) if proved == session.person_id else None
+            if proved != session.person_id:
+                return None
+            return _stepped_up(deps, tx, signed_in, "passkey")
     except (challenges.Invalid, passkeys.Invalid):
         return None
 
@@ -274,11 +286,18 @@ def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | Non
         step = totp.step_of(deps.vault.open(sealed[0]).decode(), code.strip(), now=deps.clock.now())
         if step is None or not factors.use_totp_step(tx, person_id, step):
             return None
-        return _new_token(deps, tx, signed_in.session)
+        return _stepped_up(deps, tx, signed_in, "TOTP")
 
 
-def _new_token(deps: Deps, tx: Tx, session: Session) -> str:
-    token = tokens.new_token()
-    if not stored_sessions.step_up(tx, session.id, token_hash=tokens.hash_of(token), at=deps.clock.now()):
+def _stepped_up(deps: Deps, tx: Tx, signed_in: SignedIn, factor: str) -> str:
+    """Steps the session up and returns its new token."""
+    token, session_id = tokens.new_token(), signed_in.session.id
+    if not stored_sessions.step_up(tx, session_id, token_hash=tokens.hash_of(token), at=deps.clock.now()):
         raise errors.session_invalid()
+    with actors.acting(signed_in.actor):
+        acts.record(tx, STEP_UP, _object_of(signed_in), note=factor)
     return token
+
+
+def _object_of(signed_in: SignedIn) -> str:
+    return f"session:{signed_in.session.id}"

@@ -147,9 +147,8 @@ PERMISSIONS: Final[Permissions] = {
     "PeopleService/RecoverPerson": _CHANGES_PEOPLE | members(),
     "PeopleService/WithdrawInvitation": staff("admin", changes=True) | members(merchant_field=OF_OBJECT),
     "PeopleService/SetRoles": _CHANGES_PEOPLE | members(),
-    # Stopping a person must not wait for a second factor.
-    "PeopleService/DisablePerson": staff("admin", changes=True),
-    "PeopleService/EndSession": staff("admin", changes=True),
+    "PeopleService/DisablePerson": _CHANGES_PEOPLE,
+    "PeopleService/EndSession": _CHANGES_PEOPLE,
     "PeopleService/EnablePerson": _CHANGES_PEOPLE,
     "ActorKeysService/ListActorKeys": machine(),
     "HeadsService/ExchangeHeads": machine(changes=True),

@@ -89,6 +89,7 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
             has_complete_factors=found.factors.are_complete,
             way=found.session.way.value,
             session_ends_at=timestamp_from(found.ends_at),
+            may_add_factors=found.may_add_factors,
         )
 
     def StepUp(self, request: pb.StepUpRequest, context: grpc.ServicerContext) -> pb.StepUpResponse:

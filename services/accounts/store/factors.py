@@ -13,7 +13,7 @@ from kit.db.database import table_of
 from kit.db.rows import Rows
 from services.accounts import domain
 from services.accounts.credentials import challenges
-from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Session, Totp
+from services.accounts.models import Challenge, Passkey, Person, RecoveryCode, Totp
 
 
 def factors(tx: Tx, person_id: UUID, *, rp_id: str) -> domain.Factors:
@@ -28,10 +28,6 @@ def factors(tx: Tx, person_id: UUID, *, rp_id: str) -> domain.Factors:
     ).where(Person.id == person_id)
     row = tx.execute(chosen).one()
     return domain.Factors(row.passkeys, row.has_password, row.has_totp)
-
-
-def session_way(tx: Tx, session_id: UUID) -> str | None:
-    return tx.scalar(select(Session.way).where(Session.id == session_id, Session.ended_at.is_(None)))
 
 
 # -- passwords

@@ -92,8 +92,11 @@ def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> boo
 
 
 def mark_stepped_up(tx: Tx, session_id: UUID, *, at: datetime) -> None:
-    """Stores the step-up of a session whose person has just proved a factor; it keeps its token."""
-    tx.execute(update(Session).where(Session.id == session_id).values(stepped_up_at=at))
+    """Stores the step-up of a session whose person has just added and so proved a factor; it keeps its token. A session
+    that began by a recovery code needs a step-up with the new factor.
+    """
+    proved = (Session.id == session_id, Session.way != Way.RECOVERY.value)
+    tx.execute(update(Session).where(*proved).values(stepped_up_at=at))
 
 
 def choose_merchant(tx: Tx, session_id: UUID, merchant_id: UUID) -> None:
@@ -125,7 +128,7 @@ def session_from(
     client: domain.Client,
     at: datetime,
 ) -> domain.Session:
-    """Returns a new session, stepped up by the proof that starts it."""
+    """Returns a new session, stepped up by the proof that starts it; a recovery code is none."""
     return domain.Session(
         id=session_id,
         person_id=person_id,
@@ -135,6 +138,6 @@ def session_from(
         user_agent=client.user_agent,
         started_at=at,
         last_seen_at=at,
-        stepped_up_at=at,
+        stepped_up_at=None if way is Way.RECOVERY else at,
         merchant_id=None,
     )
