@@ -42,9 +42,11 @@ class Filter:
     author        UUID of a person, e-mail address (also of a person that the command line named), or USER@HOST
     act, object   the whole, or the part before the dot or the colon
     since, until  from this time on, before this time
+    authors_surface  the surface of the author: a member finds no act by the name of an operator
     """
 
     author: str = ""
+    authors_surface: str = ""
     act: str = ""
     object: str = ""
     merchant_id: UUID | None = None
@@ -76,6 +78,8 @@ def _conditions(wanted: Filter, after: UUID | None) -> tuple[str, dict[str, Any]
     elif wanted.author:
         name = wanted.author.removeprefix("cli:")
         add("(actor_name = :author OR (on_behalf_of = :author AND on_behalf_of <> ''))", author=name)
+    if wanted.authors_surface:
+        add("surface = :surface", surface=wanted.authors_surface)
     for column, value, mark in (("act", wanted.act, "."), ("object", wanted.object, ":")):
         if mark in value:
             add(f"{column} = :{column}", **{column: value})

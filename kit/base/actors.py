@@ -15,6 +15,9 @@ from uuid import UUID
 STAFF_ROLES: Final = ("viewer", "desk", "treasury", "prices", "admin", "auditor")
 MEMBER_ROLES: Final = ("owner", "developer", "finance", "viewer")
 
+THE_OPERATOR: Final = "the operator"
+"""The name of each operator for members of merchants, who do not learn which of them acted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:

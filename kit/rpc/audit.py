@@ -1,5 +1,6 @@
 """fiatgate.audit.v1.AuditService: the acts of a service and their verification, the same in every service."""
 
+from dataclasses import replace
 from typing import Final
 
 import grpc
@@ -11,6 +12,8 @@ from kit.audit.chain import CHAIN, DatedHead, head
 from kit.audit.checking import KnownExchange
 from kit.audit.heads import Exchange
 from kit.audit.listing import Act, Filter
+from kit.base import actors
+from kit.base.actors import THE_OPERATOR
 from kit.base.clock import Clock, SystemClock
 from kit.base.proto import datetime_from, optional_datetime, timestamp_from
 from kit.db.database import Database
@@ -46,6 +49,8 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
             after=values.uuid("after_act_id", request.after_act_id) if request.after_act_id else None,
             limit=values.rows(request.limit),
         )
+        if actors.current().surface == "dashboard":
+            found = [_for_members(each) for each in found]
         return pb.ListActsResponse(acts=[act_to_message(each, self._service) for each in found])
 
     def CheckActs(self, request: pb.CheckActsRequest, context: grpc.ServicerContext) -> pb.CheckActsResponse:
@@ -96,9 +101,27 @@ def filter_from_message(request: pb.ListActsRequest) -> Filter:
     }
     return Filter(
         **texts,
+        authors_surface="dashboard" if texts["author"] and actors.current().surface == "dashboard" else "",
         merchant_id=values.uuid("merchant_id", request.merchant_id) if request.merchant_id else None,
         since=optional_datetime(request, "since"),
         until=optional_datetime(request, "until"),
+    )
+
+
+def _for_members(act: Act) -> Act:
+    """Returns the act as members of its merchant see it: without the operator's name and note, which are internal."""
+    if act.surface == "dashboard" or act.actor_kind in ("api", "process"):
+        return act
+    return replace(
+        act,
+        actor_kind="operator",
+        actor_name=THE_OPERATOR,
+        person_id=None,
+        session_id=None,
+        surface="",
+        on_behalf_of="",
+        note="",
+        request_id="",
     )
 
 

@@ -19,8 +19,6 @@ INVITATION_LASTS: Final = timedelta(hours=72)
 MEMBERS_INVITATIONS_OPEN_MOST: Final = 20
 MEMBERS_INVITATIONS_A_DAY_MOST: Final = 50
 """Bounds of the invitations that the members of one merchant make: each is an e-mail to an address of their choice."""
-THE_OPERATOR: Final = "the operator"
-"""The operators' name for members, who do not learn which of them acted."""
 STEP_UP_LASTS: Final = timedelta(minutes=5)
 CHALLENGE_LASTS: Final = timedelta(minutes=5)
 TOTP_STARTED_LASTS: Final = timedelta(minutes=15)
@@ -113,11 +111,6 @@ class Invitation:
     @property
     def surface(self) -> Surface:
         return Surface.DESK if self.merchant_id is None else Surface.DASHBOARD
-
-    @property
-    def inviter(self) -> str:
-        """The inviter's name for the invited person."""
-        return THE_OPERATOR if self.by_operator and self.merchant_id is not None else self.invited_by
 
 
 # -- sessions

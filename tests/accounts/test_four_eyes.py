@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from fiatgate.approvals.v1 import approvals_pb2
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
 from services.accounts.operations import invitations, people
@@ -117,6 +118,44 @@ def test_roles_that_have_changed_since_the_request_are_not_replaced(
     with refused("APPROVAL_STATE_CONFLICT"):
         approvals_of(deps).approve(BEN, asked)
     assert ada.actor.roles == {"viewer"}
+
+
+def pending(deps: Deps, asked: str) -> bool:
+    found = [each for each in approvals_of(deps).of("") if each.approval_id == asked]
+    return found[0].state == approvals_pb2.APPROVAL_STATE_PENDING
+
+
+def test_requests_without_a_point_are_rejected_with_the_change(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    """Else they would wait for a decision that does nothing, and hold off the next request."""
+    disabled, changed, enabled = (operator(deps, new_email(), "desk") for _ in range(3))
+    to_invite = requested(ANN, invite(deps, disabled.email, "admin"))
+    people.disable_person(deps, person_id=str(disabled.person_id))
+    give = partial(people.set_roles, deps, person_id=str(changed.person_id), roles=["admin"], merchant_id="")
+    to_give = requested(ANN, give)
+    people.set_roles(deps, person_id=str(changed.person_id), roles=["viewer"], merchant_id="")
+    assert not pending(deps, to_invite)
+    assert not pending(deps, to_give)
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).approve(BEN, to_give)
+
+    kept = requested(ANN, invite(deps, enabled.email, "admin"))
+    people.set_roles(deps, person_id=str(enabled.person_id), roles=["viewer"], merchant_id="")
+    assert pending(deps, kept)  # the link would still make an administrator
+    assert approvals_of(deps).link(BEN, kept)
+
+
+def test_an_invitation_of_a_person_who_has_the_role_by_now_is_not_approved(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada = operator(deps, new_email(), "desk")
+    ada.add_password_and_totp()
+    asked = requested(ANN, invite(deps, ada.email, "admin"))
+    with deps.db.transaction() as tx:  # as a link does that was approved before
+        tx.execute(text("UPDATE people SET roles = '{admin}' WHERE email = :email"), {"email": ada.email})
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).approve(BEN, asked)
 
 
 def test_without_another_active_admin_one_person_is_enough(deps: Deps, new_email: Callable[[], str]) -> None:

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 
 from kit.base import actors
+from kit.base.actors import THE_OPERATOR
 from kit.base.ids import new_id
 from services.accounts.domain import (
     MEMBERS_INVITATIONS_A_DAY_MOST,
     MEMBERS_INVITATIONS_OPEN_MOST,
-    THE_OPERATOR,
     Surface,
 )
 from services.accounts.operations import factors, invitations, people, sessions

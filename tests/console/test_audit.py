@@ -125,6 +125,20 @@ def test_an_owner_sees_the_acts_of_the_own_merchant_only(house: House, merchant:
     assert {row["merchant_id"] for row in asked} == {merchant}
 
 
+def test_an_owner_learns_no_operator_of_an_act(house: House, merchant: str) -> None:
+    house.stack.cli("merchants", "unban", merchant)
+    owner = house.person("owner", merchant=merchant)
+    rows = rows_of(owner.get("/audit.csv").text)
+    (unban,) = [row for row in rows if row["act"] == "merchant.unban"]
+    hidden = ("author_kind", "author", "on_behalf_of", "surface", "note", "session_id", "request_id")
+    assert [unban[each] for each in hidden] == ["operator", "the operator", "", "", "", "", ""]
+    page = owner.get("/audit").text
+    assert "the operator" in page
+    assert "eve@laptop" not in page + owner.get("/audit.csv").text
+    assert rows_of(owner.get("/audit.csv", params={"author": "eve@laptop"}).text) == []
+    assert owner.email in {row["author"] for row in rows}  # members see each other
+
+
 @pytest.mark.parametrize("role", ["viewer", "desk", "treasury", "prices"])
 def test_other_roles_have_no_audit(house: House, role: str) -> None:
     person = house.person(role)

@@ -211,6 +211,8 @@ def test_a_member_of_two_merchants_chooses_one(house: House) -> None:
     email, first, second = new_email(), new_merchant(), new_merchant()
     member = house.person("owner", merchant=first, email=email)
     member.accept(house.invited("finance", merchant=second, email=email))
+    for path in ("/account", "/account/sessions", "/account/totp"):  # a person's own pages need no merchant
+        assert member.get(path).url.endswith(path)
     member.post("/merchant", {"merchant_id": second})
     home = member.get("/").text
     assert second in home

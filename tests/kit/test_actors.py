@@ -373,6 +373,8 @@ def test_the_staff_reaches_every_merchant_and_each_person_what_is_its_own(shop: 
         assert call(shop, "Shop/Balance", viewer, merchant=merchant)
     assert call(shop, "Shop/Own", viewer)
     assert call(shop, "Shop/Own", member(shop))
+    of_several = shop.token(surface="dashboard", roles=frozenset(), stepped_up_at=shop.clock.now())
+    assert call(shop, "Shop/Own", with_token(of_several))  # without a merchant there are no roles
 
 
 # -- the command line, and processes

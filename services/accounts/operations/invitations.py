@@ -29,15 +29,13 @@ from services.accounts.domain import (
 )
 from services.accounts.operations import fields, sessions
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
-from services.accounts.operations.people import needs_two
-from services.accounts.operations.reach import merchant_reached, own_merchant
+from services.accounts.operations.people import INVITE, RECOVER, close_pointless, has_point, needs_two
+from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
 
 INVITATIONS_LISTED = 1000
-INVITE: Final = "person.invite"
-RECOVER: Final = "person.recover"
 _DAY: Final = timedelta(days=1)
 
 
@@ -178,8 +176,13 @@ def _terms(known: Person | None, invitation: Invitation, act: str) -> Terms:
 
 
 def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
-    """Makes the requested invitation; returns its link unless that is sent by e-mail."""
+    """Makes the requested invitation; returns its link unless that is sent by e-mail. Raises
+    APPROVAL_STATE_CONFLICT.
+    """
     request = asked.request
+    person = people.person_by_email(tx, request["email"])
+    if person is not None and not has_point(asked, person):
+        raise approvals.changed_since()
     invitation = _new(
         deps,
         email=request["email"],
@@ -251,7 +254,7 @@ def list_invitations(deps: Deps, *, merchant_id: str) -> list[Invitation]:
         found = people.open_invitations(tx, wanted, now=deps.clock.now(), limit=INVITATIONS_LISTED)
     if own_merchant() is None:
         return found
-    return [replace(each, invited_by=each.inviter) for each in found]
+    return [replace(each, invited_by=inviter_of(each)) for each in found]
 
 
 def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
@@ -283,7 +286,7 @@ def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
         found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
     if found is None or found.surface is not surface:
         raise errors.invitation_invalid()
-    return replace(found, invited_by=found.inviter)
+    return replace(found, invited_by=inviter_of(found))
 
 
 def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
@@ -312,6 +315,7 @@ def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Clien
                 after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
                 note=f"invitation:{invitation.id}",
             )
+        close_pointless(deps, tx, person_id)
         if not _starts_a_session(token, invitation, before):
             return ""
         token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)

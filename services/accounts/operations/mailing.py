@@ -8,6 +8,7 @@ from kit.observe.log import get_logger
 from services.accounts.clients import MailFailed, MailServer
 from services.accounts.credentials import tokens
 from services.accounts.domain import Surface, mail_due_after
+from services.accounts.operations.reach import inviter_of
 from services.accounts.store import mails
 from services.accounts.store.mails import DueMail
 from services.accounts.wiring import Deps
@@ -64,9 +65,9 @@ def _text(deps: Deps, mail: DueMail) -> str:
     invitation = mail.invitation
     place = _PLACES[invitation.surface]
     reason = (
-        f"You asked for a new way to sign in at {place} of Fiatgate, and have this link from {invitation.inviter}."
+        f"You asked for a new way to sign in at {place} of Fiatgate, and have this link from {inviter_of(invitation)}."
         if tokens.is_for_recovery(link.rpartition("=")[2])
-        else f"You are invited to {place} of Fiatgate by {invitation.inviter}."
+        else f"You are invited to {place} of Fiatgate by {inviter_of(invitation)}."
     )
     return (
         f"Hello,\n\n{reason} Open the link to go on.\n"

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session as Tx
 
 from kit.audit import acts
-from kit.audit.approvals import Approval, Terms, identity
+from kit.audit.approvals import Approval, Terms, close, identity, pending_of
 from kit.base import actors
 from kit.base.ids import parse_id
 from kit.rpc import approvals, values
@@ -20,6 +20,8 @@ from services.accounts.store import people
 from services.accounts.wiring import Deps
 
 PEOPLE_PER_PAGE = 200
+INVITE: Final = "person.invite"
+RECOVER: Final = "person.recover"
 ROLES: Final = "person.roles"
 ENABLE: Final = "person.enable"
 
@@ -72,7 +74,9 @@ def _roles_set_or_requested(
         becomes_admin = merchant_id is None and ADMIN in roles and ADMIN not in person.roles
         if becomes_admin and needs_two(deps, tx, person.email):
             return approvals.request(tx, _giving(person, roles), deps)
-        return roles_set(deps, tx, person_id, roles, merchant_id)
+        changed = roles_set(deps, tx, person_id, roles, merchant_id)
+        close_pointless(deps, tx, person_id)
+        return changed
 
 
 def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
@@ -157,6 +161,7 @@ def disable_person(deps: Deps, *, person_id: str) -> Person:
             people.withdraw_all_by(tx, person.email, at=now)
             acts.record(tx, "person.disable", f"person:{wanted}", after={"email": person.email})
             end_all(deps, tx, wanted)
+            close_pointless(deps, tx, wanted)
         return _shown(tx, wanted)
 
 
@@ -175,6 +180,7 @@ def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
             if ADMIN in person.roles and needs_two(deps, tx, person.email):
                 return approvals.request(tx, _enabling(person), deps)
             _enable(deps, tx, person)
+            close_pointless(deps, tx, person_id)
         return _shown(tx, person_id)
 
 
@@ -196,6 +202,31 @@ def _enabling(person: Person) -> Terms:
         },
         summary=f"Let {person.email} sign in again, with the roles {', '.join(person.roles)} on the desk",
     )
+
+
+def close_pointless(deps: Deps, tx: Tx, person_id: UUID) -> None:
+    """Rejects the pending requests about the person that have no point since the change just made."""
+    person = people.person(tx, person_id)
+    assert person is not None
+    for object in (f"person:{person.id}", f"email:{person.email}"):
+        pending = pending_of(tx, object)
+        if pending is not None and not has_point(pending, person):
+            close(tx, object, at=deps.clock.now(), note="the person has changed since the request")
+
+
+def has_point(asked: Approval, person: Person) -> bool:
+    """Returns whether the request is still for the person as it is now, and would change something."""
+    if asked.act == ENABLE:
+        return asked.asks_for(_enabling(person))
+    if person.disabled_at is not None:
+        return False
+    if asked.act == ROLES:
+        return asked.asks_for(_giving(person, asked.request["roles"]))
+    has = set(person.roles if asked.merchant_id is None else person.roles_at(asked.merchant_id))
+    wanted = {*asked.request["roles"], *asked.request["member_roles"]}
+    if asked.act == RECOVER:
+        return wanted == has
+    return not wanted <= has or not person.has_complete_factors
 
 
 def _to_change(tx: Tx, person_id: UUID) -> Person:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from kit.base import actors
+from kit.base.actors import THE_OPERATOR
 from kit.rpc.errors import Refused
-from services.accounts.domain import Person, Surface
+from services.accounts.domain import Invitation, Person, Surface
 
 
 def merchant_reached(wanted: UUID | None, not_found: Callable[[], Refused]) -> UUID | None:
@@ -27,6 +28,12 @@ def own_merchant() -> UUID | None:
     if actor.merchant_id is None:
         raise LookupError("a member without a merchant passed the permissions")
     return actor.merchant_id
+
+
+def inviter_of(invitation: Invitation) -> str:
+    """Returns the name of the inviter for the invited person, and for members."""
+    by_operator = invitation.by_operator and invitation.merchant_id is not None
+    return THE_OPERATOR if by_operator else invitation.invited_by
 
 
 def as_shown(person: Person) -> Person | None:

@@ -30,8 +30,15 @@ from kit.rpc.permissions import (
     staff,
 )
 from kit.rpc.slots import Share, Slots
-from services.accounts.operations.invitations import INVITE, RECOVER, invite_approved, recovery_approved
-from services.accounts.operations.people import ENABLE, ROLES, enable_approved, roles_approved
+from services.accounts.operations.invitations import invite_approved, recovery_approved
+from services.accounts.operations.people import (
+    ENABLE,
+    INVITE,
+    RECOVER,
+    ROLES,
+    enable_approved,
+    roles_approved,
+)
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.heads import HeadsServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
