@@ -42,8 +42,9 @@ class Prepared(Generic[R]):
         numbers = {parameter: f"${number}" for number, parameter in enumerate(parameters, 1)}
         body = _PARAMETER.sub(lambda match: numbers[match[1]], sql)
         self.name = name
-        self.prepare = f"PREPARE {name} ({', '.join(parameters.values())}) AS {body}"
-        self.execute = f"EXECUTE {name} ({', '.join(f'%({parameter})s' for parameter in parameters)})"
+        types, values = ", ".join(parameters.values()), ", ".join(f"%({each})s" for each in parameters)
+        self.prepare = f"PREPARE {name} {f'({types})' if types else ''} AS {body}"
+        self.execute = f"EXECUTE {name} {f'({values})' if values else ''}"
         self.row = row
 
 

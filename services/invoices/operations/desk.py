@@ -329,8 +329,8 @@ def _found(row: RequisiteView | None) -> RequisiteView:
 
 
 def get_deals_system(deps: Deps) -> bool:
-    with deps.db.autocommit() as connection:
-        return deals.deals_enabled(connection)
+    with deps.db.transaction() as tx:
+        return deals.deals_enabled(tx)
 
 
 def set_deals_system(deps: Deps, *, enabled: bool) -> bool:

@@ -13,7 +13,6 @@ from sqlalchemy import (
     bindparam,
     false,
     func,
-    insert,
     literal,
     literal_column,
     select,
@@ -170,13 +169,26 @@ def place_of_deal(connection: Connection, deal_id: UUID) -> tuple[datetime, UUID
     return None if row is None else (row.created_at, row.id)
 
 
-_ADD_TRANSITION = insert(table_of(DealTransition))
+_ADD_TRANSITION = Prepared(
+    "add_transition",
+    "INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)"
+    " VALUES (:deal_id, :at, :status, :sub_status, :actor, :note)",
+    {
+        "deal_id": "uuid",
+        "at": "timestamptz",
+        "status": "text",
+        "sub_status": "text",
+        "actor": "text",
+        "note": "text",
+    },
+    lambda: None,
+)
 
 
 def add_transition(tx: Session, deal: Deal, *, now: datetime, actor: str, note: str) -> None:
     """Adds the deal's present state to its history."""
     row = {"deal_id": deal.id, "at": now, "status": deal.status, "sub_status": deal.sub_status}
-    tx.execute(_ADD_TRANSITION, row | {"actor": actor, "note": note})
+    prepared.one_or_none(tx, _ADD_TRANSITION, row | {"actor": actor, "note": note})
 
 
 _TRANSITIONS = Rows(TransitionView, table_of(DealTransition))
@@ -276,15 +288,16 @@ def method_loads(connection: Connection, limit: int) -> Sequence[MethodLoad]:
     return [MethodLoad(**row._mapping) for row in connection.execute(_METHOD_LOADS, {"limit": limit})]
 
 
-_RELEASE = (
-    update(table_of(Requisite))
-    .where(Requisite.id == bindparam("requisite_id"))
-    .values(open_deals=Requisite.open_deals - 1)
+_RELEASE = Prepared(
+    "release_requisite",
+    "UPDATE requisites SET open_deals = open_deals - 1 WHERE id = :id",
+    {"id": "uuid"},
+    lambda: None,
 )
 
 
 def release_requisite(tx: Session, requisite_id: UUID) -> None:
-    tx.execute(_RELEASE, {"requisite_id": requisite_id})
+    prepared.one_or_none(tx, _RELEASE, {"id": requisite_id})
 
 
 _REQUISITES = Rows(RequisiteView, table_of(Requisite))
@@ -338,11 +351,12 @@ def set_requisite_enabled(tx: Session, requisite_id: UUID, *, enabled: bool) -> 
 # -- the switch
 
 
-def deals_enabled(connection: Connection | Session) -> bool:
+_DEALS_ENABLED = Prepared("deals_enabled", "SELECT enabled FROM switches WHERE name = 'deals'", {}, bool)
+
+
+def deals_enabled(tx: Session) -> bool:
     """Returns true unless an operator switched deals off."""
-    query = select(Switch.enabled).where(Switch.name == "deals")
-    enabled = connection.execute(query).scalar_one_or_none()
-    return True if enabled is None else enabled
+    return prepared.one_or_none(tx, _DEALS_ENABLED, {}) is not False
 
 
 def set_deals_enabled(tx: Session, *, enabled: bool, actor: str, at: datetime) -> None:
