@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
+import psycopg2
 import pytest
 import requests
 
 from deploy.local.demo_invoice import curl_line
 from deploy.local.supervision import ROOT
 from deploy.local.waiting import wait_until
+from kit.audit.heads import KEEPER
+from kit.base.config.processes import SERVICES
 from tests.support.stack import CliRefused, Stack
+from tests.test_observability import alerts, scraped, selectors
 
 HEALED = [
     "postgres",
@@ -168,6 +174,41 @@ def test_a_wrong_setting_is_told_by_name_and_nothing_stays(tmp_path: Path) -> No
     with pytest.raises(RuntimeError, match="FIATGATE_CUSTOMER_LIMIT"):
         wrong.start()
     assert wrong.home.stack() is None
+
+
+def test_a_first_start_raises_no_alert_that_counts_events(own_stack: Stack) -> None:
+    others = set(SERVICES) - {KEEPER}
+
+    def others_exchanged() -> bool:
+        with (
+            closing(psycopg2.connect(own_stack.database_urls[KEEPER])) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT DISTINCT service FROM act_heads")
+            return {service for (service,) in cursor.fetchall()} == others
+
+    wait_until(others_exchanged, "each service to exchange heads with accounts", timeout_seconds=30)
+    workers = {
+        each["service"]: {worker["name"] for worker in each["workers"]}
+        for each in own_stack.cli("status")
+        if "workers" in each
+    }
+    with_heads = {service for service, names in workers.items() if "act-heads" in names}
+    assert with_heads == others, "accounts has no other side"
+
+    now = scraped(own_stack)
+    counted = {
+        name: {
+            selector.name: now.total(
+                selector.name or "", **{each.name: each.value for each in selector.matchers.matchers}
+            )
+            for selector in selectors(rule["expr"])
+        }
+        for name, rule in alerts().items()
+        if re.fullmatch(r".*increase\(.*\) > 0", rule["expr"], re.DOTALL)
+    }
+    assert len(counted) > 10
+    assert not {name: totals for name, totals in counted.items() if any(totals.values())}
 
 
 def test_killing_it_leaves_no_process_behind_and_the_next_start_finds_everything(own_stack: Stack) -> None:
