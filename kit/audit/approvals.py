@@ -4,12 +4,15 @@ A request is written in the caller's transaction, which changes nothing else. Th
 transaction that marks the request approved. The database refuses an approval by the requester
 (`ck_approvals_other_person`), a change of what was requested and the removal of a request: kit.db.migrations.approvals.
 
+A request is believed only with the act that its call wrote with it (`requested_by_calls`): a row that was inserted by
+SQL has none.
+
 Locks are taken in one order everywhere: first the object of the request, then the request.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -20,6 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
+from kit.audit.chain import digest
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
@@ -28,34 +32,30 @@ from kit.db.finding import COMPLETED_MOST
 from kit.db.rows import Rows
 from kit.db.schema import NewTable, SchemaBehind
 
-RIGHTS: Final = (
-    "SELECT, INSERT, UPDATE (state, decided_by, decided_person, decided_as, decided_at, decision_note)"
-)
+_DECISION: Final = ("state", "decided_by", "decided_person", "decided_as", "decided_at", "decision_note")
+RIGHTS: Final = f"SELECT, INSERT, UPDATE ({', '.join(_DECISION)})"
 """The rights of a service's role on the table."""
 
 TABLE: Final = NewTable("approvals")
 _INSERT_ATTEMPTS: Final = 3
+_PORTION: Final = 500
 
+WAS: Final = "was"
+"""The value in `request` that the object had at the request: shown, but a later request may have another one."""
+NO_CALL: Final = "No call made this request: it was written into the database. Reject it"
+"""Stands for the sentence of a request that is not believed."""
+
+_TEXTS: Final = (
+    *("act", "object", "summary", "requested_by", "requested_as", "note"),
+    *("state", "decided_by", "decided_as", "decision_note"),
+)
 _approvals = Table(
     "approvals",
     MetaData(),
-    Column("id", Uuid, primary_key=True),
-    Column("act", Text),
-    Column("object", Text),
-    Column("merchant_id", Uuid),
-    Column("summary", Text),
+    *(Column(name, Uuid) for name in ("id", "merchant_id", "requested_person", "decided_person")),
+    *(Column(name, DateTime(timezone=True)) for name in ("requested_at", "decided_at")),
+    *(Column(name, Text) for name in _TEXTS),
     Column("request", JSONB),
-    Column("requested_by", Text),
-    Column("requested_person", Uuid),
-    Column("requested_as", Text),
-    Column("requested_at", DateTime(timezone=True)),
-    Column("note", Text),
-    Column("state", Text),
-    Column("decided_by", Text),
-    Column("decided_person", Uuid),
-    Column("decided_as", Text),
-    Column("decided_at", DateTime(timezone=True)),
-    Column("decision_note", Text),
 )
 _row = _approvals.c
 
@@ -66,6 +66,7 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
+REQUESTED: Final = "approval.request"
 _DECIDING: Final = {State.APPROVED: "approval.approve", State.REJECTED: "approval.reject"}
 
 
@@ -92,6 +93,8 @@ class NoPerson(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """A change that needs a second pair of eyes.
+
+    All of it is computed from `request`, when it is made and again when it is shown or approved.
 
     act          its name, as in the acts: withdrawal.process
     object       the object of the change; it has one pending request at most: withdrawal:0197…
@@ -140,7 +143,12 @@ class Approval:
 
     def asks_for(self, terms: Terms) -> bool:
         """Returns whether this is a request of the same change."""
-        return self.act == terms.act and self.object == terms.object and self.request == dict(terms.request)
+        same = self.act == terms.act and self.object == terms.object
+        return same and _wanted(self.request) == _wanted(terms.request)
+
+    def has(self, terms: Terms) -> bool:
+        """Returns whether these are the terms, with sentence and merchant."""
+        return self.asks_for(terms) and (self.summary, self.merchant_id) == (terms.summary, terms.merchant_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,10 @@ class Approved:
 
 
 _APPROVALS: Final = Rows(Approval, _approvals)
+
+
+def _wanted(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if name != WAS}
 
 
 def identity(actor: Actor) -> str:
@@ -189,7 +201,8 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
     SchemaBehind while `migrate` has not made the table yet: without it nothing that needs a second person goes on.
     """
     actor = _person_in_charge()
-    require_table(tx)
+    if not TABLE.is_usable(tx):
+        raise SchemaBehind("the table approvals is missing: run migrate")
     values = {
         "id": new_id(),
         "act": terms.act,
@@ -208,7 +221,7 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
     once = new.on_conflict_do_nothing(index_elements=[_row.object], index_where=text("state = 'pending'"))
     for _ in range(_INSERT_ATTEMPTS):  # the pending one may be decided between the two statements
         if made := _APPROVALS.one_or_none(tx.execute(once.returning(*_APPROVALS.columns))):
-            _record(tx, "approval.request", made, note)
+            _record(tx, REQUESTED, made, note, terms_sha256=_terms_sha256(made))
             return made
         if pending := pending_of(tx, terms.object):
             return pending
@@ -275,12 +288,13 @@ def _decide(tx: Session, approval_id: UUID, decision: Mapping[str, Any]) -> Appr
         made = _APPROVALS.one_or_none(tx.execute(decided))
     if made is None:
         raise AlreadyDecided(get(tx, approval_id).state)
-    _record(tx, _DECIDING[made.state], made, made.decision_note)
+    believed = made if requested_by_calls(tx, [made]) else replace(made, summary=NO_CALL)
+    _record(tx, _DECIDING[made.state], believed, made.decision_note)
     return made
 
 
-def _record(tx: Session, act: str, approval: Approval, note: str) -> None:
-    now = {"approval": approval.id, "state": approval.state, "summary": approval.summary}
+def _record(tx: Session, act: str, approval: Approval, note: str, **more: str) -> None:
+    now = {"approval": approval.id, "state": approval.state, "summary": approval.summary, **more}
     acts.record(tx, act, approval.object, merchant_id=approval.merchant_id, after=now, note=note)
 
 
@@ -300,6 +314,33 @@ def _repeated(decided: Approval, actor: Actor, state: State) -> Approval:
     if decided.state is state and decided.decided_by == identity(actor):
         return decided
     raise AlreadyDecided(decided.state)
+
+
+# -- the proof of a request
+
+_REQUESTED_BY_CALLS: Final = text("""
+SELECT id
+FROM unnest(CAST(:ids AS uuid[]), CAST(:objects AS text[]), CAST(:hashes AS text[])) AS asked (id, object, hash)
+WHERE EXISTS (
+  SELECT FROM acts WHERE acts.act = :act AND acts.object = asked.object AND refused = ''
+    AND changes @> jsonb_build_array(jsonb_build_array('terms_sha256', '', hash))
+)
+""")
+
+
+def requested_by_calls(tx: Session, asked: Sequence[Approval]) -> Set[UUID]:
+    """Returns the ids of those whose call wrote an act with them, in which a hash of the terms stands."""
+    ids, objects = [each.id for each in asked], [each.object for each in asked]
+    hashes = [_terms_sha256(each) for each in asked]
+    values = {"act": REQUESTED, "ids": ids, "objects": objects, "hashes": hashes}
+    return set(tx.scalars(_REQUESTED_BY_CALLS, values))
+
+
+def _terms_sha256(asked: Approval) -> str:
+    """Returns a hash of the request without its decision."""
+    return digest(
+        b"", [getattr(asked, each.name) for each in _approvals.columns if each.name not in _DECISION]
+    ).hex()
 
 
 # -- lists
@@ -327,6 +368,13 @@ def newest(tx: Session, *, state: State | None, object: str, limit: int) -> Sequ
     return _APPROVALS.all(tx.execute(wanted))
 
 
+def everything(tx: Session) -> Iterator[Sequence[Approval]]:
+    """Yields all requests, in portions."""
+    if TABLE.is_usable(tx):
+        rows = tx.execute(select(*_APPROVALS.columns).execution_options(yield_per=_PORTION))
+        yield from ([_APPROVALS.make(*row) for row in portion] for portion in rows.partitions())
+
+
 def between(tx: Session, least: UUID, greatest: UUID) -> Sequence[Approval]:
     """Returns the requests with an id from the least to the greatest, the first COMPLETED_MOST of them."""
     if not TABLE.is_usable(tx):
@@ -348,9 +396,3 @@ def waiting(connection: Connection) -> Waiting:
         return Waiting(0, None)
     pending = select(func.count(), func.min(_row.requested_at)).where(_row.state == State.PENDING)
     return Waiting(*connection.execute(pending).one())
-
-
-def require_table(tx: Session) -> None:
-    """Raises SchemaBehind, an outage, while `migrate` has not made the table and granted the rights on it."""
-    if not TABLE.is_usable(tx):
-        raise SchemaBehind("the table approvals is missing: run migrate")

@@ -58,14 +58,14 @@ class DatedHead(Head):
 
 def hash_of(previous: bytes, number: int, chained_at: datetime, act: Mapping[str, Any] | RowMapping) -> bytes:
     """Returns the hash of an entry: SHA-256 of the hash before and a JSON array of number, time and columns."""
-    values = [number, _canonical(chained_at), *(_canonical(act[name]) for name in COLUMNS)]
-    return digest(previous, values)
+    return digest(previous, [number, chained_at, *(act[name] for name in COLUMNS)])
 
 
 def digest(previous: bytes, values: Sequence[object]) -> bytes:
-    return hashlib.sha256(
-        previous + json.dumps(values, separators=(",", ":"), sort_keys=True).encode()
-    ).digest()
+    """Returns the SHA-256 of these bytes and a JSON array of the values."""
+    canonical = [_canonical(each) for each in values]
+    written = json.dumps(canonical, separators=(",", ":"), sort_keys=True)
+    return hashlib.sha256(previous + written.encode()).digest()
 
 
 def _canonical(value: object) -> object:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
-from kit.audit import heads
+from kit.audit import approvals, heads
 from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, head
 from kit.audit.chaining import LATE
 from kit.base.clock import Clock
@@ -85,6 +85,7 @@ def check_page(
             report.problems += _of_heads(tx, known)
             report.problems += _of_own_exchanges(tx)
             report.problems += _of_known_exchanges(tx, exchanges, now)
+            report.problems += _of_approvals(tx)
     del report.problems[MAX_PROBLEMS:]
     return report
 
@@ -186,6 +187,19 @@ def _is_on_its_way(tx: Session, exchange: KnownExchange) -> bool:
     """Returns whether the keeper has made the exchange and this service has not stored the answer yet."""
     last = heads.last_exchange(tx, exchange.service)
     return exchange.service == heads.KEEPER and exchange.number == (last.number if last else 0) + 1
+
+
+def _of_approvals(tx: Session) -> list[str]:
+    """Checks that each request for a second person has the act of its call."""
+    problems: list[str] = []
+    for portion in approvals.everything(tx):
+        requested = approvals.requested_by_calls(tx, portion)
+        problems += [
+            f"request {each.id} ({each.act} {each.object}) has no act of its call: it was added by hand"
+            for each in portion
+            if each.id not in requested
+        ]
+    return problems
 
 
 def _named(row: RowMapping | dict[str, Any]) -> str:

@@ -82,8 +82,8 @@ SLOTS: Final = (
 
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
-    rates.SET: Approvable(change=rates.set_approved, role="prices"),
-    rates.ACCEPT: Approvable(change=rates.accept_approved, role="prices"),
+    rates.SET: Approvable(change=rates.set_approved, terms=rates.set_terms, role="prices"),
+    rates.ACCEPT: Approvable(change=rates.accept_approved, terms=rates.accept_terms, role="prices"),
 }
 
 PERMISSIONS: Final[Permissions] = {

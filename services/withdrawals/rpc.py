@@ -78,7 +78,9 @@ SLOTS: Final = (
 
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
-    stepping.PROCESS: Approvable(change=stepping.process_approved, role="treasury"),
+    stepping.PROCESS: Approvable(
+        change=stepping.process_approved, terms=stepping.process_terms, role="treasury"
+    ),
 }
 
 # All that pays out, or holds money for it, needs a step-up.

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from fiatgate.approvals.v1 import approvals_pb2
 from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.audit import approvals, checking
+from kit.audit.approvals import WAS, Terms
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.catalog.operations import rates
 from tests.catalog.running import Catalog, RateServer
-from tests.support.acting import ANN, BEN, CID, requested
+from tests.support.acting import ANN, BEN, CID, acting, requested
 
 MakeCatalog = Callable[..., Catalog]
 PENDING, REJECTED = approvals_pb2.APPROVAL_STATE_PENDING, approvals_pb2.APPROVAL_STATE_REJECTED
@@ -60,6 +66,73 @@ def test_a_rate_past_the_guard_is_set_by_two_and_one_within_it_by_one(catalog: C
     assert in_force(catalog, code) == "50"
     assert catalog.state(code).in_force.origin == pb.RATE_ORIGIN_OPERATOR
     assert catalog.set_rate(code, "52").source_rate == "52"
+
+
+FALSE: Final = "Set the rate of {} to 120, past the jump guard; it was 86.2 at the request"
+
+
+def forged(code: str) -> Terms:
+    """The values say another rate than the sentence."""
+    request = {"currency_code": code, "rate": "8.62", WAS: "86.2"}
+    return Terms(act=rates.SET, object=f"currency:{code}", request=request, summary=FALSE.format(code))
+
+
+def insert_by_sql(catalog: Catalog, wanted: Terms) -> UUID:
+    """Inserts a request as the service's role can, without its act."""
+    id = new_id()
+    with catalog.deps.db.transaction() as tx:
+        tx.execute(
+            text(
+                "INSERT INTO approvals"
+                " (id, act, object, summary, request, requested_by, requested_as, requested_at, note)"
+                " VALUES (:id, :act, :object, :summary, CAST(:request AS jsonb), 'ann', 'ann', now(), '')"
+            ),
+            {
+                "id": id,
+                "act": wanted.act,
+                "object": wanted.object,
+                "summary": wanted.summary,
+                "request": json.dumps(wanted.request),
+            },
+        )
+    return id
+
+
+def request_with_act(catalog: Catalog, wanted: Terms) -> UUID:
+    """Adds a false act too."""
+
+    def made() -> UUID:
+        with catalog.deps.db.transaction() as tx:
+            return approvals.request(tx, wanted, at=catalog.clock.now()).id
+
+    return acting(ANN, made)
+
+
+@pytest.mark.parametrize("insert", [insert_by_sql, request_with_act])
+def test_a_request_whose_sentence_is_false_is_neither_shown_nor_approved(
+    catalog: Catalog, insert: Callable[[Catalog, Terms], UUID]
+) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "86.2")
+    asked = str(insert(catalog, forged(code)))
+    (listed,) = catalog.approvals.of(f"currency:{code}")
+    assert listed.summary == approvals.NO_CALL
+    assert reason(lambda: catalog.approvals.approve(BEN, asked)) == "APPROVAL_STATE_CONFLICT"
+    assert in_force(catalog, code) == "86.2"
+    assert catalog.approvals.reject(BEN, asked).state == REJECTED
+    right = requested(ANN, set_anyway(catalog, code, "120"))
+    catalog.approvals.approve(BEN, right)
+    assert in_force(catalog, code) == "120"
+
+
+def test_a_request_without_the_act_of_its_call_is_not_approved_and_verify_names_it(catalog: Catalog) -> None:
+    code = catalog.currency()
+    catalog.set_rate(code, "86.2")
+    values = {"currency_code": code, "rate": "8.62", WAS: "86.2"}
+    asked = insert_by_sql(catalog, rates.set_terms(values))
+    assert reason(lambda: catalog.approvals.approve(BEN, str(asked))) == "APPROVAL_STATE_CONFLICT"
+    problems = checking.check_page(catalog.deps.db, catalog.clock, after=0, limit=1000).problems
+    assert [each for each in problems if str(asked) in each and "added by hand" in each]
 
 
 def test_without_anyway_nothing_is_requested(catalog: Catalog) -> None:

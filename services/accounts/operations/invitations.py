@@ -1,9 +1,9 @@
 """Invitations: a link for one use, by which a person gets roles and a first session."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
@@ -153,25 +153,39 @@ def _leads_to_an_admin(known: Person | None, invitation: Invitation) -> bool:
 
 
 def _terms(known: Person | None, invitation: Invitation, act: str) -> Terms:
-    roles = ", ".join([*invitation.roles, *invitation.member_roles])
-    place = f" at merchant {invitation.merchant_id}" if invitation.merchant_id else ""
+    request = {
+        "person_id": str(known.id) if known else "",
+        "email": invitation.email,
+        "name": invitation.name,
+        "roles": list(invitation.roles),
+        "merchant_id": str(invitation.merchant_id or ""),
+        "member_roles": list(invitation.member_roles),
+    }
+    return recovery_terms(request) if act == RECOVER else invite_terms(request)
+
+
+def invite_terms(request: Mapping[str, Any]) -> Terms:
+    roles, merchant = ", ".join([*request["roles"], *request["member_roles"]]), request["merchant_id"]
+    place = f" at merchant {merchant}" if merchant else ""
+    summary = f"Invite {request['email']} with {roles}{place}; without factors, the link opens a session with all roles"
+    return _terms_of_link(INVITE, request, summary)
+
+
+def recovery_terms(request: Mapping[str, Any]) -> Terms:
     summary = (
-        f"Let {invitation.email} make new factors; the link opens a session with all roles of the person"
-        if act == RECOVER
-        else f"Invite {invitation.email} with {roles}{place}; without factors, the link opens a session with all roles"
+        f"Let {request['email']} make new factors; the link opens a session with all roles of the person"
     )
+    return _terms_of_link(RECOVER, request, summary)
+
+
+def _terms_of_link(act: str, request: Mapping[str, Any], summary: str) -> Terms:
+    person, merchant = request["person_id"], request["merchant_id"]
     return Terms(
         act=act,
-        object=f"person:{known.id}" if known else f"email:{invitation.email}",
-        request={
-            "email": invitation.email,
-            "name": invitation.name,
-            "roles": list(invitation.roles),
-            "merchant_id": str(invitation.merchant_id or ""),
-            "member_roles": list(invitation.member_roles),
-        },
+        object=f"person:{person}" if person else f"email:{request['email']}",
+        request=request,
         summary=summary,
-        merchant_id=invitation.merchant_id,
+        merchant_id=UUID(merchant) if merchant else None,
     )
 
 

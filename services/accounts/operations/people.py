@@ -1,7 +1,7 @@
 """People and their roles, for administrators of the desk, for owners of a merchant, and for the command line."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session as Tx
@@ -88,12 +88,23 @@ def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
 
 
 def _giving(person: Person, roles: Sequence[str]) -> Terms:
-    before = ", ".join(person.roles) or "none"
+    return roles_terms(
+        {
+            "person_id": str(person.id),
+            "email": person.email,
+            "roles": list(roles),
+            "before": sorted(person.roles),
+        }
+    )
+
+
+def roles_terms(request: Mapping[str, Any]) -> Terms:
+    roles, before = ", ".join(request["roles"]), ", ".join(request["before"]) or "none"
     return Terms(
         act=ROLES,
-        object=f"person:{person.id}",
-        request={"person_id": str(person.id), "roles": list(roles), "before": sorted(person.roles)},
-        summary=f"Give {person.email} the roles {', '.join(roles)} on the desk; the roles were {before} at the request",
+        object=f"person:{request['person_id']}",
+        request=request,
+        summary=f"Give {request['email']} the roles {roles} on the desk; the roles were {before} at the request",
     )
 
 
@@ -192,15 +203,22 @@ def _enable(deps: Deps, tx: Tx, person: Person) -> None:
 
 
 def _enabling(person: Person) -> Terms:
-    return Terms(
-        act=ENABLE,
-        object=f"person:{person.id}",
-        request={
+    return enable_terms(
+        {
             "person_id": str(person.id),
+            "email": person.email,
             "roles": sorted(person.roles),
             "disabled": person.disabled_at is not None,
-        },
-        summary=f"Let {person.email} sign in again, with the roles {', '.join(person.roles)} on the desk",
+        }
+    )
+
+
+def enable_terms(request: Mapping[str, Any]) -> Terms:
+    return Terms(
+        act=ENABLE,
+        object=f"person:{request['person_id']}",
+        request=request,
+        summary=f"Let {request['email']} sign in again, with the roles {', '.join(request['roles'])} on the desk",
     )
 
 

@@ -30,14 +30,21 @@ from kit.rpc.permissions import (
     staff,
 )
 from kit.rpc.slots import Share, Slots
-from services.accounts.operations.invitations import invite_approved, recovery_approved
+from services.accounts.operations.invitations import (
+    invite_approved,
+    invite_terms,
+    recovery_approved,
+    recovery_terms,
+)
 from services.accounts.operations.people import (
     ENABLE,
     INVITE,
     RECOVER,
     ROLES,
     enable_approved,
+    enable_terms,
     roles_approved,
+    roles_terms,
 )
 from services.accounts.rpc.actor_keys import ActorKeysServicer
 from services.accounts.rpc.heads import HeadsServicer
@@ -123,10 +130,10 @@ _READS_PEOPLE: Final = staff("admin")
 _CHANGES_PEOPLE: Final = staff("admin", changes=True, steps_up=True)
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
-    INVITE: Approvable(change=invite_approved, role="admin"),
-    RECOVER: Approvable(change=recovery_approved, role="admin"),
-    ROLES: Approvable(change=roles_approved, role="admin"),
-    ENABLE: Approvable(change=enable_approved, role="admin"),
+    INVITE: Approvable(change=invite_approved, terms=invite_terms, role="admin"),
+    RECOVER: Approvable(change=recovery_approved, terms=recovery_terms, role="admin"),
+    ROLES: Approvable(change=roles_approved, terms=roles_terms, role="admin"),
+    ENABLE: Approvable(change=enable_approved, terms=enable_terms, role="admin"),
 }
 
 # The factors of a person who has none yet need no step-up: the operation decides (operations/factors.py).

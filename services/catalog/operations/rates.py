@@ -1,15 +1,15 @@
 """The operators' and the poller's calls on rates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.audit.approvals import Approval, Terms, close
+from kit.audit.approvals import WAS, Approval, Terms, close
 from kit.db.database import after_commit, retry_conflicts
 from kit.observe.log import get_logger
 from kit.rpc import approvals, deadline
@@ -87,7 +87,12 @@ def _set_rate(deps: Deps, code: str, source_rate: Decimal, *, anyway: bool) -> R
             if not anyway:
                 raise errors.rate_jumps(code, known[0].source_rate, max_jump)
             if deps.settings.four_eyes:
-                return approvals.request(tx, _setting(code, source_rate, known[0].source_rate), deps)
+                request = {
+                    "currency_code": code,
+                    "rate": _shown(source_rate),
+                    WAS: _shown(known[0].source_rate),
+                }
+                return approvals.request(tx, set_terms(request), deps)
         close(tx, f"currency:{code}", at=deps.clock.now(), note=f"The rate was set to {_shown(source_rate)}")
         return _put_in_force(deps, tx, currency, source_rate, known)
 
@@ -103,13 +108,14 @@ def set_approved(deps: Deps, tx: Session, asked: Approval) -> None:
     _put_in_force(deps, tx, currency, source_rate, _to_compare_with(deps, tx, code))
 
 
-def _setting(code: str, source_rate: Decimal, last: Decimal) -> Terms:
+def set_terms(request: Mapping[str, Any]) -> Terms:
+    code = request["currency_code"]
     return Terms(
         act=SET,
         object=f"currency:{code}",
-        request={"currency_code": code, "rate": _shown(source_rate)},
-        summary=f"Set the rate of {code} to {_shown(source_rate)}, past the jump guard; "
-        f"it was {_shown(last)} at the request",
+        request=request,
+        summary=f"Set the rate of {code} to {request['rate']}, past the jump guard; "
+        f"it was {request[WAS]} at the request",
     )
 
 
@@ -186,18 +192,25 @@ def accept_approved(deps: Deps, tx: Session, asked: Approval) -> None:
 
 
 def _accepting(code: str, held: Rate, last: Rate | None) -> Terms:
-    before = f"; it was {_shown(last.source_rate)} at the request" if last else ""
-    return Terms(
-        act=ACCEPT,
-        object=f"currency:{code}",
-        request={
+    return accept_terms(
+        {
             "currency_code": code,
             "rate": _shown(held.source_rate),
             "taken_at": held.taken_at.isoformat(),
+            WAS: _shown(last.source_rate) if last else "",
             **rates.document(held),
-        },
-        summary=f"Accept the rate {_shown(held.source_rate)} of {code}, "
-        f"polled {held.taken_at:%Y-%m-%d %H:%M} UTC{before}",
+        }
+    )
+
+
+def accept_terms(request: Mapping[str, Any]) -> Terms:
+    code, was, taken_at = request["currency_code"], request[WAS], datetime.fromisoformat(request["taken_at"])
+    return Terms(
+        act=ACCEPT,
+        object=f"currency:{code}",
+        request=request,
+        summary=f"Accept the rate {request['rate']} of {code}, "
+        f"polled {taken_at:%Y-%m-%d %H:%M} UTC{f'; it was {was} at the request' if was else ''}",
     )
 
 

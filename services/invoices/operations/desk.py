@@ -1,10 +1,10 @@
 """The operator's desk: deals, requisites, cancellation, and the switch behind DEALS_SYSTEM_DISABLED."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -172,20 +172,28 @@ def adjust_approved(deps: Deps, tx: Session, asked: Approval) -> None:
 
 
 def _adjusting(deal: Deal, adjusted: Decimal) -> Terms:
-    paid, requested = fiat_text(adjusted), fiat_text(deal.invoice_amount)
     credit = money.merchant_usdt(adjusted, deal.conversion_rate, deal.merchant_percent)
+    return adjust_terms(
+        {
+            "deal_id": str(deal.id),
+            "merchant_id": str(deal.merchant_id),
+            "currency_code": deal.currency_code,
+            "adjusted_amount": fiat_text(adjusted),
+            "invoice_amount": fiat_text(deal.invoice_amount),
+            "merchant_usdt": usdt_text(credit),
+        }
+    )
+
+
+def adjust_terms(request: Mapping[str, Any]) -> Terms:
+    paid, currency = request["adjusted_amount"], request["currency_code"]
     return Terms(
         act=ADJUST,
-        object=f"deal:{deal.id}",
-        request={
-            "deal_id": str(deal.id),
-            "adjusted_amount": paid,
-            "invoice_amount": requested,
-            "merchant_usdt": usdt_text(credit),
-        },
-        summary=f"End the appeal with {paid} {deal.currency_code} paid instead of {requested}, "
-        f"which credits {usdt_text(credit)} USDT to merchant {deal.merchant_id}",
-        merchant_id=deal.merchant_id,
+        object=f"deal:{request['deal_id']}",
+        request=request,
+        summary=f"End the appeal with {paid} {currency} paid instead of {request['invoice_amount']}, "
+        f"which credits {request['merchant_usdt']} USDT to merchant {request['merchant_id']}",
+        merchant_id=UUID(request["merchant_id"]),
     )
 
 

@@ -5,9 +5,9 @@ the database can finish an invoice there, but cannot sign.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -112,17 +112,30 @@ def accept_approved(deps: Deps, tx: Session, asked: Approval) -> None:
 
 def _accepting(finished: Finished) -> Terms:
     invoice, fact = finished.invoice, events.invoice_finished(finished.invoice, finished.deal)
-    credit = f", which credits {fact.merchant_usdt} USDT" if fact.merchant_usdt else ""
+    return accept_terms(
+        {
+            "invoice_id": str(invoice.id),
+            "merchant_id": str(invoice.merchant_id),
+            "status": str(invoice.status),
+            "amount": fact.amount,
+            "currency_code": fact.currency_code,
+            "merchant_usdt": fact.merchant_usdt,
+            "unproven": finished.unproven,
+            "fact_sha256": hashlib.sha256(fact.SerializeToString()).hexdigest(),
+        }
+    )
+
+
+def accept_terms(request: Mapping[str, Any]) -> Terms:
+    credited = request["merchant_usdt"]
     return Terms(
         act=ACCEPT,
-        object=f"invoice:{invoice.id}",
-        request={
-            "invoice_id": str(invoice.id),
-            "fact_sha256": hashlib.sha256(fact.SerializeToString()).hexdigest(),
-        },
-        summary=f"Sign and announce an invoice of merchant {invoice.merchant_id} as {invoice.status} over "
-        f"{fact.amount} {fact.currency_code}{credit}, although {finished.unproven}",
-        merchant_id=invoice.merchant_id,
+        object=f"invoice:{request['invoice_id']}",
+        request=request,
+        summary=f"Sign and announce an invoice of merchant {request['merchant_id']} as {request['status']} over "
+        f"{request['amount']} {request['currency_code']}{f', which credits {credited} USDT' if credited else ''}, "
+        f"although {request['unproven']}",
+        merchant_id=UUID(request["merchant_id"]),
     )
 
 

@@ -17,8 +17,8 @@ from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
-from services.invoices.operations.desk import ADJUST, adjust_approved
-from services.invoices.operations.verification import ACCEPT, accept_approved
+from services.invoices.operations.desk import ADJUST, adjust_approved, adjust_terms
+from services.invoices.operations.verification import ACCEPT, accept_approved, accept_terms
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
@@ -108,8 +108,8 @@ _DESK: Final = staff("desk", changes=True)
 _READ: Final = staff(*READERS)
 
 APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
-    ADJUST: Approvable(change=adjust_approved, role="desk"),
-    ACCEPT: Approvable(change=accept_approved, role="admin"),
+    ADJUST: Approvable(change=adjust_approved, terms=adjust_terms, role="desk"),
+    ACCEPT: Approvable(change=accept_approved, terms=accept_terms, role="admin"),
 }
 
 PERMISSIONS: Final[Permissions] = {

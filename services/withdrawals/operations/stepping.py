@@ -3,7 +3,9 @@
 A withdrawal of `FOUR_EYES_USDT` or more is processed when a second person approves, and only then it can be completed.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -120,22 +122,29 @@ def _needs_two(deps: Deps, withdrawal: WithdrawalView) -> bool:
 
 
 def _processing(withdrawal: WithdrawalView) -> Terms:
-    receives = usdt_text(withdrawal.amount - withdrawal.network_fee)
-    memo = f", memo {withdrawal.address_memo}" if withdrawal.address_memo else ""
-    return Terms(
-        act=PROCESS,
-        object=f"withdrawal:{withdrawal.id}",
-        request={
+    return process_terms(
+        {
             "withdraw_uuid": str(withdrawal.id),
+            "merchant_id": str(withdrawal.merchant_id),
             "network": withdrawal.network,
             "address": withdrawal.address,
             "address_memo": withdrawal.address_memo,
             "amount": usdt_text(withdrawal.amount),
             "network_fee": usdt_text(withdrawal.network_fee),
-        },
-        summary=f"Send {receives} USDT on {withdrawal.network} to {withdrawal.address}{memo}, which takes "
-        f"{usdt_text(withdrawal.amount)} USDT of merchant {withdrawal.merchant_id}",
-        merchant_id=withdrawal.merchant_id,
+        }
+    )
+
+
+def process_terms(request: Mapping[str, Any]) -> Terms:
+    amount, address, memo = request["amount"], request["address"], request["address_memo"]
+    receives = usdt_text(Decimal(amount) - Decimal(request["network_fee"]))
+    return Terms(
+        act=PROCESS,
+        object=f"withdrawal:{request['withdraw_uuid']}",
+        request=request,
+        summary=f"Send {receives} USDT on {request['network']} to {address}{f', memo {memo}' if memo else ''}, which "
+        f"takes {amount} USDT of merchant {request['merchant_id']}",
+        merchant_id=UUID(request["merchant_id"]),
     )
 
 
