@@ -3,8 +3,8 @@
 python3 tools/environment.py runs        what Fiatgate runs on (requirements.lock)
 python3 tools/environment.py develops    what its tests need besides (requirements-dev.lock)
 
-An environment of another Python or another folder does not work, and neither does half of one. It is removed and made
-anew. When all is installed it prints nothing.
+An environment of another Python or another folder does not work, and neither does half of one, nor one that has lost
+files of a package. It is removed and made anew. When all is installed it prints nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ LEAST_PYTHON: Final = (3, 11)
 LOCKS: Final = {"runs": ("requirements.lock",), "develops": ("requirements.lock", "requirements-dev.lock")}
 PURPOSES: Final = {"runs": "what Fiatgate runs on", "develops": "what its tests need"}
 
+_PINNED: Final = re.compile(r"([A-Za-z0-9._-]+)==").match
 _COLLECTING: Final = re.compile(r"Collecting ([^\s(]+)").match
 _INSTALLING: Final = re.compile(r"Installing collected packages: (.*)").match
 _NO_INDEX: Final = re.compile(
@@ -80,6 +81,8 @@ def _fault() -> str | None:
         return "its installation was interrupted"
     if MADE.read_text() != _identity():
         return "it was made for another folder or another Python"
+    if (lost := _incomplete()) is not None:
+        return f"files of {lost} are missing"
     return None
 
 
@@ -100,6 +103,46 @@ def _is_of_earlier_version() -> bool:
     pip = FOLDER / "bin" / "pip"
     finished = (FOLDER / ".runs").exists() and pip.exists()
     return finished and pip.read_text().startswith(f"#!{FOLDER}/")
+
+
+def _incomplete() -> str | None:
+    """Returns the name of a package that was installed and is not there, or not whole."""
+    found = {}
+    for record in FOLDER.glob("lib/python*/site-packages/*.dist-info/RECORD"):
+        found[_name(record.parent.name.partition("-")[0])] = record
+    wanted = {name for purpose in LOCKS if is_installed(purpose) for name in _locked(purpose)}
+    entries: dict[str, frozenset[str]] = {}
+    lost = (name for name, record in found.items() if not _is_whole(record, entries))
+    return next(iter(sorted(wanted - found.keys())), None) or next(lost, None)
+
+
+def _locked(purpose: str) -> list[str]:
+    """Returns the packages of the locks that every platform has."""
+    lines = [line for lock in LOCKS[purpose] for line in (ROOT / lock).read_text().splitlines()]
+    return [_name(found[1]) for line in lines if ";" not in line and (found := _PINNED(line))]
+
+
+def _name(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _is_whole(record: Path, entries: dict[str, frozenset[str]]) -> bool:
+    """Returns whether all files of a package are there. `entries` keeps the folders that were read: 32,000 files are in
+    few of them, and a check of each file alone takes four times as long.
+    """
+    packages = record.parent.parent
+    for line in record.read_text(encoding="utf-8").splitlines():
+        folder, _, name = line.rsplit(",", 2)[0].strip('"').rpartition("/")
+        if folder.endswith("__pycache__"):
+            continue
+        if folder not in entries:
+            within = packages / folder
+            entries[folder] = (
+                frozenset(each.name for each in within.iterdir()) if within.is_dir() else frozenset()
+            )
+        if name not in entries[folder]:
+            return False
+    return True
 
 
 def is_installed(purpose: str) -> bool:

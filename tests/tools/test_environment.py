@@ -81,6 +81,16 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     assert prepare(moved).stdout.startswith("Installing ")
 
 
+def test_an_environment_that_lost_files_of_a_package_is_made_anew(folder: Path) -> None:
+    prepare(folder)
+    (packages,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+    (packages / "nothing-1.dist-info" / "WHEEL").unlink()
+    assert prepare(folder).stdout.startswith("Removing .venv: files of nothing are missing.\nInstalling ")
+    (packages / "pip").rename(folder / "pip")
+    assert prepare(folder).stdout.startswith("Removing .venv: files of pip are missing.\nInstalling ")
+    assert prepare(folder).stdout == "", "it is whole"
+
+
 def test_without_a_network_one_line_says_what_to_do(folder: Path) -> None:
     (folder / "requirements.lock").write_text(f"colour==0.1.5 --hash=sha256:{'0' * 64}\n")
     offline = prepare(
