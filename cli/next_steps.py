@@ -10,7 +10,7 @@ NEXT_STEPS: Final[Mapping[str, str]] = {
     "OTHER_PERSON_REQUIRED": "The other person: … --as THEIR_EMAIL. To withdraw it: fiatgate approvals reject ID",
     "DB_UNAVAILABLE": "The health of all services: fiatgate status",
     "DEAL_NOT_FOUND": "All deals: fiatgate deals list",
-    "DEAL_STATE_CONFLICT": "Its history: fiatgate deals show ID",
+    "DEAL_STATE_CONFLICT": "Its history: fiatgate deals show ID. One in appeal ends by: fiatgate deals resolve ID",
     "CASE_NOT_FOUND": "All cases: fiatgate cases list",
     "MERCHANT_NOT_FOUND": "All merchants: fiatgate merchants list",
     "OWNER_NOT_FOUND": "All merchants with their owners: fiatgate merchants list",

@@ -29,13 +29,15 @@ def each(
     as_json: bool,
 ) -> None:
     """Calls for each id and prints the results. For one id alone, as any other command: its sentence or the refusal.
+    `{id}` in the next commands is that one id.
 
     Raises Refused for one id, typer.Exit(1) when one of several failed.
     """
     ids = list(dict.fromkeys(ids))
     if len(ids) == 1:
         made = call(ids[0])
-        output.outcome(made, sentence(made), *next_commands, everything=everything, as_json=as_json)
+        commands = [each.format(id=output.short(ids[0])) for each in next_commands]
+        output.outcome(made, sentence(made), *commands, everything=everything, as_json=as_json)
         return
     shown = output.shortened(ids)
     rows = []
@@ -47,7 +49,7 @@ def each(
     if as_json:
         output.print_json(rows)
     else:
-        output.lead(f"{done} of {len(rows)} done.", *next_commands)
+        output.lead(f"{done} of {len(rows)} done.", *(each.format(id="ID") for each in next_commands))
     if done < len(rows):
         raise typer.Exit(1)
 

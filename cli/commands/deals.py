@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -33,6 +33,7 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only deals opened longer ago: 90s, 30m, 24h, 7d."),
 ]
+RESOLVE: Final = "fiatgate deals resolve {id} --paid (or --amount A, or --reject)"
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without a question.")]
 
 
@@ -74,11 +75,21 @@ def list_all(
     page = paging.page(found, limit)
     if not as_json:
         more = paging.is_cut(found, limit)
-        summary = deal_list.summary([listed.deal for listed in page], more=more)
-        output.overview(summary, "fiatgate deals show ID", "fiatgate deals confirm ID …")
+        deals = [listed.deal for listed in page]
+        output.overview(deal_list.summary(deals, more=more), *_next_of_list(deals))
     deal_list.print_rows(page, as_json=as_json)
     if paging.is_cut(found, limit):
         paging.print_more(page[-1].deal.deal_id)
+
+
+def _next_of_list(deals: Sequence[pb.Deal]) -> list[str]:
+    statuses = {deal.status for deal in deals}
+    commands = ["fiatgate deals show ID"]
+    if pb.DEAL_STATUS_PENDING in statuses:
+        commands.append("fiatgate deals confirm ID …")
+    if pb.DEAL_STATUS_APPEAL in statuses:
+        commands.append(RESOLVE.format(id="ID"))
+    return commands
 
 
 def _wanted(
@@ -161,7 +172,7 @@ def _state(deal: pb.Deal) -> str:
 def _next_steps(deal: pb.Deal) -> list[str]:
     id = output.short(deal.deal_id)
     if deal.status == pb.DEAL_STATUS_APPEAL:
-        return [f"fiatgate deals resolve {id} --paid (or --amount A, or --reject)"]
+        return [RESOLVE.format(id=id)]
     if deal.sub_status == deal_list.AWAITING_CONFIRMATION:
         return [f"fiatgate deals confirm {id}, or fiatgate deals reject {id}"]
     return []
@@ -313,7 +324,7 @@ def appeal(
         lambda deal: (
             f"In appeal: {deal.amount_fiat} {deal.currency_code} wait for a decision without a limit of time."
         ),
-        "fiatgate deals resolve ID --paid (or --amount A, or --reject)",
+        RESOLVE,
         everything=everything,
         as_json=as_json,
     )

@@ -1,7 +1,9 @@
 """`fiatgate withdrawals …`"""
 
+import re
+import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -35,6 +37,9 @@ STACKS = (
     ("address", "external_tx_id"),
     ("merchant",),
 )
+
+_HASH: Final = re.compile(r"(0x)?[0-9a-f]{64}", re.IGNORECASE).fullmatch
+_HASH_OF_TON: Final = re.compile(r"([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?").fullmatch
 
 
 @app.command("methods", epilog="Example: fiatgate withdrawals methods")
@@ -177,17 +182,22 @@ def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:
 @app.command("show", epilog="Example: fiatgate withdrawals show 0197…")
 def show(withdraw_uuid: ids.WithdrawalId, *, as_json: Json = False) -> None:
     """Show a withdrawal."""
-    answer = connection.find("withdrawals").Find(find_pb2.FindRequest(text=withdraw_uuid, limit=1))
-    merchants = [each.facts["merchant_id"] for each in answer.found if each.id == withdraw_uuid]
-    if not merchants:
-        raise not_found("WITHDRAWAL_NOT_FOUND", f"No withdrawal has the id {withdraw_uuid}")
-    request = pb.GetWithdrawalRequest(merchant_id=merchants[0], withdraw_uuid=withdraw_uuid)
-    withdrawal = connection.withdrawals().GetWithdrawal(request).withdrawal
+    withdrawal = _named(withdraw_uuid)
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
     to_send = f"{withdrawal.amount_to_receive} to {withdrawal.address}"
     sentence = f"{withdrawal.amount} USDT, {state.replace('_', ' ')}: {to_send}."
     next_commands = _next_steps(withdrawal)
     output.outcome(withdrawal, sentence, *next_commands, everything=True, as_json=as_json)
+
+
+def _named(withdraw_uuid: str) -> pb.Withdrawal:
+    """Returns the withdrawal. Raises Refused WITHDRAWAL_NOT_FOUND."""
+    answer = connection.find("withdrawals").Find(find_pb2.FindRequest(text=withdraw_uuid, limit=1))
+    merchants = [each.facts["merchant_id"] for each in answer.found if each.id == withdraw_uuid]
+    if not merchants:
+        raise not_found("WITHDRAWAL_NOT_FOUND", f"No withdrawal has the id {withdraw_uuid}")
+    request = pb.GetWithdrawalRequest(merchant_id=merchants[0], withdraw_uuid=withdraw_uuid)
+    return connection.withdrawals().GetWithdrawal(request).withdrawal
 
 
 def _next_steps(withdrawal: pb.Withdrawal) -> list[str]:
@@ -212,7 +222,7 @@ def process(
             .withdrawal
         ),
         lambda each: f"Being sent: send {each.amount_to_receive} USDT to {each.address}{_memo(each)}.",
-        "fiatgate withdrawals complete ID --tx HASH",
+        "fiatgate withdrawals complete {id} --tx HASH",
         everything=everything,
         as_json=as_json,
     )
@@ -226,17 +236,42 @@ def _memo(withdrawal: pb.Withdrawal) -> str:
 def complete(
     withdraw_uuid: ids.WithdrawalId,
     *,
-    tx: Annotated[str, typer.Option(metavar="H", help="Transaction hash.")],
+    tx: Annotated[str, typer.Option(metavar="H", help="Transaction hash, or a mark of your own.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take a mark without a question.")] = False,
     everything: Everything = False,
     as_json: Json = False,
 ) -> None:
-    """Mark it as sent."""
+    """Mark it as sent. A text that is no hash of the network is taken when you agree."""
+    if not (yes or _HASH(tx)):
+        _require_hash(_named(withdraw_uuid), tx, as_json=as_json)
     request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=tx)
     done = connection.withdrawals().CompleteWithdrawal(request).withdrawal
     sentence = (
         f"Sent: {done.amount_to_receive} USDT to {done.address} with transaction {done.external_tx_id}."
     )
     output.outcome(done, sentence, everything=everything, as_json=as_json)
+
+
+def _require_hash(withdrawal: pb.Withdrawal, tx: str, *, as_json: bool) -> None:
+    """Ends the command unless the text is a hash of the withdrawal's network, or the operator agrees. A withdrawal that
+    has ended is left to the service's answer.
+    """
+    methods = connection.withdrawals().ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest()).methods
+    network = next(each.network for each in methods if each.method_id == withdrawal.withdrawal_method_id)
+    if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING or is_hash(network, tx):
+        return
+    message = f"{tx!r} is no hash of a transaction on {network}"
+    if as_json or not sys.stdin.isatty():
+        nothing = "Nothing was changed. If it is a mark of your own: --yes"
+        output.refusal("NOT_A_HASH", f"{message}. {nothing}", {"external_tx_id": tx})
+        raise typer.Exit(1)
+    output.lead(f"{message}. {withdrawal.amount_to_receive} USDT go to {withdrawal.address}.")
+    typer.confirm("Mark it as sent all the same?", abort=True, err=True)
+
+
+def is_hash(network: str, text: str) -> bool:
+    """Returns whether the service reads the text as a hash, not as an operator's own mark."""
+    return bool(_HASH(text) or (network == "TON" and _HASH_OF_TON(text)))
 
 
 @app.command("fail", epilog="Example: fiatgate withdrawals fail 0197… --substatus invalid_address")

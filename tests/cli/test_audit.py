@@ -169,7 +169,7 @@ def test_a_step_of_a_deal_or_a_withdrawal_leaves_exactly_one_act(
     uuid = first["withdraw_uuid"]
     steps: list[tuple[str, tuple[str, ...]]] = [
         ("withdrawal.process", ("withdrawals", "process", uuid)),
-        ("withdrawal.complete", ("withdrawals", "complete", uuid, "--tx", f"tx-{key}")),
+        ("withdrawal.complete", ("withdrawals", "complete", uuid, "--tx", f"tx-{key}", "--yes")),
         ("withdrawal.fail", ("withdrawals", "fail", fiatgate(*create)["withdraw_uuid"])),
         ("withdrawal.cancel", ("withdrawals", "cancel", fiatgate(*create)["withdraw_uuid"])),
     ]

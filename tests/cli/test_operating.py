@@ -268,7 +268,9 @@ def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
     assert fiatgate.refused("withdrawals", "cancel", first["withdraw_uuid"], "--by-user") == (
         "WITHDRAWAL_STATE_CONFLICT"
     )
-    done = fiatgate("withdrawals", "complete", first["withdraw_uuid"], "--tx", f"tx-{key}")
+    mark = ("withdrawals", "complete", first["withdraw_uuid"], "--tx", f"tx-{key}")
+    assert fiatgate.refused(*mark) == "NOT_A_HASH"
+    done = fiatgate("withdrawals", "complete", first["withdraw_uuid"], "--tx", f"tx-{key}", "--yes")
     assert (done["status"], done["external_tx_id"]) == ("success", f"tx-{key}")
     failed = fiatgate(*create)["withdraw_uuid"]
     assert fiatgate("withdrawals", "fail", failed, "--substatus", "invalid_address")["status"] == "failed"

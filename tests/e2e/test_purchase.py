@@ -95,7 +95,7 @@ def test_a_purchase_goes_from_the_first_request_to_the_payout(
     read = shop.request("GET", f"/api/v1/withdrawals/{id}").json()["data"]
     assert (read["status"], read["external_tx_id"]) == ("pending", None)
     assert stack.cli("withdrawals", "process", id)["substatus"] == "processing"
-    stack.cli("withdrawals", "complete", id, "--tx", f"tx-{id}")
+    stack.cli("withdrawals", "complete", id, "--tx", f"tx-{id}", "--yes")
     listed = shop.request("GET", "/api/v1/withdrawals/").json()
     (read,) = [each for each in listed["data"] if each["withdraw_uuid"] == id]
     assert read["processed_at"] is not None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.commands.withdrawals import is_hash
 from services.withdrawals.addresses import NETWORKS
 from services.withdrawals.transactions import normal_form, writings
 
@@ -36,6 +38,20 @@ def test_every_writing_of_a_hash_has_one_form(network: str, hash: bytes) -> None
 def test_every_writing_is_looked_for(network: str, hash: bytes) -> None:
     looked_for = writings(network, normal_form(network, hash.hex()))
     assert {written.lower() for written in all_writings(network, hash)} == set(looked_for)
+
+
+@given(
+    network=st.sampled_from(sorted(NETWORKS)),
+    text=st.text(alphabet="0123456789abcdefABCDEFxX-_+/=z", min_size=40, max_size=67) | HASHES.map(bytes.hex),
+)
+def test_the_command_line_questions_what_is_stored_as_a_mark(network: str, text: str) -> None:
+    stored_as_hash = re.fullmatch("[0-9a-f]{64}", normal_form(network, text).removeprefix("0x"))
+    assert is_hash(network, text) == bool(stored_as_hash)
+
+
+@given(network=st.sampled_from(sorted(NETWORKS)), hash=HASHES)
+def test_the_command_line_questions_no_hash(network: str, hash: bytes) -> None:
+    assert all(is_hash(network, written) for written in all_writings(network, hash))
 
 
 @given(one=HASHES, other=HASHES)
