@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich import box
 from rich.markup import escape
@@ -10,6 +10,9 @@ from rich.table import Table
 
 Stacks = Sequence[tuple[str, ...]]
 """The fields that share a column where the terminal is too narrow for a line of all: the first above the others."""
+
+_PROSE: Final = frozenset({"note", "outcome", "purpose", "response_body", "error_message"})
+"""Fields whose line breaks are shown, in a card only: there the lines stand beside the label."""
 
 _COLOURS = {
     "success": "green",
@@ -102,6 +105,8 @@ def _lines(name: str, value: Any) -> list[tuple[str, str]]:
     """Returns label and text of a value; for a mapping one pair for each of its values."""
     if isinstance(value, Mapping) and value:
         return [line for key, each in value.items() for line in _lines(f"{name}.{key}", each)]
+    if isinstance(value, str) and name.rpartition(".")[2] in _PROSE:
+        return [(name, "\n".join(map(_text, value.splitlines())) or "-")]
     return [(name, _text(value))]
 
 
@@ -123,15 +128,12 @@ def _text(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns the text with its control characters and direction marks shown as `\\x1b`: customers wrote some of these
-    texts, and a terminal would obey them. Line breaks stay.
+    """Returns the text as one line, with control characters, line breaks and direction marks shown as `\\x1b`: a
+    terminal would obey them, and a line break would look like one more row. Strangers wrote some of these texts.
     """
     if text.isprintable():
         return text
-    return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-        for each in text
-    )
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _coloured(text: str) -> str:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from cli import acts, output, verifying
+from cli import acts, output, tables, verifying
 from cli.output import INT32_MOST, Json
 from cli.verifying import Advance, Findings, Repairs
 from fiatgate.audit.v1 import audit_pb2
@@ -142,7 +142,7 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
             f"[dim]{service} is of a version that has no books to check: verify again after its upgrade[/dim]"
         )
     for line in repairs.done:
-        show(f"[cyan]repaired[/cyan]  {escape(line)}")
+        show(f"[cyan]repaired[/cyan]  {escape(tables.printable(line))}")
     for invoice_id in repairs.refused:
         show(f"[bold red]not announced[/bold red]  invoice {invoice_id}: nothing proves it")
     for approval_id in repairs.requested:
@@ -150,7 +150,7 @@ def _report(findings: Findings, repairs: Repairs, *, as_json: bool) -> None:
             f"Another person must approve it: [bold]fiatgate approvals approve {approval_id} --as THEIR_EMAIL[/bold]"
         )
     for problem in findings.problems:
-        show(f"[bold red]{problem.check}[/bold red]  {escape(problem.text)}")
+        show(f"[bold red]{problem.check}[/bold red]  {escape(tables.printable(problem.text))}")
     if not findings.problems:
         show("[bold green]Every cent is accounted for.[/bold green]")
     elif any(problem.invoice_id for problem in findings.problems) and not repairs.done:

@@ -1,14 +1,17 @@
 """Cells of CSV files, which people open with a spreadsheet.
 
-A spreadsheet computes a cell that begins with `=`, `+`, `-` or `@`, and strangers write such texts. These cells get an
-apostrophe in front, which spreadsheets show as text.
+A spreadsheet computes a cell that begins with `=`, `+`, `-` or `@`, and strangers write such texts. These get an
+apostrophe in front, which spreadsheets show as text. So does such a text after a semicolon, a tab or a line break: many
+spreadsheets split there, by the language of the computer, and take our quotes for a part of the text.
 """
 
+import re
 from typing import Final
 
-_COMPUTED: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_COMPUTED: Final = r"=+\-@\uff1d\uff0b\uff0d\uff20"  # the last four: full width, for Japanese spreadsheets
+_CELL: Final = re.compile(rf"""^(?=[ ]*[{_COMPUTED}\t\r\n])|(?<=[;\t\r\n])(?=[\s"']*[{_COMPUTED}])""")
 
 
 def harmless(text: str) -> str:
     """Returns the text as a spreadsheet may read it: as text, never as a formula."""
-    return f"'{text}" if text.lstrip(" ").startswith(_COMPUTED) else text
+    return _CELL.sub("'", text)

@@ -165,6 +165,24 @@ def test_the_text_of_a_customer_does_not_steer_the_terminal(capsys: pytest.Captu
     assert "\\x1b[2Jclean\\u202egnp" in printed
 
 
+def test_a_line_break_in_the_text_of_a_customer_makes_no_row(capsys: pytest.CaptureFixture[str]) -> None:
+    forged = "order-1\n0197  success  99999.00 EUR"
+    output.rows([{"order": forged}], ("order",), as_json=False, empty="")
+    output.record({"external_id": forged}, as_json=False)
+    output.refusal("CODE", forged, {"field": forged})
+    output.lead(forged)
+    printed = "".join(capsys.readouterr())
+    assert not [line for line in printed.splitlines() if line.strip().startswith("0197")]
+    assert printed.count("order-1\\n0197  success") == 5
+
+
+def test_a_card_shows_the_lines_of_a_note_beside_its_label(capsys: pytest.CaptureFixture[str]) -> None:
+    output.record({"case": {"note": "I paid.\n\x1b[2JTwice."}}, as_json=False)
+    first, second = capsys.readouterr().out.strip().splitlines()
+    assert first.split() == ["case", "note", "I", "paid."]
+    assert second.strip() == "\\x1b[2JTwice."
+
+
 def test_csv_has_no_cell_that_a_spreadsheet_computes(capfd: pytest.CaptureFixture[str]) -> None:
     evil = [f"{first}HYPERLINK(1)" for first in "=+-@\t\r"] + [" =1", '"=1', "a,b"]
     csv_file.write(({"order": text, "paid": None, "on": True} for text in evil), ("order", "on", "paid"))
@@ -172,3 +190,22 @@ def test_csv_has_no_cell_that_a_spreadsheet_computes(capfd: pytest.CaptureFixtur
     assert heading == ["order", "on", "paid"]
     assert [line[0] for line in lines] == [*(f"'{text}" for text in evil[:7]), *evil[7:]]
     assert lines[0][1:] == ["true", ""]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\uff1d"])
+def test_no_part_of_a_cell_is_computed_where_a_spreadsheet_splits_it(
+    capfd: pytest.CaptureFixture[str], first: str, delimiter: str
+) -> None:
+    """Spreadsheets of many languages split at semicolons, and a quote counts only where such a cell begins."""
+    formula = f"{first}cmd|' /C calc'!A0"
+    evil = [
+        f"x{before}{quotes}{formula};y" for before in (";", "; ", "\t", "\n") for quotes in ("", '"', '""')
+    ]
+    csv_file.write(({"a": "a, b", "order": text} for text in evil), ("a", "order"))
+    printed = capfd.readouterr().out
+    cells = [
+        cell for line in csv.reader(printed.splitlines(keepends=True), delimiter=delimiter) for cell in line
+    ]
+    assert len(cells) > len(evil)
+    assert not [cell for cell in cells if cell.strip(' "').startswith(first)]
