@@ -21,6 +21,9 @@ SERVICES: Final = {
     "deal": "invoices",
     "requisite": "invoices",
     "withdrawal": "withdrawals",
+    "person": "accounts",
+    "invitation": "accounts",
+    "session": "accounts",
 }
 """The service that keeps each kind of thing."""
 
@@ -82,6 +85,11 @@ MerchantIds = Annotated[list[str], _argument("merchant", "MERCHANT …")]
 KeyIds = Annotated[list[str], _argument("key", "KEY_ID …")]
 RequisiteIds = Annotated[list[str], _argument("requisite", "ID …")]
 WithdrawalId = Annotated[str, _argument("withdrawal", "ID")]
+PersonId = Annotated[
+    str, typer.Argument(metavar="PERSON", parser=parser_of("person"), help="E-mail address, or id.")
+]
+InvitationId = Annotated[str, _argument("invitation", "ID")]
+SessionId = Annotated[str, _argument("session", "ID")]
 WithdrawalIds = Annotated[list[str], _argument("withdrawal", "ID …")]
 
 OfMerchant = Annotated[

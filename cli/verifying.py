@@ -5,6 +5,7 @@ invoice that finished a moment ago may not have arrived yet: they are counted as
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -63,21 +64,22 @@ def check_books(findings: Findings, advance: Advance) -> None:
     """Compares each service's rows with their records, and with the values that must follow from them."""
     for service in BOOKS:
         stub = connection.books(service)
-        try:
+        with _of_version_before(findings, service):
             parts = stub.ListParts(books_pb2.ListPartsRequest(), timeout=CALL_SECONDS).parts
-        except Refused as refused:
-            if not _is_unknown(refused):
-                raise
-            findings.without_books.append(service)  # a process of the version before, during an upgrade
-            continue
-        for part in parts:
-            _check_part(findings, advance, stub, part)
+            for part in parts:
+                _check_part(findings, advance, stub, part)
 
 
-def _is_unknown(refused: Refused) -> bool:
-    """Returns whether the service does not have the method."""
-    cause = refused.__cause__
-    return isinstance(cause, grpc.RpcError) and cause.code() is grpc.StatusCode.UNIMPLEMENTED
+@contextmanager
+def _of_version_before(findings: Findings, service: str) -> Iterator[None]:
+    """Notes a service that does not have the method of the block: of the version before, during an upgrade."""
+    try:
+        yield
+    except Refused as refused:
+        cause = refused.__cause__
+        if not isinstance(cause, grpc.RpcError) or cause.code() is not grpc.StatusCode.UNIMPLEMENTED:
+            raise
+        findings.without_books.append(service)
 
 
 def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, part: str) -> None:
@@ -94,17 +96,13 @@ def _check_part(findings: Findings, advance: Advance, stub: BooksServiceStub, pa
 
 
 def check_acts(findings: Findings, advance: Advance, *, known: Sequence[audit_pb2.Head] = ()) -> None:
-    """Checks each service's chain of acts, and its end against `known` heads and those that other services keep."""
-    ends = {}
+    """Checks each service's chain of acts, and its head against `known` heads and those that other services keep."""
+    heads = {}
     for service in SERVICES:
-        try:
-            ends[service] = acts.head_of(service)
-        except Refused as refused:
-            if not _is_unknown(refused):
-                raise
-            findings.without_books.append(service)
-    for service in ends:
-        for page in acts.pages_of_check(service, ends, known):
+        with _of_version_before(findings, service):
+            heads[service] = acts.head_of(service)
+    for service in heads:
+        for page in acts.pages_of_check(service, heads, known):
             findings.count("acts", page.checked)
             findings.unchained += page.unchained
             for each in page.problems:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import pytest
 
-from cli import acts
-from cli.commands import approvals
+from cli import acts, ids, verifying
+from cli.commands import approvals, find, parked
 from console.surfaces import DASHBOARD, DESK
 from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.config.processes import SERVICES
@@ -72,6 +72,22 @@ def test_an_approvable_call_is_listed_counted_and_read_as_a_sentence() -> None:
         assert "approvals.gauges(" in (ROOT / f"services/{service}/workers.py").read_text(), service
         for act in importlib.import_module(f"services.{service}.rpc").APPROVABLE:
             assert act in acts._SENTENCES or act.partition(".")[2] in acts._PAST, f"{act}: cli/acts.py"
+
+
+@pytest.mark.parametrize(
+    ("shared", "called"),
+    [
+        ("approvals", approvals.SERVICES),
+        ("books", verifying.BOOKS),
+        ("parked", parked.CONSUMING),
+        ("find", {*find.SERVICES, *ids.SERVICES.values()}),
+    ],
+)
+def test_the_command_line_calls_each_service_that_serves_a_shared_contract(
+    shared: str, called: Collection[str]
+) -> None:
+    """One that is missing in a list of the command is never searched, checked or listed."""
+    assert set(called) == {each for each in SERVICES if serves(each, shared)}
 
 
 READS: Final = re.compile(r"(Get|List|Check|Find$|NameMerchants$|CompleteId$|Authenticate$|Authorize$)")

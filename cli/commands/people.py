@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from cli import connection, output
+from cli import connection, ids, output
 from cli.output import Everything, Json
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 
@@ -45,9 +45,13 @@ INVITATIONS: Final = {
 }
 INVITATIONS_STACKS: Final = (("invitation_id", "email"), ("roles", "invited_by"), ("expires_at",))
 
-Person = Annotated[str, typer.Argument(metavar="PERSON", help="E-mail address, or id.")]
 Merchant = Annotated[
-    str, typer.Option(metavar="ID", help="A merchant's members, with roles there. Without: operators.")
+    str,
+    typer.Option(
+        metavar="ID",
+        parser=ids.parser_of("merchant"),
+        help="A merchant's members, with roles there. Without: operators.",
+    ),
 ]
 Roles = Annotated[
     list[str] | None,
@@ -83,7 +87,7 @@ def invite(
 
 
 @app.command("recover", epilog="Example: fiatgate people recover ann@example.com")
-def recover(person: Person, *, merchant: Merchant = "", as_json: Json = False) -> None:
+def recover(person: ids.PersonId, *, merchant: Merchant = "", as_json: Json = False) -> None:
     """Make a link that signs in a person who has lost all factors, to make new ones. The others stay until removed."""
     request = pb.RecoverPersonRequest(person_id=_found(person).person_id, merchant_id=merchant)
     _show_link(connection.people().RecoverPerson(request), as_json=as_json)
@@ -111,14 +115,14 @@ def list_all(*, merchant: Merchant = "", as_json: Json = False) -> None:
 
 
 @app.command("show", epilog="Example: fiatgate people show ann@example.com")
-def show(person: Person, *, as_json: Json = False) -> None:
+def show(person: ids.PersonId, *, as_json: Json = False) -> None:
     """Show a person with all roles."""
     output.record(_found(person), as_json=as_json)
 
 
 @app.command("roles", epilog="Example: fiatgate people roles ann@example.com --role desk --role treasury")
 def roles(
-    person: Person,
+    person: ids.PersonId,
     *,
     role: Roles = None,
     merchant: Merchant = "",
@@ -137,7 +141,7 @@ def roles(
 
 
 @app.command("disable", epilog="Example: fiatgate people disable ann@example.com")
-def disable(person: Person, *, everything: Everything = False, as_json: Json = False) -> None:
+def disable(person: ids.PersonId, *, everything: Everything = False, as_json: Json = False) -> None:
     """End all sessions of a person and refuse new ones."""
     request = pb.DisablePersonRequest(person_id=_found(person).person_id)
     changed = connection.people().DisablePerson(request).person
@@ -147,7 +151,7 @@ def disable(person: Person, *, everything: Everything = False, as_json: Json = F
 
 
 @app.command("enable", epilog="Example: fiatgate people enable ann@example.com")
-def enable(person: Person, *, everything: Everything = False, as_json: Json = False) -> None:
+def enable(person: ids.PersonId, *, everything: Everything = False, as_json: Json = False) -> None:
     """Let a disabled person sign in again."""
     request = pb.EnablePersonRequest(person_id=_found(person).person_id)
     changed = connection.people().EnablePerson(request).person
@@ -155,7 +159,7 @@ def enable(person: Person, *, everything: Everything = False, as_json: Json = Fa
 
 
 @app.command("sessions", epilog="Example: fiatgate people sessions ann@example.com")
-def sessions(person: Person, *, as_json: Json = False) -> None:
+def sessions(person: ids.PersonId, *, as_json: Json = False) -> None:
     """List a person's live sessions, newest first."""
     request = pb.ListSessionsRequest(person_id=_found(person).person_id)
     found = [output.plain(each) for each in connection.people().ListSessions(request).sessions]
@@ -164,7 +168,7 @@ def sessions(person: Person, *, as_json: Json = False) -> None:
 
 @app.command("end-session", epilog="Example: fiatgate people end-session 0197…")
 def end_session(
-    session_id: Annotated[str, typer.Argument(metavar="ID", help="The session's id.")],
+    session_id: ids.SessionId,
     *,
     as_json: Json = False,
 ) -> None:
@@ -185,7 +189,7 @@ def invitations(*, merchant: Merchant = "", as_json: Json = False) -> None:
 
 @app.command("withdraw", epilog="Example: fiatgate people withdraw 0197…")
 def withdraw(
-    invitation_id: Annotated[str, typer.Argument(metavar="ID", help="The invitation's id.")],
+    invitation_id: ids.InvitationId,
     *,
     as_json: Json = False,
 ) -> None:

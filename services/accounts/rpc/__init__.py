@@ -16,7 +16,7 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.base import actors
 from kit.base.config.processes import SERVICES
-from kit.rpc import approvals, audit, callers, status
+from kit.rpc import approvals, audit, callers, find, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
@@ -51,6 +51,7 @@ from services.accounts.rpc.heads import HeadsServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
+from services.accounts.store.finding import IDS
 from services.accounts.wiring import Deps
 
 
@@ -114,7 +115,7 @@ _SIGN_INS: Final = frozenset(
     f"SignInService/{each}"
     for each in ("GetInvitation", "AcceptInvitation", "StartPasskey", "SignInByPasskey")
 )
-_PEOPLE: Final = (_CONSOLE | approvals.METHODS) - _AUTHORIZE - _PASSWORDS - _SIGN_INS
+_PEOPLE: Final = (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS)) - _AUTHORIZE - _PASSWORDS - _SIGN_INS
 SLOTS: Final = (
     _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=22, owners=2),
     _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
@@ -140,6 +141,7 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
+    **dict.fromkeys(find.PERMISSIONS, _READS_PEOPLE),
     **dict.fromkeys(_methods("SignInService"), signing_in()),
     "OwnAccountService/ListFactors": everyone(),
     "OwnAccountService/ListOwnSessions": everyone(),
@@ -177,4 +179,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
     accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
     accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
+    find.add_to(server, deps.db, IDS, ())
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
