@@ -28,6 +28,10 @@ KEY_OVERLAP: Final = timedelta(minutes=2)
 KEY_KEPT: Final = timedelta(seconds=10)
 AHEAD_AT_MOST: Final = timedelta(seconds=5)
 """How far the clock of another process may be ahead."""
+SESSIONS_OPEN_MOST: Final = 20
+"""Of one person. A further one ends the oldest."""
+SESSIONS_A_MINUTE_MOST: Final = 10
+"""Of one person: each leaves an act for ever. More sign-ins wait."""
 SEEN_EVERY: Final = timedelta(seconds=30)
 """A session's last use is written at most this often."""
 
@@ -156,15 +160,15 @@ class Session:
             return None
         return at + STEP_UP_LASTS
 
-    def may_add_factors(self, now: datetime, *, has_complete_factors: bool) -> bool:
-        """Returns whether the person may add factors of their own: after a step-up; soon after a recovery code, which
-        stands in for a lost factor; and after an invitation, as long as none are complete.
+    def may_add_factors(self, now: datetime, own: "Factors") -> bool:
+        """Returns whether the person, whose factors on this surface are `own`, may add some: after a step-up; soon
+        after a recovery code, which stands in for a lost factor; and after a link, as long as none are complete.
         """
         if self.stepped_up_until(now) is not None:
             return True
         if self.way is Way.RECOVERY:
             return now < self.started_at + STEP_UP_LASTS
-        return self.way is Way.INVITATION and not has_complete_factors
+        return self.way is Way.INVITATION and not own.are_complete
 
 
 # -- factors

@@ -7,13 +7,27 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
+from deploy.local.waiting import wait_until
+from kit.base.ids import new_id
 from kit.rpc.errors import Refused
+from services.accounts.credentials.passkeys import RelyingParty
 from services.accounts.domain import Surface
-from services.accounts.operations import factors, signing_in
+from services.accounts.operations import factors, invitations, signing_in
+from services.accounts.store import people
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import PRESENT, Authenticator
 from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
-from tests.accounts.house import BROWSER, Someone, acts_of, authorize, operator, refused
+from tests.accounts.house import (
+    BROWSER,
+    Someone,
+    accept,
+    acts_of,
+    authorize,
+    invite_staff,
+    member,
+    operator,
+    refused,
+)
 from tests.support.clock import ManualClock
 
 
@@ -241,6 +255,56 @@ def test_of_two_answers_at_once_one_counts(deps: Deps, ada: Someone) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(answer, range(4))) == 1
+
+
+def test_a_person_starts_at_most_ten_sessions_a_minute(
+    deps: Deps, ada: Someone, device: Authenticator, clock: ManualClock
+) -> None:
+    clock.advance(minutes=1)
+    for _ in range(10):
+        sign_in(deps, device)
+    with refused("SIGN_IN_DELAYED"):
+        sign_in(deps, device)
+    clock.advance(minutes=1)
+    sign_in(deps, device)
+
+
+def test_a_decision_about_the_person_is_before_or_after_a_sign_in_by_passkey(
+    deps: Deps, ada: Someone, device: Authenticator
+) -> None:
+    with deps.db.transaction() as tx:
+        people.lock_person(tx, ada.person_id)  # as the decision does first
+        people.set_disabled(tx, ada.person_id, deps.clock.now())
+        with ThreadPoolExecutor(1) as threads:
+            try:
+                signing_in_meanwhile = threads.submit(sign_in, deps, device)
+                wait_until(lambda: is_locked(deps), "the sign-in to wait", timeout_seconds=30)
+            finally:
+                tx.commit()
+    with refused("SIGN_IN_REFUSED"):
+        signing_in_meanwhile.result()
+
+
+def is_locked(deps: Deps) -> bool:
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with deps.db.transaction() as tx:
+        return bool(tx.execute(query).scalar_one())
+
+
+def test_a_passkey_of_the_other_host_leaves_a_link_time_to_add_factors(
+    deps: Deps, new_email: Callable[[], str], clock: ManualClock
+) -> None:
+    desk = RelyingParty("https://desk.example.com")
+    deps = replace(deps, relying_parties={**deps.relying_parties, Surface.DESK: desk})
+    bob = member(deps, new_email(), new_id())
+    register(bob, Authenticator(DASHBOARD_URL))
+    assert accept(deps, invite_staff(deps, bob.email)) == "", "he has a way to sign in"
+    link = invitations.recover_person(deps, person_id=str(bob.person_id), merchant_id="")
+    bob = Someone(deps, bob.email, accept(deps, link), Surface.DESK)
+    clock.advance(minutes=20)
+    bob.add_password_and_totp()
 
 
 def test_wrong_guesses_of_the_network_do_not_delay_a_passkey(

@@ -15,7 +15,7 @@ from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.credentials.passwords import weakness_of
 from services.accounts.domain import PATIENCE, Failures, Surface, delay_after
-from services.accounts.operations import factors
+from services.accounts.operations import factors, sessions
 from services.accounts.wiring import Deps
 from tests.accounts.house import PASSWORD, Someone, acts_of, authorize, member, network_of, operator, refused
 from tests.support.clock import START, ManualClock
@@ -343,6 +343,40 @@ def test_a_clock_that_was_ahead_opens_nothing_and_locks_nobody_out(
     clock.advance(minutes=31)
     with refused("SESSION_INVALID"):  # its last use was the one by the right clock
         authorize(deps, ada.token)
+
+
+def test_a_person_has_at_most_twenty_sessions_and_the_oldest_ends(
+    deps: Deps, ada: Someone, clock: ManualClock
+) -> None:
+    made = [ada]
+    for _ in range(20):
+        clock.advance(seconds=30)
+        made.append(Someone(deps, ada.email, ada.sign_in(), Surface.DESK))
+        for each in made[1:]:
+            authorize(deps, each.token)
+    with refused("SESSION_INVALID"):
+        authorize(deps, ada.token)
+    with made[-1].acting():
+        assert len(sessions.list_own_sessions(deps)) == 20
+
+
+def test_a_sign_in_with_the_old_password_starts_no_session_after_the_new_one(
+    deps: Deps, ada: Someone, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new one is set while the old one is compared."""
+    ada.token = ada.sign_in()
+    clock.advance(seconds=30)
+    fits = deps.passwords.fits
+
+    def set_meanwhile(stored: str | None, password: str) -> bool:
+        fitted = fits(stored, password)
+        with ada.acting():
+            factors.set_password(deps, password="another obelisk violin")
+        return fitted
+
+    monkeypatch.setattr(deps.passwords, "fits", set_meanwhile)
+    with refused("SIGN_IN_REFUSED"):
+        ada.sign_in()
 
 
 # -- setting a password

@@ -125,7 +125,8 @@ class SignInServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SignInByPasskey(self, request, context):
-        """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED.
+        """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED (more than 10 sessions of
+        one person in a minute).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

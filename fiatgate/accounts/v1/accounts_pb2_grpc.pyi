@@ -53,7 +53,9 @@ class SignInServiceStub:
     StartPasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
     SignInByPasskey: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasskeyRequest, _accounts_pb2.SignInByPasskeyResponse]
-    """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
+    """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED (more than 10 sessions of
+    one person in a minute).
+    """
     Authorize: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.AuthorizeRequest, _accounts_pb2.AuthorizeResponse]
     """Returns the person of a session and an actor token for one request of theirs. Reason: SESSION_INVALID (unknown,
     ended, idle for too long, too old, of the other surface, or of a disabled person).
@@ -92,7 +94,9 @@ class SignInServiceAsyncStub(SignInServiceStub):
     StartPasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.StartPasskeyRequest, _accounts_pb2.StartPasskeyResponse]  # type: ignore[assignment]
     """Makes a challenge for a passkey: to sign in, or to step up when a session is given. Reason: SESSION_INVALID."""
     SignInByPasskey: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SignInByPasskeyRequest, _accounts_pb2.SignInByPasskeyResponse]  # type: ignore[assignment]
-    """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
+    """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED (more than 10 sessions of
+    one person in a minute).
+    """
     Authorize: _aio.UnaryUnaryMultiCallable[_accounts_pb2.AuthorizeRequest, _accounts_pb2.AuthorizeResponse]  # type: ignore[assignment]
     """Returns the person of a session and an actor token for one request of theirs. Reason: SESSION_INVALID (unknown,
     ended, idle for too long, too old, of the other surface, or of a disabled person).
@@ -158,7 +162,9 @@ class SignInServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.SignInByPasskeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.SignInByPasskeyResponse, _abc.Awaitable[_accounts_pb2.SignInByPasskeyResponse]]:
-        """Starts a session by the answer of a passkey. Reason: SIGN_IN_REFUSED."""
+        """Starts a session by the answer of a passkey. Reasons: SIGN_IN_REFUSED, SIGN_IN_DELAYED (more than 10 sessions of
+        one person in a minute).
+        """
 
     @_abc_1.abstractmethod
     def Authorize(

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session as Tx
 from kit.audit import acts
 from kit.base import actors
 from kit.base.ids import new_id
-from kit.db.database import refusing
+from kit.db.database import refusing, retry_conflicts
 from kit.rpc import values
 from services.accounts import domain, errors
 from services.accounts.credentials import challenges, passkeys, tokens, totp
@@ -66,6 +66,7 @@ def start_passkey_registration(deps: Deps) -> tuple[str, str]:
     return challenges.seal(deps.vault, challenge, _registering(), now=deps.clock.now()), options
 
 
+@retry_conflicts
 def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: str) -> domain.Passkey:
     """Raises PASSKEY_INVALID: the answer does not fit, or the challenge is used or too old."""
     person_id, session_id = author()
@@ -98,6 +99,7 @@ def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: st
     return passkey
 
 
+@retry_conflicts
 def remove_passkey(deps: Deps, *, passkey_id: str) -> None:
     """Raises FACTOR_NOT_FOUND, LAST_FACTOR."""
     person_id, _ = author()
@@ -115,17 +117,21 @@ def remove_passkey(deps: Deps, *, passkey_id: str) -> None:
 
 def set_password(deps: Deps, *, password: str) -> None:
     """Sets the password; the person's other sessions end. Raises PASSWORD_REFUSED."""
-    person_id, session_id = author()
+    person_id, _ = author()
     with deps.db.transaction() as tx:
         _may_add_factors(deps, tx)
         person = _person(tx, person_id)
     if why := weakness_of(password, own=(person.email, person.name)):
         raise errors.password_refused(why)
-    hashed = deps.passwords.hash(password)
-    now = deps.clock.now()
+    _store_password(deps, deps.passwords.hash(password))
+
+
+@retry_conflicts
+def _store_password(deps: Deps, hashed: str) -> None:
+    person_id, session_id = author()
     with deps.db.transaction() as tx:
         people.lock_person(tx, person_id)
-        factors.set_password(tx, person_id, hashed, at=now)
+        factors.set_password(tx, person_id, hashed, at=deps.clock.now())
         _record(tx, "factor.add", f"person:{person_id}", "password")
         end_all(deps, tx, person_id, but=session_id)
 
@@ -133,6 +139,7 @@ def set_password(deps: Deps, *, password: str) -> None:
 # -- TOTP
 
 
+@retry_conflicts
 def start_totp(deps: Deps) -> tuple[str, str]:
     """Returns a new secret in base32 and its otpauth:// address. It counts once `confirm_totp` got a code of it; until
     then an earlier one does.
@@ -146,6 +153,7 @@ def start_totp(deps: Deps) -> tuple[str, str]:
     return secret, totp.uri_of(secret, person.email)
 
 
+@retry_conflicts
 def confirm_totp(deps: Deps, *, code: str) -> None:
     """Raises CODE_INVALID."""
     person_id, session_id = author()
@@ -164,6 +172,7 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
         _record(tx, "factor.add", f"person:{person_id}", "TOTP")
 
 
+@retry_conflicts
 def remove_totp(deps: Deps) -> None:
     """Raises FACTOR_NOT_FOUND, LAST_FACTOR."""
     person_id, _ = author()
@@ -178,6 +187,7 @@ def remove_totp(deps: Deps) -> None:
 # -- recovery codes
 
 
+@retry_conflicts
 def make_recovery_codes(deps: Deps) -> list[str]:
     """Returns ten new codes, which are shown once; the earlier ones end."""
     person_id, _ = author()
@@ -200,10 +210,8 @@ def _may_add_factors(deps: Deps, tx: Tx) -> None:
     """Raises STEP_UP_REQUIRED (domain.Session.may_add_factors has the rule)."""
     person_id, session_id = author()
     session = sessions.live_session(tx, session_id, live(deps))
-    has_complete_factors = _person(tx, person_id).has_complete_factors
-    if session is None or not session.may_add_factors(
-        deps.clock.now(), has_complete_factors=has_complete_factors
-    ):
+    own = factors.factors(tx, person_id, rp_id=_rp_id(deps))
+    if session is None or not session.may_add_factors(deps.clock.now(), own):
         raise errors.step_up_required()
 
 

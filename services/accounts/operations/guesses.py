@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
+from kit.db.database import retry_conflicts
 from kit.observe import metrics
 from services.accounts import errors
 from services.accounts.domain import PATIENCE, Client, Failures, Surface, delay_after
@@ -38,6 +39,7 @@ def of_step_up(person_id: UUID, surface: Surface) -> Counters:
     return [("step_up", f"{surface.value} {person_id}")]
 
 
+@retry_conflicts
 def begin(deps: Deps, counters: Counters) -> None:
     """Counts a guess. Raises SIGN_IN_DELAYED while one of the counters makes guesses wait; then nothing is counted."""
     now = deps.clock.now()
@@ -57,6 +59,7 @@ def begin(deps: Deps, counters: Counters) -> None:
             row.delayed_until = now + delay_after(row.failures, patience)
 
 
+@retry_conflicts
 def take_back(deps: Deps, counters: Counters) -> None:
     """The guess was right: forgets the failures of the person. Of the network only this guess is taken back, because a
     stranger may have an account too.

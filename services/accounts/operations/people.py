@@ -10,6 +10,7 @@ from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close, identity, pending_of
 from kit.base import actors
 from kit.base.ids import parse_id
+from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
 from services.accounts import errors
 from services.accounts.domain import ADMIN, OWNER, Person
@@ -66,6 +67,7 @@ def set_roles(deps: Deps, *, person_id: str, roles: Sequence[str], merchant_id: 
     return approvals.done(_roles_set_or_requested(deps, wanted, given, merchant))
 
 
+@retry_conflicts
 def _roles_set_or_requested(
     deps: Deps, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None
 ) -> Person | Approval:
@@ -154,6 +156,7 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
     return _shown(tx, person_id)
 
 
+@retry_conflicts
 def disable_person(deps: Deps, *, person_id: str) -> Person:
     """Ends all sessions and all links to or by the person, and refuses new sessions.
 
@@ -184,6 +187,7 @@ def enable_person(deps: Deps, *, person_id: str) -> Person:
     return approvals.done(_enabled_or_requested(deps, values.uuid_or(errors.person_not_found, person_id)))
 
 
+@retry_conflicts
 def _enabled_or_requested(deps: Deps, person_id: UUID) -> Person | Approval:
     with deps.db.transaction() as tx:
         person = _to_change(tx, person_id)

@@ -10,11 +10,21 @@ from kit.audit import acts
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
+from kit.db.database import retry_conflicts
 from kit.rpc import values
 from kit.rpc.actor_tokens import write_token
 from services.accounts import errors
 from services.accounts.credentials import tokens
-from services.accounts.domain import SEEN_EVERY, Client, Factors, Person, Session, Surface, Way
+from services.accounts.domain import (
+    SEEN_EVERY,
+    SESSIONS_OPEN_MOST,
+    Client,
+    Factors,
+    Person,
+    Session,
+    Surface,
+    Way,
+)
 from services.accounts.operations import keys
 from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
 from services.accounts.store import factors, people, sessions
@@ -69,9 +79,7 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized
         merchant_id=signed_in.actor.merchant_id,
         actor_token=write_token(signed_in.actor, key_id=key.key_id, private_key=key.private_key, now=now),
         stepped_up_until=session.stepped_up_until(now),
-        may_add_factors=session.may_add_factors(
-            now, has_complete_factors=signed_in.person.has_complete_factors
-        ),
+        may_add_factors=session.may_add_factors(now, own),
         factors=own,
         ends_at=min(now + limits.idle, session.started_at + limits.absolute),
     )
@@ -111,8 +119,11 @@ def actor_of(person: Person, surface: Surface, session: Session | None = None) -
 
 
 def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, client: Client) -> str:
-    """Starts a session, stepped up by the proof just given unless that is a recovery code, and returns its token."""
+    """Starts a session, stepped up by the proof just given unless that is a recovery code, and returns its token. The
+    person is locked. Of more than 20 sessions the oldest ends.
+    """
     token = tokens.new_token()
+    open_ones = sessions.live_sessions(tx, person.id, live(deps), limit=SESSIONS_LISTED)
     session = sessions.session_from(
         new_id(), person.id, surface=surface, way=way, client=client, at=deps.clock.now()
     )
@@ -129,6 +140,8 @@ def start(deps: Deps, tx: Tx, person: Person, *, surface: Surface, way: Way, cli
                 "user_agent": client.user_agent,
             },
         )
+        for oldest in open_ones[SESSIONS_OPEN_MOST - 1 :]:
+            _end(deps, tx, oldest)
     return token
 
 
@@ -187,6 +200,7 @@ def end_own_session(deps: Deps, *, session_id: str) -> None:
         _end(deps, tx, session)
 
 
+@retry_conflicts
 def end_other_sessions(deps: Deps) -> int:
     """Ends all of the person's sessions but the one of this call; returns their number."""
     person_id, session_id = author()

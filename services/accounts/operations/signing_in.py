@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from services.accounts import errors
 from services.accounts.credentials import challenges, passkeys, tokens, totp
 from services.accounts.credentials.challenges import Challenge, Use
 from services.accounts.credentials.passwords import MOST_CHARACTERS
-from services.accounts.domain import Client, Person, Purpose, Surface, Way
+from services.accounts.domain import SESSIONS_A_MINUTE_MOST, Client, Person, Purpose, Surface, Way
 from services.accounts.operations import guesses, sessions
 from services.accounts.operations.sessions import SignedIn
 from services.accounts.store import factors, people
@@ -94,7 +95,7 @@ def sign_in_by_password(
     proof = _proof_of(deps, stored, code, recovery_hash)
     token = None
     if password_fits and proof is not None and stored.person is not None:
-        token = _session_by_proof(deps, stored.person.id, proof, surface, client)
+        token = _session_by_proof(deps, stored, proof, surface, client)
     if token is None:
         SIGN_INS.labels(Way.PASSWORD.value, "refused").inc()
         _log.info("sign_in_refused", way=Way.PASSWORD.value, surface=surface.value)
@@ -127,16 +128,38 @@ def _proof_of(deps: Deps, stored: _Stored, code: str, recovery_hash: bytes | Non
     return _Proof(recovery_hash=recovery_hash) if stored.has_recovery_code else None
 
 
+@retry_conflicts
 def _session_by_proof(
-    deps: Deps, person_id: UUID, proof: _Proof, surface: Surface, client: Client
+    deps: Deps, stored: _Stored, proof: _Proof, surface: Surface, client: Client
 ) -> str | None:
-    """Uses the proof up and starts the session; None when another call was first, or the person may not sign in."""
+    """Uses the proof up and starts the session; None when another call was first, when the password or the TOTP secret
+    was replaced since it was compared, or when the person may not sign in. Raises SIGN_IN_DELAYED.
+    """
+    assert stored.person is not None
+    person_id = stored.person.id
     with deps.db.transaction() as tx:
         people.lock_person(tx, person_id)
         person = people.person(tx, person_id)
-        if person is None or not person.may_use(surface) or not _use(deps, tx, person_id, proof):
+        if person is None or not person.may_use(surface) or not _counts_still(tx, person_id, stored):
+            return None
+        _require_pause(deps, tx, person_id)
+        if not _use(deps, tx, person_id, proof):
             return None
         return sessions.start(deps, tx, person, surface=surface, way=proof.way, client=client)
+
+
+def _counts_still(tx: Tx, person_id: UUID, stored: _Stored) -> bool:
+    sealed = factors.sealed_totp(tx, person_id)
+    sealed_totp = None if sealed is None else sealed[0]
+    return (factors.password_hash(tx, person_id), sealed_totp) == (stored.password_hash, stored.sealed_totp)
+
+
+def _require_pause(deps: Deps, tx: Tx, person_id: UUID) -> None:
+    """Raises SIGN_IN_DELAYED when the person has signed in often within the last minute."""
+    minute = timedelta(minutes=1)
+    started = stored_sessions.started_since(tx, person_id, deps.clock.now() - minute)
+    if started >= SESSIONS_A_MINUTE_MOST:
+        raise errors.sign_in_delayed(int(minute.total_seconds()))
 
 
 def _use(deps: Deps, tx: Tx, person_id: UUID, proof: _Proof) -> bool:
@@ -167,7 +190,7 @@ def start_passkey(deps: Deps, *, surface: Surface, session_token: str) -> tuple[
 def sign_in_by_passkey(
     deps: Deps, *, challenge_id: str, credential: str, surface: Surface, client: Client
 ) -> str:
-    """Starts a session by the answer of a passkey, and returns its token. Raises SIGN_IN_REFUSED."""
+    """Starts a session by the answer of a passkey, and returns its token. Raises SIGN_IN_REFUSED, SIGN_IN_DELAYED."""
     use = Use(purpose=Purpose.SIGN_IN, surface=surface)
     token = None
     with suppress(challenges.Invalid, passkeys.Invalid):
@@ -189,6 +212,7 @@ def _session_by_passkey(deps: Deps, challenge: Challenge, credential: str, clien
         person = None if person_id is None else people.person(tx, person_id)
         if person is None or not person.may_use(surface):
             return None
+        _require_pause(deps, tx, person.id)
         return sessions.start(deps, tx, person, surface=surface, way=Way.PASSKEY, client=client)
 
 
@@ -198,15 +222,20 @@ def _proved_by_passkey(deps: Deps, tx: Tx, challenge: Challenge, credential: str
     """
     surface = challenge.use.surface
     party = deps.relying_parties[surface]
-    stored = factors.passkey_to_use(tx, passkeys.credential_id_of(credential), rp_id=party.rp_id)
+    credential_id = passkeys.credential_id_of(credential)
+    known = factors.passkey(tx, credential_id, rp_id=party.rp_id)
+    if known is None:
+        return None
+    # So a removal of the passkey, or a decision about the person, happens before or after this.
+    people.lock_person(tx, known.person_id)
+    stored = factors.passkey(tx, credential_id, rp_id=party.rp_id)
     if stored is None:
         return None
     count = party.sign_count(
         challenge.challenge, credential, credential=stored.credential, person_id=stored.person_id
     )
-    if not factors.use_challenge(
-        tx, challenge
-    ):  # before the counter: an answer that is sent again is no copy
+    # Before the counter is compared: an answer that is sent again is no copy of the passkey.
+    if not factors.use_challenge(tx, challenge):
         return None
     if passkeys.went_back(stored.sign_count, count):
         factors.mark_cloned(tx, stored.id, at=deps.clock.now())
@@ -263,6 +292,7 @@ def step_up(
     return token
 
 
+@retry_conflicts
 def _stepped_up_by_passkey(deps: Deps, signed_in: SignedIn, challenge_id: str, credential: str) -> str | None:
     session = signed_in.session
     use = Use(purpose=Purpose.STEP_UP, surface=session.surface, session_id=session.id)
@@ -277,6 +307,7 @@ def _stepped_up_by_passkey(deps: Deps, signed_in: SignedIn, challenge_id: str, c
         return None
 
 
+@retry_conflicts
 def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | None:
     person_id = signed_in.person.id
     with deps.db.transaction() as tx:

@@ -148,11 +148,11 @@ def credentials_of(tx: Tx, person_id: UUID, *, rp_id: str) -> list[bytes]:
     return list(tx.scalars(select(Passkey.credential).where(*of_host)).all())
 
 
-def passkey_to_use(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None:
-    """Returns the passkey, locked until the transaction ends: its counter is compared and written as one step."""
+def passkey(tx: Tx, credential_id: bytes, *, rp_id: str) -> StoredPasskey | None:
+    """Returns the passkey, if it still counts. Its counter changes under the lock of the person only."""
     of_host = (Passkey.credential_id == credential_id, Passkey.rp_id == rp_id, Passkey.cloned_at.is_(None))
     chosen = select(Passkey.id, Passkey.person_id, Passkey.credential, Passkey.sign_count).where(*of_host)
-    row = tx.execute(chosen.with_for_update()).one_or_none()
+    row = tx.execute(chosen).one_or_none()
     return (
         None if row is None else StoredPasskey(row.id, row.person_id, bytes(row.credential), row.sign_count)
     )

@@ -68,6 +68,12 @@ def live_sessions(tx: Tx, person_id: UUID, live: LiveLimits, *, limit: int) -> l
     return _SESSIONS.all(tx.execute(chosen.order_by(Session.id.desc()).limit(limit)))
 
 
+def started_since(tx: Tx, person_id: UUID, since: datetime) -> int:
+    """Returns the number of the person's sessions, ended ones included, that started after this time."""
+    started = select(func.count()).where(Session.person_id == person_id, Session.started_at > since)
+    return tx.execute(started).scalar_one()
+
+
 def live_session(tx: Tx, session_id: UUID, live: LiveLimits) -> domain.Session | None:
     chosen = select(*_SESSIONS.columns).where(Session.id == session_id, live.condition())
     return _SESSIONS.one_or_none(tx.execute(chosen))
@@ -80,8 +86,9 @@ def live_count(tx: Tx, live: LiveLimits) -> dict[str, int]:
 
 
 def mark_seen(tx: Tx, session: domain.Session, *, at: datetime) -> None:
-    tx.execute(update(Session).where(Session.id == session.id).values(last_seen_at=at))
+    # The person first, as where sessions are ended: the other order would deadlock.
     tx.execute(update(Person).where(Person.id == session.person_id).values(last_seen_at=at))
+    tx.execute(update(Session).where(Session.id == session.id).values(last_seen_at=at))
 
 
 def step_up(tx: Tx, session_id: UUID, *, token_hash: bytes, at: datetime) -> bool:
