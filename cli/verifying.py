@@ -28,7 +28,7 @@ from kit.rpc.values import LIST_MOST_ROWS
 
 FACTS_PAGE = 250
 """Invoices per page with all their announced data: four such pages at their longest fill a message."""
-BOOKS = ("catalog", "invoices", "withdrawals", "webhooks")
+BOOKS = ("accounts", "catalog", "invoices", "withdrawals", "webhooks")
 CALL_SECONDS = 60
 Advance = Callable[[int], None]
 

@@ -16,7 +16,7 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.base import actors
 from kit.base.config.processes import SERVICES
-from kit.rpc import approvals, audit, callers, find, status
+from kit.rpc import approvals, audit, books, callers, find, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
@@ -29,7 +29,7 @@ from kit.rpc.permissions import (
     signing_in,
     staff,
 )
-from kit.rpc.slots import Share, Slots
+from kit.rpc.slots import Share, Slots, proofs
 from services.accounts.operations.invitations import (
     invite_approved,
     invite_terms,
@@ -51,6 +51,7 @@ from services.accounts.rpc.heads import HeadsServicer
 from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
+from services.accounts.store.books import PARTS
 from services.accounts.store.finding import IDS
 from services.accounts.wiring import Deps
 
@@ -121,6 +122,7 @@ SLOTS: Final = (
     _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
+    proofs(),
     Slots(name="services", methods=_SERVICES | {"ActorKeysService/RotateActorKey"}, threads=1),
 )
 
@@ -142,6 +144,7 @@ PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     **dict.fromkeys(find.PERMISSIONS, _READS_PEOPLE),
+    **books.PERMISSIONS,
     **dict.fromkeys(_methods("SignInService"), signing_in()),
     "OwnAccountService/ListFactors": everyone(),
     "OwnAccountService/ListOwnSessions": everyone(),
@@ -181,3 +184,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
     find.add_to(server, deps.db, IDS, ())
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
+    books.add_to(server, deps.db, PARTS)
