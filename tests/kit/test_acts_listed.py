@@ -28,7 +28,8 @@ SELECT CAST(lpad(to_hex(ms), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0') 
        to_timestamp(ms / 1000.0), 'person', 'person' || n % 200 || '@example.com',
        CAST(lpad(to_hex(n % 200), 32, '0') AS uuid), 'desk',
        CASE n % 500 WHEN 0 THEN 'named@example.com' ELSE '' END,
-       CASE n % 3000 WHEN 0 THEN 'rare.set' ELSE 'kind' || n % 100 || '.set' END, 'deal:' || n, CAST(lpad(to_hex(n % 300), 32, '0') AS uuid), '[]', '', '', ''
+       CASE n % 3000 WHEN 0 THEN 'rare.set' ELSE 'kind' || n % 100 || '.set' END,
+       'deal:' || n, CAST(lpad(to_hex(n % 300), 32, '0') AS uuid), '[]', '', '', ''
 FROM (SELECT n, {int(START.timestamp()) * 1000} + n * 60000 AS ms FROM generate_series(1, {ACTS}) AS n) AS each
 """
 
