@@ -111,6 +111,16 @@ def gateway_url() -> str:
     return str(described["url"])
 
 
+def console_urls() -> dict[str, str]:
+    """Returns the base URLs of the consoles that are known here: `FIATGATE_DESK_URL` and `FIATGATE_DASHBOARD_URL`, else
+    the local stack's.
+    """
+    surfaces = {"console-desk": "FIATGATE_DESK_URL", "console-dashboard": "FIATGATE_DASHBOARD_URL"}
+    described = (stack.found() or {}).get("consoles", {})
+    urls = {name: os.environ.get(variable) or described.get(name, "") for name, variable in surfaces.items()}
+    return {name: url.rstrip("/") for name, url in urls.items() if url}
+
+
 def demo_credentials() -> dict[str, Any]:
     """Returns demo.json, written by the local stack's first start: merchant_id, key_id, api_key, secret."""
     try:

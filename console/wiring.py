@@ -14,6 +14,7 @@ from console.surfaces import Surface, surface_of
 from console.ui.pages import Link, Pages
 from fiatgate.accounts.v1.accounts_pb2_grpc import OwnAccountServiceStub, PeopleServiceStub, SignInServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
+from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from kit.rpc.client import aio_channel
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         SignInServiceAsyncStub,
     )
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
+    from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Deps:
     """The collaborators of the resources.
 
     own     the person's own factors and sessions
+    merchants  the names of merchants, for their members
     audit   the acts of each service, by its name
     health  the standard health service of the services without which no page works
     """
@@ -40,6 +43,7 @@ class Deps:
     signin: SignInServiceAsyncStub
     own: OwnAccountServiceAsyncStub
     people: PeopleServiceAsyncStub
+    merchants: MerchantsServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
     health: Mapping[str, Any]
 
@@ -75,6 +79,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             signin=SignInServiceStub(accounts),
             own=OwnAccountServiceStub(accounts),
             people=PeopleServiceStub(accounts),
+            merchants=MerchantsServiceStub(channels["merchants"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
             health={"accounts": health_pb2_grpc.HealthStub(accounts)},
         )

@@ -52,6 +52,7 @@ def _query_all() -> list[dict[str, Any]]:
     """Queries all at the same time: several that do not answer cost no more time than one."""
     queries: list[Callable[[], dict[str, Any]]] = [
         _query_gateway,
+        *(partial(_query_http, name, url) for name, url in connection.console_urls().items()),
         *(partial(_query, name) for name in SERVICES),
     ]
     with ThreadPoolExecutor(len(queries)) as threads:
@@ -59,12 +60,16 @@ def _query_all() -> list[dict[str, Any]]:
 
 
 def _query_gateway() -> dict[str, Any]:
-    """Returns the gateway's answer at /readyz: the services that serve, from its side."""
-    row: dict[str, Any] = {"service": "gateway", "healthy": False}
     try:
         url = connection.gateway_url()
     except stack.NoAddress:  # the services can still be queried where only their addresses are known
-        return row | {"error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
+        return {"service": "gateway", "healthy": False, "error": "NO_ADDRESS: set FIATGATE_PUBLIC_URL"}
+    return _query_http("gateway", url)
+
+
+def _query_http(name: str, url: str) -> dict[str, Any]:
+    """Returns the process' answer at /readyz: the services that serve, from its side."""
+    row: dict[str, Any] = {"service": name, "healthy": False}
     try:
         answer = requests.get(f"{url}/readyz", timeout=ANSWER_SECONDS)
         return row | {"healthy": answer.status_code == 200, "services": answer.json()["services"]}

@@ -1,5 +1,6 @@
 """The start page of the dashboard, its navigation, and the choice of the merchant."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import falcon.asgi
@@ -8,6 +9,7 @@ from console.exchange import Request
 from console.page import Page, leave_for
 from console.ui.pages import Link
 from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 
 NAVIGATION: Final = (
@@ -16,22 +18,37 @@ NAVIGATION: Final = (
 )
 
 
-class HomePage(Page):
+class _MerchantsPage(Page):
+    async def names(self, *merchant_ids: str) -> Mapping[str, str]:
+        """Returns the names of the merchants; none while merchants is away, and the page shows ids alone."""
+        request = merchants_pb2.NameMerchantsRequest(merchant_ids=merchant_ids)
+        try:
+            return (await self.deps.merchants.NameMerchants(request)).names
+        except Refused as refused:
+            if refused.reason != "DB_UNAVAILABLE":
+                raise
+            return {}
+
+
+class HomePage(_MerchantsPage):
     """/: the person, the merchant, the roles there, and what is missing."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        self.show(req, resp, "dashboard-home")
+        names = await self.names(req.exchange.signed_in.merchant_id)
+        self.show(req, resp, "dashboard-home", names=names)
 
     on_head = on_get
 
 
-class MerchantPage(Page):
+class MerchantPage(_MerchantsPage):
     """/merchant: a member of several merchants chooses the one that the session acts for."""
 
     needs_merchant = False
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        self.show(req, resp, "merchant")
+        members_of = req.exchange.signed_in.person.memberships
+        names = await self.names(*(each.merchant_id for each in members_of))
+        self.show(req, resp, "merchant", names=names)
 
     on_head = on_get
 

@@ -9,7 +9,7 @@ from fiatgate.merchants.v1 import merchants_pb2_grpc
 from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import audit, find, status
 from kit.rpc.callers import ALL, Callers
-from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
+from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, everyone, machine, members, staff
 from kit.rpc.slots import Slots
 from services.merchants import domain, store
 from services.merchants.domain import MerchantStatus
@@ -30,7 +30,7 @@ _STATUSES = {
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
     "console-desk": frozenset({audit.LIST}),
-    "console-dashboard": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST, "MerchantsService/NameMerchants"}),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
     "webhooks": frozenset({"MerchantsService/GetSigningSecrets"}),
@@ -83,7 +83,7 @@ PERMISSIONS: Final[Permissions] = {
     "MerchantsService/GetLogo": machine(),
     "MerchantsService/GetMerchant": machine() | staff(*READERS) | members("developer", "finance", "viewer"),
     "MerchantsService/ListMerchants": staff(*READERS),
-    "MerchantsService/NameMerchants": staff(*READERS),
+    "MerchantsService/NameMerchants": everyone(),
     "MerchantsService/ListCategories": staff(*READERS),
     "MerchantsService/CreateMerchant": staff("admin", changes=True),
     "MerchantsService/ConfigureMerchant": staff("admin", changes=True, steps_up=True),

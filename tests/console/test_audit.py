@@ -125,6 +125,12 @@ def test_an_owner_sees_the_acts_of_the_own_merchant_only(house: House, merchant:
     assert {row["merchant_id"] for row in asked} == {merchant}
 
 
+def test_members_see_the_name_of_their_merchant(house: House, merchant: str) -> None:
+    owner = house.person("owner", merchant=merchant)
+    assert "Lamp shop" in owner.get("/").text
+    assert "Lamp shop" in owner.get("/merchant").text
+
+
 def test_an_owner_learns_no_operator_of_an_act(house: House, merchant: str) -> None:
     house.stack.cli("merchants", "unban", merchant)
     owner = house.person("owner", merchant=merchant)

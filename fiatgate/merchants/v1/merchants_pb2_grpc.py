@@ -165,7 +165,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def NameMerchants(self, request, context):
-        """The names of these merchants.
+        """The names of these merchants, which their customers read too: for each person who is signed in.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,7 +47,7 @@ class MerchantsServiceStub:
     ListMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]
     """Newest first, page by page."""
     NameMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]
-    """The names of these merchants."""
+    """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
     MERCHANT_CATEGORY_NOT_FOUND.
@@ -100,7 +100,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     ListMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListMerchantsRequest, _merchants_pb2.ListMerchantsResponse]  # type: ignore[assignment]
     """Newest first, page by page."""
     NameMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]  # type: ignore[assignment]
-    """The names of these merchants."""
+    """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
     """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
     MERCHANT_CATEGORY_NOT_FOUND.
@@ -180,7 +180,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.NameMerchantsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.NameMerchantsResponse, _abc.Awaitable[_merchants_pb2.NameMerchantsResponse]]:
-        """The names of these merchants."""
+        """The names of these merchants, which their customers read too: for each person who is signed in."""
 
     @_abc_1.abstractmethod
     def ConfigureMerchant(
