@@ -9,9 +9,10 @@ import falcon
 import falcon.asgi
 
 from console.exchange import Request
+from console.ui.pages import roles_of
 from console.ui.words import NOTICES, sentence_for
 from console.wiring import Deps
-from kit.rpc.errors import Refused
+from kit.rpc.errors import Refused, denied
 from kit.web.forms import Form, form_of
 
 _OWN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/_.-]*(\?[A-Za-z0-9/_.~%&=:+@-]*)?").fullmatch
@@ -42,15 +43,23 @@ class Page:
     ) -> None:
         """Answers with a template; with the sentence of the address's `notice` or `problem`, or of a refused form."""
         notice = NOTICES.get(req.get_param("notice") or "")
+        approval_id = refused.metadata.get("approval_id") if refused else None
         problem = sentence_for(refused.reason, refused) if refused else None
         if problem is None and (named := req.get_param("problem")):
             problem = sentence_for(named.upper())
         if refused is not None:
             req.exchange.code = refused.reason
-        status = 422 if refused else 200
-        self.deps.pages.show(
-            req, resp, template, **{"status": status, "notice": notice, "problem": problem} | values
-        )
+        status = 202 if approval_id else 422 if refused else 200
+        shown = {"status": status, "notice": notice, "problem": problem, "approval_id": approval_id}
+        self.deps.pages.show(req, resp, template, **shown | values)
+
+    def only_for(self, req: Request, roles: Collection[str]) -> None:
+        """Raises NOT_PERMITTED unless the person has one of the roles. For pages: a change is refused, and the attempt
+        recorded, by the service that would make it.
+        """
+        if not set(roles) & set(roles_of(req.exchange.signed_in)):
+            wanted = sorted(roles)
+            raise denied("NOT_PERMITTED", "The page is for other roles", page_for=" or ".join(wanted))
 
     async def leave_after(
         self,

@@ -80,6 +80,8 @@ class Refusals(refusals.Refusals[Request]):
 
     def answer(self, req: Request, resp: falcon.asgi.Response, refused: Refused) -> None:
         problem = PROBLEMS.get(refused.reason, _OURS)
+        if roles := refused.metadata.get("page_for"):
+            problem = Problem(403, "Not permitted", f"This page is for people with the role {roles}.")
         req.exchange.code = refused.reason
         self._pages.show(
             req,

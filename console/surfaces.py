@@ -38,7 +38,7 @@ DESK: Final = Surface(
         "desk": "deals, cases, requisites",
         "treasury": "withdrawals",
         "prices": "currencies, methods, rates",
-        "admin": "merchants, people, and all of the above",
+        "admin": "merchants, people, and what desk, treasury and prices may do",
         "auditor": "reads everything, the audit log too, and exports it",
     },
 )
@@ -47,7 +47,7 @@ DASHBOARD: Final = Surface(
     "Fiatgate dashboard",
     pb.SURFACE_DASHBOARD,
     {
-        "owner": "members, and all of the below",
+        "owner": "members, and what the other roles may do",
         "developer": "API keys, addresses, webhooks",
         "finance": "balance and withdrawals",
         "viewer": "reads; changes nothing",

@@ -52,6 +52,7 @@ class AuditPage(Page):
     """/audit and /audit.csv: author, act, object, merchant, since, until, after."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        self.only_for(req, self.deps.pages.opened_by("/audit"))
         filters = self._filters(req)
         after = req.get_param("after") or ""
         refused = None
@@ -84,6 +85,7 @@ class AuditPage(Page):
         """Streams all that the filters leave. A service that is away breaks the download off: a file without its acts
         would look complete.
         """
+        self.only_for(req, self.deps.pages.opened_by("/audit"))
         request = self._request(req, self._filters(req), after="", limit=ACTS_PER_CALL)
         first = await self._page(request)
         resp.content_type = "text/csv; charset=utf-8"

@@ -13,6 +13,7 @@ from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
 PEOPLE_PER_PAGE: Final = 50
+ROLES_THAT_CHANGE: Final = frozenset({"admin", "owner"})
 MENDABLE: Final = frozenset(
     {
         "VALIDATION_ERROR",
@@ -30,6 +31,7 @@ class PeoplePage(Page):
     """/people?after=…: by e-mail address, with the open invitations on the first page."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        self.only_for(req, self.deps.pages.opened_by("/people"))
         merchant_id = req.exchange.signed_in.merchant_id
         after = req.get_param("after") or ""
         request = pb.ListPeopleRequest(merchant_id=merchant_id, after_email=after, limit=PEOPLE_PER_PAGE + 1)
@@ -59,6 +61,7 @@ class PersonPage(Page):
     """/people/{person_id}: roles, state, sessions."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
+        self.only_for(req, self.deps.pages.opened_by("/people"))
         await self._show(req, resp, person_id)
 
     on_head = on_get
@@ -81,7 +84,10 @@ class PersonPage(Page):
                 raise
             await self._show(req, resp, person_id, refused=refused)
         else:
-            leave_for(resp, f"/people/{person_id}", notice="person-disabled")
+            if person_id == req.exchange.signed_in.person.person_id:
+                leave_for(resp, "/sign-in", notice="self-disabled")
+            else:
+                leave_for(resp, f"/people/{person_id}", notice="person-disabled")
 
     async def on_post_enable(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
         await self.form(req)
@@ -168,6 +174,7 @@ class InvitePage(Page):
     """/people/invite: the link is shown once when there is no mail server."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        self.only_for(req, ROLES_THAT_CHANGE)
         self.show(req, resp, "invite", email="", name="", ticked=())
 
     on_head = on_get
@@ -182,6 +189,9 @@ class InvitePage(Page):
         except Refused as refused:
             if refused.reason not in MENDABLE:
                 raise
+            if refused.reason == "APPROVAL_REQUIRED":  # the form is done with
+                self.show(req, resp, "invite", refused=refused, email="", name="", ticked=())
+                return
             ticked = [*request.roles, *request.member_roles]
             self.show(
                 req, resp, "invite", refused=refused, email=request.email, name=request.name, ticked=ticked
@@ -228,4 +238,4 @@ def roles_shown(req: Request, person: pb.Person | pb.Invitation) -> list[str]:
 def may_change(req: Request) -> bool:
     """Returns whether to offer forms; accounts decides again."""
     session = req.exchange.signed_in
-    return bool({"admin", "owner"} & set(roles_shown(req, session.person)))
+    return bool(ROLES_THAT_CHANGE & set(roles_shown(req, session.person)))

@@ -58,6 +58,10 @@ class Pages:
         self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
         self._templates.filters.update(time=time_text, iso=iso)
 
+    def opened_by(self, path: str) -> frozenset[str]:
+        """Returns the roles that may open the page, and those below it, which the navigation links to."""
+        return next(each.roles for each in self._navigation if each.path == path)
+
     def show(
         self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **values: Any
     ) -> None:
@@ -67,7 +71,7 @@ class Pages:
             session=session,
             roles=roles_of(session) if session else (),
             navigation=self._links_for(req),
-            **({"notice": None, "problem": None} | values),
+            **({"notice": None, "problem": None, "approval_id": None} | values),
         )
         answer_html(req, resp, html, status=status)
         resp.set_headers(_HEADERS)

@@ -19,6 +19,7 @@ NOTICES: Final[Mapping[str, str]] = {
     "member-removed": "The person is no longer a member.",
     "roles-set": "The roles are set. They count from the next request.",
     "person-disabled": "The person is disabled, and all sessions have ended.",
+    "self-disabled": "You are disabled, and all your sessions have ended. Another administrator can enable you.",
     "person-enabled": "The person may sign in again.",
     "invitation-withdrawn": "The invitation is withdrawn. Its link no longer works.",
     "invitation-sent": "The invitation is on its way by e-mail.",
@@ -39,7 +40,8 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "LAST_FACTOR": "This is your last complete way to sign in. Add another one first.",
     "LAST_ADMIN": "This is the last active administrator. Make another one first.",
     "LAST_OWNER": "This is the merchant's last owner. Make another one first.",
-    "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it.",
+    "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it, "
+    "with this command:",
     "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
     "Ask the operator of the payment service to invite the person.",
     "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",
@@ -60,6 +62,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "member_roles": "Roles",
     "password": "Password",
     "code": "Code",
+    "since": "From day",
+    "until": "To day",
 }
 """Fields of requests, as the forms name them."""
 
@@ -67,20 +71,24 @@ FIELDS: Final[Mapping[str, str]] = {
 def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     """Returns the sentence for a reason; None when the reason has none, and so is a page of its own."""
     if reason == "VALIDATION_ERROR" and refused is not None:
-        field = FIELDS.get(refused.metadata.get("field", ""), "")
-        message = refused.message.rstrip(".")
-        return (
-            f"{field}: {message[:1].lower()}{message[1:]}."
-            if field
-            else f"{message[:1].upper()}{message[1:]}."
-        )
+        return _sentence_about(refused.metadata.get("field", ""), refused.message.rstrip("."))
     if reason in ("PASSWORD_REFUSED", "INVITATIONS_LIMITED") and refused is not None and refused.message:
         return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
     if refused is None or sentence is None:
         return sentence
-    if reason == "APPROVAL_REQUIRED" and (id := refused.metadata.get("approval_id")):
-        return f"{sentence} On their command line: fiatgate approvals approve {id} --as THEIR_EMAIL"
     if reason == "SIGN_IN_DELAYED" and (seconds := refused.metadata.get("retry_after_seconds")):
-        return f"Too many wrong attempts. The next one counts in {seconds} seconds."
+        unit = "second" if seconds == "1" else "seconds"
+        return f"Too many wrong attempts. The next one counts in {seconds} {unit}."
     return sentence
+
+
+def _sentence_about(field: str, message: str) -> str:
+    """Returns the message with the name that the form gives the field."""
+    label = FIELDS.get(field, "")
+    if not label:
+        return f"{message[:1].upper()}{message[1:]}."
+    if message.startswith(f"{field} "):  # "password has at most 256 characters"
+        return f"{label}{message.removeprefix(field)}."
+    message = message.removeprefix(f"{field}: ")
+    return f"{label}: {message[:1].lower()}{message[1:]}."

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from deploy.local.waiting import wait_until
+from kit.base.ids import new_id
 from tests.console.conftest import Open
 from tests.console.house import House, Person, new_email, signed_out, title_of
 
@@ -158,7 +159,7 @@ def test_a_refused_attempt_is_an_act(house: House, admin: Person) -> None:
 
     def recorded() -> bool:
         """A service writes ten refusals a second at most; other tests may have used them up."""
-        assert person.get("/people").status_code == 403
+        assert person.post(f"/people/{new_id()}/disable").status_code == 403
         page = admin.get("/audit", params={"author": person.email}).text
         return "refused: NOT_PERMITTED" in page
 

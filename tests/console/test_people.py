@@ -113,10 +113,33 @@ def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Pe
     path = f"/people/{id_of(admin, other)}"
     admin.post(f"{path}/disable")
     answer = admin.post(f"{path}/enable")
-    assert answer.status_code == 422
-    assert "The request is recorded." in answer.text
+    assert answer.status_code == 202
+    assert 'role="status"><p>The request is recorded.' in answer.text
+    assert '<code class="secret">fiatgate approvals approve ' in answer.text
     answer = admin.post(f"{path}/roles", {"role:admin": "on", "role:desk": "on"})
     assert answer.status_code in (200, 422)
+
+
+def test_an_administrator_who_disables_oneself_reads_that_it_happened(house: House, admin: Person) -> None:
+    other = house.person("admin")
+    answer = other.post(f"/people/{id_of(admin, other)}/disable")
+    assert title_of(answer) == "Sign in"
+    assert "You are disabled, and all your sessions have ended." in answer.text
+
+
+def test_a_person_without_roles_stays_in_the_list(house: House, admin: Person) -> None:
+    other = house.person("desk")
+    path = f"/people/{id_of(admin, other)}"
+    admin.post(f"{path}/roles", {})
+    assert f'href="{path}"' in admin.get("/people").text
+    assert signed_out(other.get("/"))
+
+
+def test_a_page_that_only_refuses_is_not_offered(house: House) -> None:
+    auditor = house.person("auditor")
+    answer = auditor.get("/people/invite")
+    assert answer.status_code == 403
+    assert "for people with the role admin or owner" in answer.text
 
 
 def test_an_administrator_ends_the_session_of_another(house: House, admin: Person) -> None:

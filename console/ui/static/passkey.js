@@ -20,7 +20,7 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
     event.preventDefault();
     const [button, failure] = [form.querySelector("button"), form.querySelector("[data-failure]")];
     button.setAttribute("aria-busy", "true");
-    failure.hidden = true;
+    for (const each of form.querySelectorAll("[role=alert]")) each.hidden = true;
     try {
       const { challenge_id: id, options, go } = await challenge(form.dataset.passkey);
       if (go) return location.assign(go); // a step-up first
@@ -29,8 +29,9 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
       form.elements[challengeField].value = id;
       form.elements[credentialField].value = JSON.stringify(made.toJSON());
       form.submit();
-    } catch {
-      failure.hidden = false;
+    } catch (error) {
+      const known = error.name === "InvalidStateError" && form.querySelector("[data-known]");
+      (known || failure).hidden = false;
       button.removeAttribute("aria-busy");
     }
   });

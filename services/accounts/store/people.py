@@ -50,8 +50,12 @@ def person_by_email(tx: Tx, email: str) -> domain.Person | None:
 
 
 def staff(tx: Tx, *, after_email: str, limit: int) -> list[domain.Person]:
-    """Returns the people with a role of the staff, disabled ones included, by e-mail address."""
-    return _people(tx, func.cardinality(Person.roles) > 0, Person.email > after_email, limit=limit)
+    """Returns the people with a role of the staff, and those with no role anywhere, by e-mail address; disabled ones
+    included.
+    """
+    is_member = select(Membership.person_id).where(Membership.person_id == Person.id).exists()
+    of_staff = or_(func.cardinality(Person.roles) > 0, ~is_member)
+    return _people(tx, of_staff, Person.email > after_email, limit=limit)
 
 
 def members(tx: Tx, merchant_id: UUID, *, after_email: str, limit: int) -> list[domain.Person]:
