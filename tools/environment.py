@@ -22,6 +22,8 @@ from typing import IO, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDER: Final = ROOT / ".venv"
 PYTHON: Final = FOLDER / "bin" / "python"
+OUTSIDE: Final = Path(sys.executable).resolve()
+"""The Python outside of the environment: that of an activated one is removed with it."""
 MADE: Final = FOLDER / ".made"
 """The folder and the Python that the environment was made for."""
 BEGUN: Final = FOLDER / ".begun"
@@ -166,14 +168,12 @@ def _make() -> None:
     FOLDER.mkdir()
     BEGUN.touch()
     made = subprocess.run(  # noqa: S603  our own words
-        [sys.executable, "-m", "venv", str(FOLDER)], capture_output=True, text=True, check=False
+        [OUTSIDE, "-m", "venv", str(FOLDER)], capture_output=True, text=True, check=False
     )
     if made.returncode:
         shutil.rmtree(FOLDER)
         why = " ".join((made.stdout + made.stderr).split())[-300:]
-        raise CannotInstall(
-            f"{sys.executable} makes no environment (on Debian: apt install python3-venv): {why}"
-        )
+        raise CannotInstall(f"{OUTSIDE} makes no environment (on Debian: apt install python3-venv): {why}")
     BEGUN.unlink()
     MADE.write_text(_identity())
 

@@ -50,9 +50,11 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def prepare(folder: Path, purpose: str = "runs", **variables: str) -> subprocess.CompletedProcess[str]:
+def prepare(
+    folder: Path, purpose: str = "runs", *, python: str = sys.executable, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "tools/environment.py", purpose],
+        [python, "tools/environment.py", purpose],
         cwd=folder,
         env=os.environ | variables,
         capture_output=True,
@@ -69,6 +71,9 @@ def test_an_environment_is_made_once_and_made_anew_when_it_cannot_work(folder: P
     assert "what its tests need" in prepare(folder, "develops").stdout
 
     (folder / ".venv" / ".begun").touch()  # as an interrupted installation leaves it
+    activated = prepare(folder, python=str(folder / ".venv" / "bin" / "python3"))
+    assert (activated.returncode, activated.stderr) == (0, ""), "its own Python is removed, too"
+    (folder / ".venv" / ".begun").touch()
     assert prepare(folder).stdout.startswith("Removing .venv: its installation was interrupted.\nInstalling ")
     moved = folder.rename(folder.with_name("moved"))
     assert prepare(moved).stdout.startswith(
