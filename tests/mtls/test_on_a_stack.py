@@ -234,6 +234,42 @@ def test_a_stolen_token_counts_with_the_certificate_of_its_surface_only(house: H
     assert authors == [("example.com", None, *recorded), ("example.com", merchant_id, *recorded)]
 
 
+def keeps_heads_of(house: House, service: str) -> set[str]:
+    """The services whose heads of acts this one keeps."""
+    with (
+        closing(psycopg2.connect(house.stack.superuser_url(service))) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT DISTINCT service FROM act_heads")
+        return {service for (service,) in cursor.fetchall()}
+
+
+def test_accounts_and_each_other_service_keep_each_others_heads_of_acts(house: House) -> None:
+    others = set(SERVICES) - {"accounts"}
+    wait_until(
+        lambda: (
+            keeps_heads_of(house, "accounts") == others
+            and all(keeps_heads_of(house, each) == {"accounts"} for each in others)
+        ),
+        "the exchanges",
+        timeout_seconds=60,
+    )
+
+
+def test_no_process_gives_accounts_the_head_of_another(house: House) -> None:
+    def head_of_invoices(channel: grpc.Channel) -> Any:
+        stub = accounts_pb2_grpc.HeadsServiceStub(channel)
+        return stub.ExchangeHeads(
+            accounts_pb2.ExchangeHeadsRequest(service="invoices", number=1_000_000, count=0, hash=bytes(32))
+        )
+
+    def told_by(process: str) -> grpc.StatusCode:
+        return answer(house, "accounts", house.certificates[process], head_of_invoices)
+
+    assert told_by("merchants") == grpc.StatusCode.INVALID_ARGUMENT
+    assert told_by("gateway") == told_by("console-desk") == grpc.StatusCode.PERMISSION_DENIED
+
+
 def test_an_operator_needs_a_certificate_too(house: House) -> None:
     plain = Stack(house.stack.home.folder)
     with pytest.raises(CliRefused, match="SERVICE_DOWN"):
