@@ -29,6 +29,9 @@ TOKEN_SECONDS: Final = 30.0
 """Age at which a stream of CSV takes a new token; services take none older than a minute."""
 FILTERS: Final = ("author", "act", "object", "merchant", "since", "until")
 FILTER_MAX_CHARACTERS: Final = 254
+ONE_DAY: Final = timedelta(days=1)
+LAST_DAY: Final = datetime(9999, 12, 31, tzinfo=UTC)
+"""No time has a day after it."""
 COLUMNS: Final = (
     "id",
     "at",
@@ -154,7 +157,7 @@ class AuditPage(Page):
         if since := _day("since", filters["since"]):
             request.since.FromDatetime(since)
         if until := _day("until", filters["until"]):
-            request.until.FromDatetime(until + timedelta(days=1))
+            request.until.FromDatetime(min(until, LAST_DAY - ONE_DAY) + ONE_DAY)
         return request
 
 

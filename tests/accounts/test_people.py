@@ -218,6 +218,14 @@ def test_people_are_listed_page_by_page(deps: Deps, new_email: Callable[[], str]
 # -- sessions
 
 
+def test_a_text_that_is_no_address_is_refused_before_the_database_sees_it(deps: Deps) -> None:
+    for wrong in ("a\0b", "a" * 300):
+        with refused("VALIDATION_ERROR"):
+            people.list_people(deps, merchant_id="", after_email=wrong, limit=0)
+        with refused("VALIDATION_ERROR"):
+            people.get_person(deps, person=wrong)
+
+
 def test_a_session_ends_when_unused_and_after_its_longest_time(
     deps: Deps, new_email: Callable[[], str], clock: ManualClock
 ) -> None:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,17 +22,14 @@ from console.signin.cookie import SessionCookie
 from console.surfaces import DESK
 from console.ui.pages import Link
 from console.wiring import wired
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
 from kit.rpc import audit as audit_rpc
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
 from services.accounts import rpc as accounts_rpc
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
+from tests.console.second import second_console
 
 ROOT: Final = Path(__file__).parents[2]
-START_SECONDS: Final = 30
-STOP_SECONDS: Final = 20
 NOWHERE: Final = "127.0.0.1:1"
 ADDRESSES: Final[dict[str, Any]] = {
     name: NOWHERE for name in DeskSettings.model_fields if name.endswith("_address")
@@ -164,40 +156,11 @@ def test_with_https_the_cookie_is_secure_and_bound_to_the_host() -> None:
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Lax", "Secure"]
 
 
-@contextmanager
-def second_desk(house: House, log: Path, **settings: str) -> Iterator[str]:
-    """Runs one more desk on the same services, with settings of its own."""
-    port = free_ports(1)[0]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIATGATE_")}
-    environment |= {
-        f"FIATGATE_{service.upper()}_ADDRESS": address for service, address in house.stack.addresses.items()
-    }
-    environment |= {"FIATGATE_DESK_BIND": f"127.0.0.1:{port}", "FIATGATE_DESK_WORKERS": "1", **settings}
-    url = f"http://localhost:{port}"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "console", "desk"], cwd=ROOT, env=environment, stdout=out, stderr=out
-        )
-    try:
-        wait_until(lambda: _answers(url), f"the desk: {log}", timeout_seconds=START_SECONDS)
-        yield url
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_SECONDS) == 0
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/healthz", timeout=2).status_code == 200
-    except requests.RequestException:
-        return False
-
-
 def test_behind_tls_browsers_are_told_to_stay_there_and_one_network_has_a_limit(
     house: House, tmp_path: Path
 ) -> None:
     settings = {"FIATGATE_DESK_URL": "https://desk.example.com", "FIATGATE_DESK_REQUESTS_PER_MINUTE": "5"}
-    with second_desk(house, tmp_path / "log", **settings) as url:
+    with second_console("desk", house, tmp_path / "log", **settings) as url:
         token = house.invited("viewer").partition("token=")[2]
         accepted = Person(url, "").post("/invitation", {"token": token}, allow_redirects=False)
         assert accepted.headers["Set-Cookie"].startswith("__Host-fiatgate-desk=")
