@@ -68,10 +68,10 @@ def answers(channel: grpc.Channel) -> bool:
 def test_a_name_that_was_not_there_yet_is_asked_for_again_and_again(names: Endpoints, port: int) -> None:
     with client.channel(names.target("shop", port), name="shop") as channel:
         wait_until(
-            lambda: answers(channel) or names.asked("shop") >= ASKED, "it to be asked for", timeout_seconds=10
+            lambda: answers(channel) or names.asked("shop") >= ASKED, "it to be asked for", timeout_seconds=20
         )
         names.add("shop", "127.0.0.1")
-        wait_until(lambda: answers(channel), "the shop to be found", timeout_seconds=3)
+        wait_until(lambda: answers(channel), "the shop to be found", timeout_seconds=15)
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -85,11 +85,11 @@ def test_so_it_is_over_asyncio(names: Endpoints, port: int) -> None:
 
     async def story() -> None:
         async with client.aio_channel(names.target("shop", port), name="shop") as channel:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(20):
                 while names.asked("shop") < ASKED:
                     assert not await ask(channel)
             names.add("shop", "127.0.0.1")
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(15):
                 while not await ask(channel):
                     pass
 
