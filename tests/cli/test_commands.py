@@ -190,12 +190,12 @@ def test_a_stack_that_starts_and_one_that_was_killed_are_named(
 @pytest.mark.parametrize("reason", NEXT_STEPS)
 def test_what_to_do_next_is_a_command_there_is(reason: str) -> None:
     assert ErrorReason.Value(reason)
-    words = first(NEXT_STEPS[reason].partition("fiatgate ")[2].split())
-    words = (
-        words[2:] if words[0] == OPTION else words
-    )  # of the program itself, which takes it after any command
-    path = next(tuple(words[:length]) for length in (1, 2) if tuple(words[:length]) in ALL)
-    ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is no usage
+    for command in NEXT_STEPS[reason].split("fiatgate ")[1:]:
+        words = first(command.partition(". ")[0].split())
+        if words[0] == OPTION:  # of the program itself, which takes it after any command
+            words = words[2:]
+        path = next(tuple(words[:length]) for length in (1, 2) if tuple(words[:length]) in ALL)
+        ALL[path].make_context(" ".join(path), words[len(path) :])  # raises UsageError when it is no usage
 
 
 def test_services_that_are_away_are_told_and_status_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
