@@ -11,12 +11,12 @@ import pytest
 
 from deploy.local.waiting import wait_until
 from kit.base.ids import new_id
-from services.accounts.operations import factors, people, sessions
+from services.accounts.operations import factors, invitations, people, sessions
 from services.accounts.store import people as stored_people
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
 from tests.accounts.conftest import DESK_URL
-from tests.accounts.house import PASSWORD, Someone, authorize, operator, refused
+from tests.accounts.house import PASSWORD, Someone, accept, authorize, invite_staff, operator, refused
 from tests.accounts.test_passkeys import is_locked, register, sign_in, step_up
 from tests.support.clock import ManualClock
 from tests.support.databases import owner_url
@@ -101,6 +101,17 @@ def test_decisions_about_people_run_again(deps: Deps, ada: Someone) -> None:
         people.disable_person(deps, person_id=id)
     with losing_once(deps, "people"):
         people.enable_person(deps, person_id=id)
+
+
+def test_links_are_made_and_opened_again(deps: Deps, new_email: Callable[[], str]) -> None:
+    with losing_once(deps, "invitations"):
+        made = invite_staff(deps, new_email())
+    with losing_once(deps, "people"):
+        assert accept(deps, made)
+    with losing_once(deps, "invitations"):
+        made = invite_staff(deps, new_email())
+    with losing_once(deps, "invitations"):
+        invitations.withdraw_invitation(deps, invitation_id=str(made.invitation.id))
 
 
 def test_ending_the_other_sessions_runs_again(deps: Deps, ada: Someone) -> None:

@@ -13,6 +13,7 @@ from kit.audit.approvals import Approval, Terms
 from kit.base import actors
 from kit.base.emails import parse_email
 from kit.base.ids import new_id
+from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
 from services.accounts import errors
 from services.accounts.credentials import tokens
@@ -83,6 +84,7 @@ def invite_person(
     return approvals.done(_invited_or_requested(deps, invitation))
 
 
+@retry_conflicts
 def _invited_or_requested(deps: Deps, invitation: Invitation) -> Invited | Approval:
     with deps.db.transaction() as tx:
         return _made_or_requested(deps, tx, invitation, INVITE)
@@ -100,6 +102,7 @@ def recover_person(deps: Deps, *, person_id: str, merchant_id: str) -> Invited:
     return approvals.done(_recovered_or_requested(deps, wanted, merchant))
 
 
+@retry_conflicts
 def _recovered_or_requested(deps: Deps, person_id: UUID, merchant_id: UUID | None) -> Invited | Approval:
     with deps.db.transaction() as tx:
         invitation = _recovery(deps, people.person(tx, person_id), merchant_id)
@@ -271,6 +274,7 @@ def list_invitations(deps: Deps, *, merchant_id: str) -> list[Invitation]:
     return [replace(each, invited_by=inviter_of(each)) for each in found]
 
 
+@retry_conflicts
 def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
     """Ends an open invitation: its link opens nothing any more. Raises INVITATION_NOT_FOUND."""
     wanted = values.uuid_or(errors.invitation_not_found, invitation_id)
@@ -303,6 +307,7 @@ def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
     return replace(found, invited_by=inviter_of(found))
 
 
+@retry_conflicts
 def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
     """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person signs in with
     the factors it has (see `invite_person`). Raises INVITATION_INVALID.
