@@ -10,11 +10,13 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from deploy.local.waiting import wait_until
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
@@ -124,12 +126,24 @@ def forged(token: str, how: str) -> str:
 def test_a_forged_token_opens_no_service_and_is_recorded(house: House, how: str, problem: str) -> None:
     token = forged(house.staff("viewer").token(), how)
     for service, stub in house.statuses.items():
-        before = len(house.acts(service, "refused = 'ACTOR_INVALID' AND note = %s", f"problem: {problem}"))
+        assert_refused_and_recorded(house, service, stub, token, problem)
+
+
+def assert_refused_and_recorded(house: House, service: str, stub: Any, token: str, problem: str) -> None:
+    """Tries until an attempt is recorded: all that name no author share two records a second."""
+
+    def recorded() -> list[Any]:
+        return house.acts(service, "refused = 'ACTOR_INVALID' AND note = %s", f"problem: {problem}")
+
+    before = len(recorded())
+
+    def is_recorded() -> bool:
         found = refusal(token, partial(stub.GetStatus, status_pb2.GetStatusRequest()))
         assert found == ("ACTOR_INVALID", {"problem": problem}), service
-        after = house.acts(service, "refused = 'ACTOR_INVALID' AND note = %s", f"problem: {problem}")
-        assert len(after) == before + 1
-        assert after[-1][2] == "", "the claims of a forged token name no author"
+        return len(recorded()) == before + 1
+
+    wait_until(is_recorded, f"{service} to record the attempt", timeout_seconds=30)
+    assert recorded()[-1][2] == "", "the claims of a forged token name no author"
 
 
 def test_a_new_signing_key_counts_at_once_in_every_service_and_the_one_before_goes_on(house: House) -> None:
