@@ -46,6 +46,7 @@ _PAST: Final[Mapping[str, str]] = {
     "request": "requested",
     "resend": "resent",
     "resolve": "resolved",
+    "restart": "restarted",
     "retry": "retried",
     "roles": "changed the roles of",
     "rotate": "made",

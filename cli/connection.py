@@ -15,7 +15,7 @@ import grpc
 
 from cli import stack
 from cli.stack import NoAddress
-from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, PeopleServiceStub
+from fiatgate.accounts.v1.accounts_pb2_grpc import ActorKeysServiceStub, HeadsServiceStub, PeopleServiceStub
 from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
 from fiatgate.books.v1.books_pb2_grpc import BooksServiceStub
@@ -46,6 +46,10 @@ def people() -> PeopleServiceStub:
 
 def actor_keys() -> ActorKeysServiceStub:
     return ActorKeysServiceStub(_channel("accounts"))
+
+
+def heads() -> HeadsServiceStub:
+    return HeadsServiceStub(_channel("accounts"))
 
 
 def merchants() -> MerchantsServiceStub:

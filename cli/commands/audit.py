@@ -6,10 +6,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from cli import acts, csv_file, ids, names, output, paging
+from cli import acts, connection, csv_file, ids, names, output, paging
 from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import Json
+from fiatgate.accounts.v1 import accounts_pb2
 from fiatgate.audit.v1 import audit_pb2 as pb
 from kit.base.config.processes import SERVICES
 from kit.base.proto import timestamp_from
@@ -28,6 +29,7 @@ COLUMNS: Final = {
     "merchant": "merchant",
     "note": "note",
 }
+_OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 STACKS: Final = (("at", "merchant"), ("author", "note"), ("did", "changed"))
 CSV_COLUMNS: Final = (
     *("at", "author", "act", "object", "merchant_id", "changes", "note", "refused", "service"),
@@ -133,6 +135,29 @@ def heads(*, as_json: Json = False) -> None:
     )
     stacks = (("service",), ("count", "at"), ("hash",))
     output.rows(found, ("service", "count", "at", "hash"), as_json=False, empty="No acts yet", stacks=stacks)
+
+
+@app.command(
+    "restart-heads", epilog="Example: fiatgate audit restart-heads webhooks --note 'Restored a backup'"
+)
+def restart_heads(
+    service: Annotated[str, typer.Argument(help="The service whose heads accounts no longer accepts.")],
+    *,
+    note: Annotated[str, typer.Option(help="The reason, for the act.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Let accounts and a service exchange heads anew, from the present end of its chain: after a restored backup, or a
+    stolen certificate. Run `fiatgate verify` first and keep its report: the exchanges before are no longer compared.
+    """
+    if service not in _OTHERS:
+        raise typer.BadParameter(f"not one of {', '.join(_OTHERS)}", param_hint="SERVICE")
+    head = acts.head_of(service).head
+    request = accounts_pb2.RestartExchangesRequest(
+        service=service, count=head.count, hash=head.hash or bytes(32), note=note
+    )
+    made = connection.heads().RestartExchanges(request)
+    sentence = f"{service} and accounts exchange heads anew, from entry {head.count} of its chain."
+    output.outcome(made, sentence, everything=False, as_json=as_json)
 
 
 def _heads() -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
 from kit.audit import approvals, heads
+from kit.audit.acts import time_of
 from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, head
 from kit.audit.chaining import LATE
 from kit.base.clock import Clock
@@ -20,7 +21,7 @@ from kit.db.database import Database
 MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 OVERDUE: Final = timedelta(minutes=5)
-"""An act is in the chain, and an exchange on both sides, within seconds."""
+"""An act is in the chain, and an exchange on both sides, within seconds. Clocks of machines differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,11 @@ def check_page(
         rows = tx.execute(_ENTRIES, {"after": after, "limit": limit}).mappings().all()
         report = Report(checked=len(rows), more=len(rows) == limit)
         report.last = rows[-1]["number"] if rows else after
+        now = clock.now()
         report.problems += _of_entries(tx, rows, after)
+        report.problems += _of_times(tx, rows, after, now)
         if not report.more:
             report.unchained = tx.scalar(_COUNT_UNCHAINED) or 0
-            now = clock.now()
             report.problems += _of_unchained(tx, now)
             report.problems += _of_heads(tx, known)
             report.problems += _of_own_exchanges(tx)
@@ -119,6 +121,32 @@ def _of_entry(row: RowMapping, previous: bytes, chained_before: datetime | None)
     return []
 
 
+def _of_times(tx: Session, rows: Sequence[RowMapping], after: int, now: datetime) -> list[str]:
+    """Checks that acts bear the time of their id, none to come, and none before an exchange that they follow."""
+    if not rows:
+        return []
+    exchanges = heads.times_of_exchanges(tx, after, rows[-1]["number"])
+    exchanged_at = exchanges.get(max((each for each in exchanges if each <= after), default=-1))
+    problems: list[str] = []
+    for row in rows:
+        exchanged_at = max(filter(None, (exchanged_at, exchanges.get(row["number"] - 1))), default=None)
+        if row["id"] is None:
+            continue
+        act = f"{_named(row)}, entry {row['number']} of the chain"
+        first, last = sorted((row["at"], row["chained_at"]))
+        if row["at"] != time_of(row["id"]):
+            problems.append(
+                f"{act}: it bears the time {_time(row['at'])}, its id {_time(time_of(row['id']))}"
+            )
+        elif last > now + OVERDUE:
+            problems.append(f"{act}: it bears the time {_time(last)}, which is to come")
+        elif exchanged_at is not None and first < exchanged_at - OVERDUE:
+            problems.append(
+                f"{act}: it bears the time {_time(first)}, but was added after the exchange of {_time(exchanged_at)}"
+            )
+    return problems
+
+
 def _of_unchained(tx: Session, now: datetime) -> list[str]:
     waiting = tx.execute(_UNCHAINED, {"limit": MAX_PROBLEMS}).mappings()
     return [
@@ -154,7 +182,9 @@ def _of_own_exchanges(tx: Session) -> list[str]:
         if each.service != service:
             service, number, previous = each.service, 0, EMPTY
         named = f"exchange {each.number} of heads with {each.service}"
-        if each.number != number + 1:
+        if heads.begins_series(each.number):
+            previous = EMPTY
+        if not heads.follows(each.number, number):
             problems.append(f"exchanges {number + 1} to {each.number - 1} with {each.service} are missing")
         elif heads.digest_of(each, previous) != each.digest:
             problems.append(f"{named}, of {_time(each.at)}, was changed")
@@ -163,8 +193,16 @@ def _of_own_exchanges(tx: Session) -> list[str]:
                 f"{named}, of {_time(each.at)}, knows another entry {each.own.count} than the chain has:"
                 " acts were removed or rewritten"
             )
+        elif _is_restart_without_act(tx, each):
+            problems.append(f"{named}, of {_time(each.at)}, begins a new series, but no operator did that")
         number, previous = each.number, each.digest
     return problems
+
+
+def _is_restart_without_act(tx: Session, exchange: heads.Exchange) -> bool:
+    """Returns whether a series begins without an act. Only the keeper has these acts."""
+    is_restart = exchange.number > 1 and heads.begins_series(exchange.number)
+    return is_restart and exchange.service != heads.KEEPER and not heads.is_restarted(tx, exchange)
 
 
 def _of_known_exchanges(tx: Session, exchanges: Iterable[KnownExchange], now: datetime) -> list[str]:
@@ -186,7 +224,7 @@ def _of_known_exchanges(tx: Session, exchanges: Iterable[KnownExchange], now: da
 def _is_on_its_way(tx: Session, exchange: KnownExchange) -> bool:
     """Returns whether the keeper has made the exchange and this service has not stored the answer yet."""
     last = heads.last_exchange(tx, exchange.service)
-    return exchange.service == heads.KEEPER and exchange.number == (last.number if last else 0) + 1
+    return exchange.service == heads.KEEPER and heads.follows(exchange.number, last.number if last else 0)
 
 
 def _of_approvals(tx: Session) -> list[str]:

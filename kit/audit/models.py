@@ -91,3 +91,8 @@ class ActHeadColumns:
     own_count: Mapped[int] = mapped_column(BigInteger)
     own_hash: Mapped[bytes]
     digest: Mapped[bytes]
+
+    @declared_attr.directive
+    @classmethod
+    def __table_args__(cls) -> Any:
+        return (Index("ix_act_heads_own_count", "own_count", "at"),)

@@ -8,7 +8,7 @@ from uuid import UUID
 from kit.base import actors
 from kit.base.ids import new_id
 from services.accounts.domain import Surface
-from services.accounts.operations import factors, invitations, keys, people, sessions
+from services.accounts.operations import factors, heads, invitations, keys, people, sessions
 from services.accounts.rpc import PERMISSIONS
 from services.accounts.wiring import Deps
 from tests.accounts.authenticator import Authenticator
@@ -82,6 +82,10 @@ def of_people(count: Count, deps: Deps, new_email: Callable[[], str]) -> None:
     )
     count.assert_leaves_none(enable)
     count.assert_leaves("ActorKeysService/RotateActorKey", lambda: keys.rotate_actor_key(deps))
+    count.assert_leaves(
+        "HeadsService/RestartExchanges",
+        lambda: heads.restart_exchanges(deps, service="webhooks", count=0, hash=bytes(32), note=""),
+    )
 
 
 def of_factors(count: Count, ada: Someone, clock: ManualClock) -> str:

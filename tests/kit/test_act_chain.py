@@ -10,12 +10,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import psycopg2
 import psycopg2.extras
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from kit.audit import acts, chaining, checking, heads
 from kit.audit.chain import COLUMNS, EMPTY, DatedHead, Head, hash_of, head
@@ -76,7 +78,8 @@ class Side:
 
 
 def exchange(service: Side, keeper: Side, clock: ManualClock) -> None:
-    """As kit.rpc.act_heads and accounts do it."""
+    """As kit.rpc.act_heads and accounts do it, some seconds after the exchange before."""
+    clock.advance(seconds=5)
     with service.db.transaction() as tx:
         own, last = heads.own_head(tx), heads.last_exchange(tx, heads.KEEPER)
     number = 1 if last is None else last.number + 1
@@ -233,6 +236,167 @@ def test_a_chain_that_was_cut_short_gets_no_further_exchange(
         exchange(service, keeper, clock)
     with pytest.raises(HeadRefused, match="2 entries; it had 3"):
         heads.answer(keeper.db, clock, service=service.name, number=2, theirs=Head(2, service.head().hash))
+
+
+def test_a_stolen_certificate_adds_an_exchange_in_seconds_and_no_impossible_one(
+    sides: tuple[Side, Side], clock: ManualClock
+) -> None:
+    service, keeper = sides
+    service.act()
+    exchange(service, keeper, clock)
+    for number in range(100):
+        offered = Head(100 + number, rng_hash(number))
+        heads.answer(keeper.db, clock, service=service.name, number=2, theirs=offered)
+    assert [each.number for each in keeper.exchanges()] == [1]
+    clock.advance(seconds=5)
+    for count in (2**63 - 1, heads.MOST_GROWTH + 2):
+        with pytest.raises(HeadRefused, match="just before"):
+            heads.answer(keeper.db, clock, service=service.name, number=2, theirs=Head(count, rng_hash(0)))
+    service.act()
+    exchange(service, keeper, clock)
+    assert [each.number for each in keeper.exchanges()] == [2]
+
+
+def rng_hash(number: int) -> bytes:
+    return random.Random(number).randbytes(32)
+
+
+def test_an_operator_lets_exchanges_go_on_after_a_stolen_certificate(
+    sides: tuple[Side, Side], clock: ManualClock
+) -> None:
+    service, keeper = sides
+    service.act()
+    exchange(service, keeper, clock)
+    clock.advance(seconds=5)
+    heads.answer(keeper.db, clock, service=service.name, number=2, theirs=Head(99, rng_hash(0)))
+    service.act()
+    with pytest.raises(HeadRefused):
+        exchange(service, keeper, clock)
+    assert problems_of_both(service, keeper)
+
+    with service.db.transaction() as tx:
+        own = heads.own_head(tx)
+    heads.restart(keeper.db, clock, service=service.name, theirs=own, note="a stolen certificate")
+    keeper.chain()
+    exchange(service, keeper, clock)
+    service.act()
+    exchange(service, keeper, clock)
+    assert [each.own.count for each in service.exchanges()] == [3]
+    assert problems_of_both(service, keeper) == []
+
+
+def test_a_new_series_of_exchanges_without_an_act_is_named(
+    sides: tuple[Side, Side], clock: ManualClock
+) -> None:
+    service, keeper = sides
+    service.act()
+    exchange(service, keeper, clock)
+    made = heads.Exchange(service.name, heads.SERIES + 1, clock.now(), Head(0, EMPTY), Head(0, EMPTY))
+    with keeper.db.transaction() as tx:
+        heads.keep(tx, made, last=None)
+    assert any("no operator did that" in each for each in check(keeper, service, []))
+
+
+def test_an_exchange_is_made_every_few_minutes_also_without_acts(
+    sides: tuple[Side, Side], clock: ManualClock
+) -> None:
+    service, keeper = sides
+    exchange(service, keeper, clock)
+    clock.advance(minutes=6)
+    exchange(service, keeper, clock)
+    assert [each.number for each in service.exchanges()] == [2]
+
+
+# -- what is added under another time
+
+
+def id_at(at: datetime) -> uuid.UUID:
+    return uuid.UUID(int=chaining.earliest_id(at).int | 7 << 76 | 2 << 62 | random.getrandbits(62))
+
+
+def add_act(side: Side, id: uuid.UUID, at: datetime, chained_at: datetime) -> None:
+    """Adds an act and its entry, as an attacker can who has the rights of the service."""
+    row: dict[str, Any] = dict.fromkeys(COLUMNS, "") | {"id": id, "at": at, "act": "rate.set", "changes": []}
+    row |= {"person_id": None, "session_id": None, "merchant_id": None, "actor_kind": "person"}
+    with side.db.transaction() as tx:
+        before = head(tx)
+        number, previous = (before.count + 1, before.hash) if before else (1, EMPTY)
+    names = ", ".join(COLUMNS)
+    side.execute(
+        f"INSERT INTO acts ({names}) VALUES ({', '.join(['%s'] * len(COLUMNS))})",
+        *(psycopg2.extras.Json(row[each]) if each == "changes" else row[each] for each in COLUMNS),
+    )
+    side.execute(
+        "INSERT INTO act_chain (number, act_id, hash, chained_at) VALUES (%s, %s, %s, %s)",
+        number,
+        id,
+        hash_of(previous, number, chained_at, row),
+        chained_at,
+    )
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("of_id", "of_act", "of_entry", "named"),
+    [
+        (-13, -13, -13, "but was added after the exchange"),
+        (-13, -13, 0, "but was added after the exchange"),
+        (-500_000, -500_000, 0, "but was added after the exchange"),
+        (-500_000, 0, 0, "its id"),
+        (0, -500_000, 0, "its id"),
+        (4_000_000, 4_000_000, 0, "which is to come"),
+        (0, 0, 4_000_000, "which is to come"),
+    ],
+)
+def test_an_act_that_is_added_under_another_time_is_named(
+    sides: tuple[Side, Side],
+    clock: ManualClock,
+    of_id: float,
+    of_act: float,
+    of_entry: float,
+    named: str,
+    *,
+    is_first: bool,
+) -> None:
+    service, keeper = sides
+    if not is_first:
+        service.act(3)
+    exchange(service, keeper, clock)
+    now = clock.now().replace(microsecond=0)
+    id, at, chained_at = (now + timedelta(minutes=minutes) for minutes in (of_id, of_act, of_entry))
+    add_act(service, id_at(id), at, chained_at)
+    exchange(service, keeper, clock)
+    found = [each for each in check(service, keeper, []) if "rate.set" in each]
+    assert any(named in each for each in found)
+
+
+def test_an_act_of_the_future_does_not_stop_the_chain(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = sides
+    monkeypatch.setattr(chaining, "PAGE", 1)
+    to_come = SystemClock().now() + timedelta(days=3000)
+    add_act(service, id_at(to_come), to_come, SystemClock().now())
+    service.chain()
+    service.act(2)
+    assert service.head().count == 3
+
+
+def test_no_entry_leaves_out_numbers(sides: tuple[Side, Side]) -> None:
+    """A chain could not go on after the greatest number that the column holds."""
+    service, keeper = sides
+    service.act()
+    for number in (2**63 - 1, 3, 1):
+        with pytest.raises(DBAPIError), service.db.transaction() as tx:
+            tx.execute(
+                text(
+                    "INSERT INTO act_chain SELECT :number, gen_random_uuid(), hash, chained_at FROM act_chain"
+                ),
+                {"number": number},
+            )
+    service.act(2)
+    assert service.head().count == 3
+    assert check(service, keeper, []) == []
 
 
 # -- tampering

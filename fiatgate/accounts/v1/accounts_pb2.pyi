@@ -1776,6 +1776,59 @@ class ExchangeHeadsRequest(_message.Message):
 Global___ExchangeHeadsRequest: _TypeAlias = ExchangeHeadsRequest  # noqa: Y015
 
 @_typing.final
+class RestartExchangesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVICE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    HASH_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    service: _builtins.str
+    count: _builtins.int
+    """The head of its chain."""
+    hash: _builtins.bytes
+    note: _builtins.str
+    """For the act: the reason."""
+    def __init__(
+        self,
+        *,
+        service: _builtins.str = ...,
+        count: _builtins.int = ...,
+        hash: _builtins.bytes = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "hash", b"hash", "note", b"note", "service", b"service"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestartExchangesRequest: _TypeAlias = RestartExchangesRequest  # noqa: Y015
+
+@_typing.final
+class RestartExchangesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVICE_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    service: _builtins.str
+    number: _builtins.int
+    """That of the first exchange of the new series."""
+    def __init__(
+        self,
+        *,
+        service: _builtins.str = ...,
+        number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "service", b"service"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestartExchangesResponse: _TypeAlias = RestartExchangesResponse  # noqa: Y015
+
+@_typing.final
 class ExchangeHeadsResponse(_message.Message):
     """The exchange that accounts keeps, for the caller to keep as well: a new one, the one before when neither chain has grown
     since, or an earlier one whose answer was lost.

@@ -1713,6 +1713,11 @@ class HeadsServiceStub:
                 request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
                 _registered_method=True)
+        self.RestartExchanges = channel.unary_unary(
+                '/fiatgate.accounts.v1.HeadsService/RestartExchanges',
+                request_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.FromString,
+                _registered_method=True)
 
 
 class HeadsServiceServicer:
@@ -1730,6 +1735,15 @@ class HeadsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RestartExchanges(self, request, context):
+        """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
+        was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
+        Reason: VALIDATION_ERROR.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_HeadsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -1737,6 +1751,11 @@ def add_HeadsServiceServicer_to_server(servicer, server):
                     servicer.ExchangeHeads,
                     request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.FromString,
                     response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.SerializeToString,
+            ),
+            'RestartExchanges': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestartExchanges,
+                    request_deserializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.FromString,
+                    response_serializer=fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1769,6 +1788,33 @@ class HeadsService:
             '/fiatgate.accounts.v1.HeadsService/ExchangeHeads',
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsRequest.SerializeToString,
             fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.ExchangeHeadsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestartExchanges(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.accounts.v1.HeadsService/RestartExchanges',
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesRequest.SerializeToString,
+            fiatgate_dot_accounts_dot_v1_dot_accounts__pb2.RestartExchangesResponse.FromString,
             options,
             channel_credentials,
             insecure,

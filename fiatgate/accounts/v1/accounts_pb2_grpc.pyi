@@ -633,6 +633,11 @@ class HeadsServiceStub:
     at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
     shorter than the kept one).
     """
+    RestartExchanges: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RestartExchangesRequest, _accounts_pb2.RestartExchangesResponse]
+    """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
+    was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
+    Reason: VALIDATION_ERROR.
+    """
 
 @_typing.type_check_only
 class HeadsServiceAsyncStub(HeadsServiceStub):
@@ -646,6 +651,11 @@ class HeadsServiceAsyncStub(HeadsServiceStub):
     """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
     at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
     shorter than the kept one).
+    """
+    RestartExchanges: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RestartExchangesRequest, _accounts_pb2.RestartExchangesResponse]  # type: ignore[assignment]
+    """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
+    was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
+    Reason: VALIDATION_ERROR.
     """
 
 class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -663,6 +673,17 @@ class HeadsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Keeps the caller's head of its chain of acts, and returns that of accounts for the caller to keep: a chain that is cut
         at its end in one database contradicts the other. Reason: VALIDATION_ERROR (a service that does not exist, a head
         shorter than the kept one).
+        """
+
+    @_abc_1.abstractmethod
+    def RestartExchanges(
+        self,
+        request: _accounts_pb2.RestartExchangesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_accounts_pb2.RestartExchangesResponse, _abc.Awaitable[_accounts_pb2.RestartExchangesResponse]]:
+        """Begins a new series of exchanges with a service, from its present head: for an operator, after one of the two databases
+        was restored from a backup, or a certificate of the service was stolen. The exchanges before stay.
+        Reason: VALIDATION_ERROR.
         """
 
 def add_HeadsServiceServicer_to_server(servicer: HeadsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -30,6 +30,7 @@ _INDEXES = (
     "ix_acts_person_id ON acts (person_id, id) WHERE person_id IS NOT NULL",
     "ix_acts_act ON acts (act, id)",
     "ix_acts_object ON acts (object, id)",
+    "ix_act_heads_own_count ON act_heads (own_count, at)",
     "ix_acts_merchant_id ON acts (merchant_id, id) WHERE merchant_id IS NOT NULL",
 )
 _CHAIN = """
@@ -43,6 +44,20 @@ CREATE TABLE IF NOT EXISTS act_chain (
   CONSTRAINT ck_act_chain_number CHECK (number > 0),
   CONSTRAINT ck_act_chain_hash CHECK (octet_length(hash) = 32)
 )
+"""
+# A later number would end the chain: it could not go on from 2^63 - 1.
+_FOLLOWS = """
+CREATE OR REPLACE FUNCTION act_chain_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.number IS DISTINCT FROM (SELECT coalesce(max(number), 0) + 1 FROM public.act_chain) THEN
+    RAISE EXCEPTION 'entry % does not follow the end of the chain', NEW.number USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  RETURN NEW;
+END $$
+"""
+_EACH_FOLLOWS = """
+CREATE OR REPLACE TRIGGER act_chain_follows BEFORE INSERT ON act_chain
+FOR EACH ROW EXECUTE FUNCTION act_chain_follows()
 """
 _HEADS = """
 CREATE TABLE IF NOT EXISTS act_heads (
@@ -63,8 +78,8 @@ def make_acts() -> None:
     """Makes the tables. Their rows are only added: UPDATE, DELETE and TRUNCATE are refused."""
     guards.make_refusal()
     with guards.each_by_itself():
-        for table in (_ACTS, _CHAIN, _HEADS):
-            op.execute(table)
+        for statement in (_ACTS, _CHAIN, _FOLLOWS, _EACH_FOLLOWS, _HEADS):
+            op.execute(statement)
         for index in _INDEXES:
             op.execute(f"CREATE INDEX IF NOT EXISTS {index}")
     for table in ("acts", "act_chain", "act_heads"):

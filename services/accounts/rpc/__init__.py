@@ -62,6 +62,7 @@ def _methods(service: str) -> frozenset[str]:
 
 
 _CONSOLE: Final = _methods("SignInService") | _methods("OwnAccountService") | _methods("PeopleService")
+_HEADS: Final = _methods("HeadsService")
 _SERVICES: Final = frozenset({"ActorKeysService/ListActorKeys", "HeadsService/ExchangeHeads"})
 
 _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
@@ -123,7 +124,8 @@ SLOTS: Final = (
     _shared("sign_ins", _SIGN_INS, in_all=2, working=1, waiting=15, owners=2),
     _shared("people", _PEOPLE, in_all=3, working=2, waiting=10, owners=3),
     proofs(),
-    Slots(name="services", methods=_SERVICES | {"ActorKeysService/RotateActorKey"}, threads=1),
+    Slots(name="services", methods=_SERVICES - _HEADS | {"ActorKeysService/RotateActorKey"}, threads=1),
+    Slots(name="heads", methods=_HEADS, threads=1),
 )
 
 
@@ -172,6 +174,7 @@ PERMISSIONS: Final[Permissions] = {
     "ActorKeysService/ListActorKeys": machine(),
     "HeadsService/ExchangeHeads": machine(changes=True),
     "ActorKeysService/RotateActorKey": Permission(changes=True),
+    "HeadsService/RestartExchanges": Permission(changes=True),
 }
 
 

@@ -33,3 +33,11 @@ class HeadsServicer(accounts_pb2_grpc.HeadsServiceServicer):
             kept_count=made.theirs.count,
             kept_hash=made.theirs.hash,
         )
+
+    def RestartExchanges(
+        self, request: pb.RestartExchangesRequest, context: grpc.ServicerContext
+    ) -> pb.RestartExchangesResponse:
+        made = heads.restart_exchanges(
+            self._deps, service=request.service, count=request.count, hash=request.hash, note=request.note
+        )
+        return pb.RestartExchangesResponse(service=made.service, number=made.number)
