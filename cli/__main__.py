@@ -37,7 +37,7 @@ from cli.commands import (
 )
 from cli.connection import why_silent
 from cli.ids import Ambiguous
-from cli.next_steps import NEXT_STEPS
+from cli.next_steps import next_step
 from cli.stack import NoAddress
 from kit.rpc.errors import Refused
 
@@ -95,8 +95,8 @@ def main() -> None:
             _report_silence(silent)
         else:
             output.refusal(refused.reason, refused.message, refused.metadata)
-            if next_step := NEXT_STEPS.get(refused.reason):
-                output.note(f"[dim]{next_step.format_map(refused.metadata)}[/dim]")
+            if step := next_step(refused.reason, refused.metadata):
+                output.note(f"[dim]{step}[/dim]")
     except NoAddress as unknown:
         _report_silence(unknown)
     except Ambiguous as several:

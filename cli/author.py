@@ -8,6 +8,7 @@ import pwd
 import socket
 from typing import Any
 
+import typer
 from typer.core import TyperGroup
 
 from kit.base.emails import parse_email
@@ -20,6 +21,12 @@ def carry(on_behalf_of: str) -> None:
     """Makes every call of this process carry the author. Raises ValueError when `on_behalf_of` is no e-mail address."""
     named = parse_email(on_behalf_of) if on_behalf_of else ""
     actors.carry_cli(f"{_user()}@{socket.gethostname()}", on_behalf_of=named)
+
+
+def named(context: typer.Context) -> str:
+    """Returns the e-mail address that `--as` gave this command, "" without one."""
+    given: str = context.find_root().params["on_behalf_of"]
+    return parse_email(given) if given else ""
 
 
 def _user() -> str:

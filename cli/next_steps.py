@@ -10,7 +10,7 @@ NEXT_STEPS: Final[Mapping[str, str]] = {
     "OTHER_PERSON_REQUIRED": "The other person: … --as THEIR_EMAIL. To withdraw it: fiatgate approvals reject ID",
     "DB_UNAVAILABLE": "The health of all services: fiatgate status",
     "DEAL_NOT_FOUND": "All deals: fiatgate deals list",
-    "DEAL_STATE_CONFLICT": "Its history: fiatgate deals show ID. One in appeal ends by: fiatgate deals resolve ID",
+    "DEAL_STATE_CONFLICT": "One in appeal ends with `deals resolve`. Its history: fiatgate deals show ID",
     "CASE_NOT_FOUND": "All cases: fiatgate cases list",
     "MERCHANT_NOT_FOUND": "All merchants: fiatgate merchants list",
     "OWNER_NOT_FOUND": "All merchants with their owners: fiatgate merchants list",
@@ -38,3 +38,14 @@ NEXT_STEPS: Final[Mapping[str, str]] = {
     "INSUFFICIENT_BALANCE": "The withdrawals that hold it: fiatgate withdrawals list --merchant ID --status pending",
     "WEBHOOK_EVENT_NOT_FOUND": "The events of an invoice: fiatgate webhooks list INVOICE_ID",
 }
+
+APPROVE_IT: Final = "With the same --as: fiatgate approvals approve {approval_id}"
+"""The next command after APPROVAL_REQUIRED for the person who can approve the request: it has `requested_by`."""
+
+
+def next_step(reason: str, metadata: Mapping[str, str]) -> str | None:
+    """Returns the line below a refusal."""
+    step = (
+        APPROVE_IT if reason == "APPROVAL_REQUIRED" and "requested_by" in metadata else NEXT_STEPS.get(reason)
+    )
+    return step and step.format_map(metadata)

@@ -5,8 +5,9 @@ from itertools import chain
 from typing import Annotated, Final, TypeVar
 
 import typer
+from rich.markup import escape
 
-from cli import connection, output
+from cli import author, connection, output, staff, tables
 from cli.ids import Ambiguous
 from cli.output import Json
 from fiatgate.approvals.v1 import approvals_pb2 as pb
@@ -68,6 +69,7 @@ def show(approval_id: Id, *, as_json: Json = False) -> None:
 
 @app.command("approve", epilog="Example: fiatgate approvals approve 0197…")
 def approve(
+    context: typer.Context,
     approval_id: Id,
     *,
     note: Note = "",
@@ -78,11 +80,15 @@ def approve(
     if as_json and not yes:
         raise typer.BadParameter("with --json there is no question: add --yes", param_hint="--yes")
     asked = _found(approval_id)
+    doubts = _doubts(author.named(context), requester=staff.named_in(asked.requested_by))
     if not yes and asked.state == pb.APPROVAL_STATE_PENDING:
         output.lead(f"{asked.requested_by} requested: {asked.summary}")
+        for doubt in doubts:
+            output.lead(doubt)
         typer.confirm("Approve?", abort=True, err=True)
     request = pb.ApproveRequest(approval_id=asked.approval_id, note=note)
     answer = connection.approvals(asked.service).Approve(request)
+    _warn(doubts if yes else ())
     if as_json:
         output.print_json(output.plain(answer.approval) | {"link": answer.link or None})
         return
@@ -93,12 +99,28 @@ def approve(
 
 
 @app.command("reject", epilog='Example: fiatgate approvals reject 0197… --note "Another address"')
-def reject(approval_id: Id, *, note: Note = "", as_json: Json = False) -> None:
+def reject(context: typer.Context, approval_id: Id, *, note: Note = "", as_json: Json = False) -> None:
     """Reject a request, or withdraw your own. It is kept, and changes nothing."""
     asked = _found(approval_id)
     request = pb.RejectRequest(approval_id=asked.approval_id, note=note)
     rejected = connection.approvals(asked.service).Reject(request).approval
+    _warn(_doubts(author.named(context)))
     output.outcome(rejected, f"Rejected: {rejected.summary}", everything=False, as_json=as_json)
+
+
+def _doubts(checker: str, *, requester: str = "") -> list[str]:
+    """Returns a sentence for each of the two people who is no active person of the staff."""
+    of_checker = staff.doubt(checker) if checker else ""
+    of_requester = staff.doubt(requester) if requester else ""
+    return [
+        *([f"Check the address of --as: {of_checker}."] if of_checker else []),
+        *([f"Check the requester: {of_requester}."] if of_requester else []),
+    ]
+
+
+def _warn(doubts: Sequence[str]) -> None:
+    for doubt in doubts:
+        output.note(f"[yellow]{escape(tables.printable(doubt))}[/yellow]")
 
 
 def _found(beginning: str) -> pb.Approval:

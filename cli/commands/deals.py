@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from cli import connection, deal_list, grouping, ids, output, paging, rejecting, several
+from cli import connection, deal_list, grouping, ids, output, paging, pending, rejecting, several
 from cli.commands import cases, methods
 from cli.deal_list import DealFilter, Listed
 from cli.moments import Since, Until, age
@@ -256,7 +256,8 @@ def reject(
         (listed,) = deal_list.named(deal_ids)
         if listed.deal.status == pb.DEAL_STATUS_APPEAL:
             _confirm([listed], limit, yes=yes, as_json=as_json)
-        rejected = rejecting.reject(listed.deal, note=note)
+        with pending.reporting_rejected("invoices", f"deal:{listed.deal.deal_id}"):
+            rejected = rejecting.reject(listed.deal, note=note)
         output.outcome(rejected, "Rejected: the invoice has failed.", everything=everything, as_json=as_json)
         return
     if deal_ids and len(deal_ids) > limit:
@@ -353,7 +354,8 @@ def resolve(
         request.paid = True
     else:
         request.rejected = True
-    deal = connection.desk().ResolveAppeal(request).deal
+    with pending.reporting_rejected("invoices", f"deal:{deal_id}"):
+        deal = connection.desk().ResolveAppeal(request).deal
     output.outcome(deal, _state(deal), everything=everything, as_json=as_json)
 
 

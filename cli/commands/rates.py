@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, output
+from cli import connection, output, pending
 from cli.output import Json
 from fiatgate.catalog.v1 import catalog_pb2 as pb
 from kit.base.proto import datetime_from
@@ -45,7 +45,8 @@ def set_one(
 ) -> None:
     """Set a rate by hand; it is used instead of the polled ones while it is fresh."""
     request = pb.SetRateRequest(currency_code=code, rate=rate, anyway=anyway)
-    made = connection.catalog().SetRate(request).rate
+    with pending.reporting_rejected("catalog", f"currency:{code}"):
+        made = connection.catalog().SetRate(request).rate
     output.record(made, as_json=as_json)
     if not as_json and made.HasField("fresh_until"):  # a catalog of the version before sends none
         until = f"{datetime_from(made.fresh_until):%Y-%m-%d %H:%M:%S} UTC"

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from cli import connection, ids, names, output, paging, several
+from cli import connection, ids, names, output, paging, pending, several
 from cli.moments import Since, Until
 from cli.output import INT32_MOST, Everything, Json
 from fiatgate.find.v1 import find_pb2
@@ -287,15 +287,17 @@ def fail(
     """Mark withdrawals as failed: the amounts are available again. Exit code 1 when one was not marked."""
     several.each(
         withdraw_uuids,
-        lambda id: (
-            connection.withdrawals()
-            .FailWithdrawal(pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus))
-            .withdrawal
-        ),
+        lambda id: _fail(id, substatus),
         lambda each: f"Failed: {each.amount} USDT are available to the merchant again.",
         everything=everything,
         as_json=as_json,
     )
+
+
+def _fail(id: str, substatus: str) -> pb.Withdrawal:
+    request = pb.FailWithdrawalRequest(withdraw_uuid=id, substatus=substatus)
+    with pending.reporting_rejected("withdrawals", f"withdrawal:{id}"):
+        return connection.withdrawals().FailWithdrawal(request).withdrawal
 
 
 @app.command("cancel", epilog="Example: fiatgate withdrawals cancel 0197… --by-user")
@@ -309,12 +311,14 @@ def cancel(
     """Cancel withdrawals: the amounts are available again. Exit code 1 when one was not canceled."""
     several.each(
         withdraw_uuids,
-        lambda id: (
-            connection.withdrawals()
-            .CancelWithdrawal(pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user))
-            .withdrawal
-        ),
+        lambda id: _cancel(id, by_user=by_user),
         lambda each: f"Canceled: {each.amount} USDT are available to the merchant again.",
         everything=everything,
         as_json=as_json,
     )
+
+
+def _cancel(id: str, *, by_user: bool) -> pb.Withdrawal:
+    request = pb.CancelWithdrawalRequest(withdraw_uuid=id, by_user=by_user)
+    with pending.reporting_rejected("withdrawals", f"withdrawal:{id}"):
+        return connection.withdrawals().CancelWithdrawal(request).withdrawal

@@ -262,14 +262,19 @@ def approve(
     asked = get(tx, approval_id)
     if asked.state is not State.PENDING:
         return Approved(_repeated(asked, actor, State.APPROVED))
-    same_person = actor.person_id is not None and actor.person_id == asked.requested_person
-    # A command line without a name could be the requester's own.
-    unnamed = actor.kind == "cli" and not actor.on_behalf_of and asked.requested_by_person
-    if same_person or unnamed or identity(actor) == asked.requested_by:
+    if not is_another(actor, asked):
         raise SameAuthor(asked.requested_as)
     link = change(asked)
     tx.flush()
     return Approved(_decide(tx, approval_id, _decision(actor, State.APPROVED, at=at, note=note)), link or "")
+
+
+def is_another(actor: Actor, asked: Approval) -> bool:
+    """Returns whether the actor is another person than the requester, as far as can be known."""
+    same_person = actor.person_id is not None and actor.person_id == asked.requested_person
+    # A command line without a name could be the requester's own.
+    unnamed = actor.kind == "cli" and not actor.on_behalf_of and asked.requested_by_person
+    return not (same_person or unnamed or identity(actor) == asked.requested_by)
 
 
 def reject(tx: Session, approval_id: UUID, *, at: datetime, note: str) -> Approval:

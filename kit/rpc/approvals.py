@@ -111,13 +111,16 @@ def done(outcome: T | Approval) -> T:
 
 
 def required(requests: Sequence[Approval]) -> Refused:
-    """Returns APPROVAL_REQUIRED for at least one request; `approval_id` has the ids, separated by spaces."""
+    """Returns APPROVAL_REQUIRED for at least one request; `approval_id` has the ids, separated by spaces, and
+    `requested_by` the requester when the actor is the other person.
+    """
     others = f", and {len(requests) - 1} more" if len(requests) > 1 else ""
-    return precondition(
-        "APPROVAL_REQUIRED",
-        f"Another person must approve this: {requests[0].summary}{others}",
-        approval_id=" ".join(str(each.id) for each in requests),
-    )
+    ids, summary = " ".join(str(each.id) for each in requests), f"{requests[0].summary}{others}"
+    if all(approvals.is_another(actors.current(), each) for each in requests):
+        requester = requests[0].requested_as
+        message = f"{requester} requested this, and you can approve it: {summary}"
+        return precondition("APPROVAL_REQUIRED", message, approval_id=ids, requested_by=requester)
+    return precondition("APPROVAL_REQUIRED", f"Another person must approve this: {summary}", approval_id=ids)
 
 
 def changed_since() -> Refused:

@@ -47,7 +47,10 @@ def made_withdrawal(fiatgate: Fiatgate, amount: str = "1000") -> dict[str, Any]:
 def restart(fiatgate: Fiatgate, service: str) -> None:
     """Returns when the service answers this process's channel again, and the gateway's as well."""
     fiatgate.stack.restart(service)
+    wait_until_well(fiatgate, service)
 
+
+def wait_until_well(fiatgate: Fiatgate, service: str) -> None:
     def is_well() -> bool:
         states = json.loads(run("status", "--json").out)
         return any(each["service"] == service and each["healthy"] for each in states)
@@ -66,6 +69,10 @@ def test_one_person_requests_and_another_approves_also_after_a_restart(fiatgate:
     assert f"to {TRON_ADDRESS}" in refused.err
     approval_id = refused.err.partition("approvals approve ")[2].split()[0]
     assert f"The other person: fiatgate approvals approve {approval_id} --as THEIR_EMAIL\n" in refused.err
+
+    again = run("withdrawals", "process", id, *BEN)
+    assert "ann@example.com requested this, and you can approve it: Send " in again.err
+    assert f"With the same --as: fiatgate approvals approve {approval_id}\n" in again.err
 
     (listed,) = fiatgate("approvals", "list", "--object", f"withdrawal:{id}")
     assert (listed["approval_id"], listed["service"], listed["state"]) == (
@@ -110,6 +117,33 @@ def test_a_question_shows_what_approval_does_and_a_no_changes_nothing(
     assert states == []
     (kept,) = fiatgate("approvals", "list", "--state", "rejected", "--object", listed["object"])
     assert kept["decision_note"] == "call them first"
+
+
+def test_an_address_of_no_active_person_of_the_staff_is_named_before_and_after_the_decision(
+    fiatgate: Fiatgate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    email = f"{new_id().hex}@example.com"
+    id = made_withdrawal(fiatgate)["withdraw_uuid"]
+    assert fiatgate.refused("withdrawals", "process", id, "--as", email) == "APPROVAL_REQUIRED"
+    (listed,) = fiatgate("approvals", "list", "--object", f"withdrawal:{id}")
+    approve = ("approvals", "approve", listed["approval_id"], *BEN)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    asked = run(*approve).out
+    assert "Check the address of --as: ben@example.com is no person of the staff.\n" in asked
+    assert f"Check the requester: {email} is no person of the staff.\n" in asked
+    with fiatgate.stack.without("accounts"):
+        done = run(*approve, "--yes")
+    assert (done.exit_code, "Check" in done.err) == (0, False), "without accounts nothing is known"
+    wait_until_well(fiatgate, "accounts")
+
+
+def test_a_change_reports_the_waiting_request_that_it_rejects(fiatgate: Fiatgate) -> None:
+    id = made_withdrawal(fiatgate)["withdraw_uuid"]
+    assert fiatgate.refused("withdrawals", "process", id, *ANN) == "APPROVAL_REQUIRED"
+    failed = run("withdrawals", "fail", id)
+    assert failed.exit_code == 0
+    assert failed.err.startswith("This has rejected a request that waited: Send ")
+    assert "for ann@example.com)" in failed.err
 
 
 def test_an_unknown_request_is_named_as_such(fiatgate: Fiatgate) -> None:

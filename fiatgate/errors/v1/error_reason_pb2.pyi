@@ -141,7 +141,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     STEP_UP_REQUIRED: _ErrorReason.ValueType  # 132
     """The session's last step-up is older than 5 minutes."""
     APPROVAL_REQUIRED: _ErrorReason.ValueType  # 133
-    """Recorded; another person must approve it. Metadata: approval_id."""
+    """Recorded; another person must approve it. Metadata: approval_id; requested_by, when another person requested it and
+    the caller can approve it.
+    """
     APPROVAL_NOT_FOUND: _ErrorReason.ValueType  # 134
     APPROVAL_STATE_CONFLICT: _ErrorReason.ValueType  # 135
     """The request is decided already, its object has changed since, or another request waits for the object. Metadata:
@@ -298,7 +300,9 @@ malformed, algorithm, key, signature, issuer, age, surface.
 STEP_UP_REQUIRED: ErrorReason.ValueType  # 132
 """The session's last step-up is older than 5 minutes."""
 APPROVAL_REQUIRED: ErrorReason.ValueType  # 133
-"""Recorded; another person must approve it. Metadata: approval_id."""
+"""Recorded; another person must approve it. Metadata: approval_id; requested_by, when another person requested it and
+the caller can approve it.
+"""
 APPROVAL_NOT_FOUND: ErrorReason.ValueType  # 134
 APPROVAL_STATE_CONFLICT: ErrorReason.ValueType  # 135
 """The request is decided already, its object has changed since, or another request waits for the object. Metadata:
