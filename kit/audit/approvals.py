@@ -174,13 +174,8 @@ def identity(actor: Actor) -> str:
     """Returns the text by which two actors are one: the e-mail address of a person, also when the command line named
     the person with --as; `cli:USER@HOST` for a command without a name.
     """
-    if actor.kind == "person":
-        return _address(actor.name)
-    return _address(actor.on_behalf_of) if actor.on_behalf_of else str(actor)
-
-
-def _address(email: str) -> str:
-    return email.strip().casefold()
+    email = actor.name if actor.kind == "person" else actor.on_behalf_of
+    return email.strip().casefold() if email else str(actor)
 
 
 def _person_in_charge() -> Actor:
