@@ -17,7 +17,7 @@ from kit.base.ids import new_id
 from kit.rpc.approvals import ApprovalsServicer
 from kit.rpc.errors import Refused
 from services.accounts.domain import Client, Surface
-from services.accounts.operations import factors, invitations, sessions, signing_in
+from services.accounts.operations import accepting, factors, invitations, sessions, signing_in
 from services.accounts.operations.invitations import Invited
 from services.accounts.rpc import APPROVABLE
 from services.accounts.store import people
@@ -92,7 +92,7 @@ def mailed(deps: Deps, made: Invited) -> Invited:
 
 
 def accept(deps: Deps, made: Invited, surface: Surface = Surface.DESK) -> str:
-    return invitations.accept_invitation(deps, token=token_of(made), surface=surface, client=BROWSER)
+    return accepting.accept_invitation(deps, token=token_of(made), surface=surface, client=BROWSER)
 
 
 @dataclass

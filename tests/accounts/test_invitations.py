@@ -13,7 +13,7 @@ from services.accounts.domain import (
     MEMBERS_INVITATIONS_OPEN_MOST,
     Surface,
 )
-from services.accounts.operations import factors, invitations, people, sessions
+from services.accounts.operations import accepting, factors, invitations, people, sessions
 from services.accounts.wiring import Deps
 from tests.accounts.conftest import DASHBOARD_URL, DESK_URL
 from tests.accounts.house import (
@@ -40,7 +40,7 @@ def test_a_link_leads_to_a_session_of_its_surface_with_its_roles(
 ) -> None:
     made = invite_staff(deps, email := new_email(), "desk", "prices")
     assert made.link.startswith(f"{DESK_URL}/invitation?token=")
-    assert invitations.get_invitation(deps, token=token_of(made), surface=Surface.DESK) == made.invitation
+    assert accepting.get_invitation(deps, token=token_of(made), surface=Surface.DESK) == made.invitation
     token = accept(deps, made)
     authorized = sessions.authorize(deps, session_token=token, surface=Surface.DESK)
     assert (authorized.person.email, authorized.person.roles) == (email, ["desk", "prices"])
@@ -75,13 +75,13 @@ def test_a_link_works_once_on_its_surface_for_72_hours_until_it_is_withdrawn_or_
         (replaced, Surface.DESK),
     ):
         with refused("INVITATION_INVALID"):
-            invitations.get_invitation(deps, token=token_of(made), surface=surface)
+            accepting.get_invitation(deps, token=token_of(made), surface=surface)
         with refused("INVITATION_INVALID"):
             accept(deps, made, surface)
     accept(deps, foreign)  # the wrong surface did not use it up
     accept(deps, newest)
     with refused("INVITATION_INVALID"):
-        invitations.accept_invitation(deps, token="x" * 43, surface=Surface.DESK, client=BROWSER)
+        accepting.accept_invitation(deps, token="x" * 43, surface=Surface.DESK, client=BROWSER)
     with refused("INVITATION_NOT_FOUND"):
         invitations.withdraw_invitation(deps, invitation_id=str(used.invitation.id))
 
@@ -124,9 +124,7 @@ def test_a_recovery_link_starts_a_session_in_which_new_factors_are_made(
     assert acts_of(deps, f"invitation:{made.invitation.id}") == [("person.recover", "eve@laptop")]
     token = token_of(made)
     with refused("INVITATION_INVALID"):  # the mark is a part of the token
-        invitations.accept_invitation(
-            deps, token=token.partition(".")[2], surface=Surface.DESK, client=BROWSER
-        )
+        accepting.accept_invitation(deps, token=token.partition(".")[2], surface=Surface.DESK, client=BROWSER)
     recovered = Someone(deps, ada.email, accept(deps, made), Surface.DESK)
     assert recovered.actor.roles == {"desk"}
     recovered.add_password_and_totp()
@@ -141,7 +139,7 @@ def test_the_mark_of_a_recovery_link_can_not_be_added_to_another_one(
 ) -> None:
     token = token_of(invite_staff(deps, new_email()))
     with refused("INVITATION_INVALID"):
-        invitations.accept_invitation(deps, token=f"recovery.{token}", surface=Surface.DESK, client=BROWSER)
+        accepting.accept_invitation(deps, token=f"recovery.{token}", surface=Surface.DESK, client=BROWSER)
 
 
 def test_an_owner_recovers_members_of_its_own_merchant_only(deps: Deps, new_email: Callable[[], str]) -> None:
@@ -213,7 +211,7 @@ def test_members_do_not_learn_which_operator_invited(deps: Deps, new_email: Call
     made = invite_member(deps, new_email(), merchant_id)
     with actors.acting(owner_of(merchant_id)):
         (listed,) = invitations.list_invitations(deps, merchant_id=str(merchant_id))
-    opened = invitations.get_invitation(deps, token=token_of(made), surface=Surface.DASHBOARD)
+    opened = accepting.get_invitation(deps, token=token_of(made), surface=Surface.DASHBOARD)
     assert {listed.invited_by, opened.invited_by} == {THE_OPERATOR}
     (listed,) = invitations.list_invitations(deps, merchant_id=str(merchant_id))
     assert listed.invited_by == "cli:eve@laptop"

@@ -19,7 +19,7 @@ from services.accounts.clients import MailFailed, MailServer
 from services.accounts.config import AccountsSettings
 from services.accounts.credentials.actor_keys import KeptKey
 from services.accounts.domain import Surface
-from services.accounts.operations import invitations, mailing
+from services.accounts.operations import accepting, invitations, mailing
 from services.accounts.wiring import Deps
 from tests.accounts.conftest import DESK_URL
 from tests.accounts.house import BROWSER, authorize, invite_staff, member
@@ -93,7 +93,7 @@ def test_the_link_is_in_the_mail_only_and_leads_to_a_session(
     link = re.search(r"http://\S+", content)
     assert link is not None
     token = link[0].removeprefix(f"{DESK_URL}/invitation?token=")
-    session = invitations.accept_invitation(posting, token=token, surface=Surface.DESK, client=BROWSER)
+    session = accepting.accept_invitation(posting, token=token, surface=Surface.DESK, client=BROWSER)
     assert authorize(posting, session).person.email == address
 
 

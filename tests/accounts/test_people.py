@@ -13,7 +13,7 @@ from kit.base.actors import MEMBER_ROLES, STAFF_ROLES
 from kit.base.ids import new_id
 from kit.rpc.errors import Refused
 from services.accounts.domain import Surface
-from services.accounts.operations import invitations, people, sessions
+from services.accounts.operations import accepting, people, sessions
 from services.accounts.store import people as stored
 from services.accounts.wiring import Deps
 from tests.accounts.house import (
@@ -90,9 +90,7 @@ def test_a_link_to_a_disabled_person_opens_nothing(deps: Deps, new_email: Callab
     waiting = invite_member(deps, bob.email, new_id())
     people.disable_person(deps, person_id=str(bob.person_id))
     with refused("INVITATION_INVALID"):
-        invitations.accept_invitation(
-            deps, token=token_of(waiting), surface=Surface.DASHBOARD, client=BROWSER
-        )
+        accepting.accept_invitation(deps, token=token_of(waiting), surface=Surface.DASHBOARD, client=BROWSER)
 
 
 @pytest.mark.usefixtures("no_admins")

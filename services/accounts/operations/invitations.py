@@ -15,6 +15,7 @@ from kit.base.emails import parse_email
 from kit.base.ids import new_id
 from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
+from kit.rpc.errors import denied
 from services.accounts import errors
 from services.accounts.credentials import tokens
 from services.accounts.domain import (
@@ -22,17 +23,14 @@ from services.accounts.domain import (
     INVITATION_LASTS,
     MEMBERS_INVITATIONS_A_DAY_MOST,
     MEMBERS_INVITATIONS_OPEN_MOST,
-    Client,
+    OWNER,
     Invitation,
     Person,
     Surface,
-    Way,
 )
-from services.accounts.operations import fields, sessions
-from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
-from services.accounts.operations.people import INVITE, RECOVER, close_pointless, has_point, needs_two
+from services.accounts.operations import fields
+from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two
 from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
-from services.accounts.operations.signing_in import SIGN_INS
 from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
 
@@ -141,6 +139,7 @@ def _require_mail(deps: Deps) -> None:
 
 
 def _made_or_requested(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited | Approval:
+    people.lock_address(tx, invitation.email)
     known = people.person_by_email(tx, invitation.email)
     if _leads_to_an_admin(known, invitation) and needs_two(deps, tx, invitation.email):
         return approvals.request(tx, _terms(known, invitation, act), deps)
@@ -197,6 +196,7 @@ def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     APPROVAL_STATE_CONFLICT.
     """
     request = asked.request
+    people.lock_address(tx, request["email"])
     person = people.person_by_email(tx, request["email"])
     if person is not None and not has_point(asked, person):
         raise approvals.changed_since()
@@ -214,6 +214,7 @@ def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     """Makes the requested link; returns it unless it is sent by e-mail. Raises PERSON_NOT_FOUND,
     APPROVAL_STATE_CONFLICT.
     """
+    people.lock_address(tx, asked.request["email"])
     person = people.person_by_email(tx, asked.request["email"])
     invitation = _recovery(deps, person, asked.merchant_id)
     if not asked.asks_for(_terms(person, invitation, RECOVER)):
@@ -222,7 +223,10 @@ def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
 
 
 def _made(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited:
-    """Stores the invitation, whose roles the author may give, and queues its e-mail."""
+    """Stores the invitation to an address that is locked, if its author may still invite, and queues its e-mail. Raises
+    NOT_PERMITTED.
+    """
+    _require_inviter(tx, invitation)
     now = deps.clock.now()
     token = tokens.new_recovery_token() if act == RECOVER else tokens.new_token()
     link = f"{deps.settings.url_of(invitation.surface)}/invitation?token={token}"
@@ -241,6 +245,24 @@ def _made(deps: Deps, tx: Tx, invitation: Invitation, act: str) -> Invited:
         return Invited(invitation=invitation, link=link)
     mails.add_mail(tx, invitation.id, deps.vault.seal(link.encode()), at=now)
     return Invited(invitation=invitation, link="")
+
+
+def _require_inviter(tx: Tx, invitation: Invitation) -> None:
+    """Raises NOT_PERMITTED for a person who was disabled, or lost the role, since the call was permitted. Until the
+    transaction ends these changes wait; then they find the invitation and withdraw it.
+    """
+    actor = actors.current()
+    if actor.person_id is None:
+        return
+    person = people.unchanged_person(tx, actor.person_id)
+    if person is None:
+        return
+    if actor.surface == Surface.DESK.value:
+        may_invite = ADMIN in person.roles
+    else:
+        may_invite = invitation.merchant_id is not None and OWNER in person.roles_at(invitation.merchant_id)
+    if person.disabled_at is not None or not may_invite:
+        raise denied("NOT_PERMITTED", "Your roles have changed")
 
 
 def _require_room(tx: Tx, merchant_id: UUID | None, now: datetime) -> None:
@@ -293,79 +315,3 @@ def withdraw_invitation(deps: Deps, *, invitation_id: str) -> None:
             merchant_id=invitation.merchant_id,
             before={"email": invitation.email},
         )
-
-
-# -- the invited person
-
-
-def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
-    """Returns an open invitation to this surface. Raises INVITATION_INVALID."""
-    with deps.db.transaction() as tx:
-        found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
-    if found is None or found.surface is not surface:
-        raise errors.invitation_invalid()
-    return replace(found, invited_by=inviter_of(found))
-
-
-@retry_conflicts
-def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
-    """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person signs in with
-    the factors it has (see `invite_person`). Raises INVITATION_INVALID.
-    """
-    now = deps.clock.now()
-    with deps.db.transaction() as tx:
-        invitation = people.used_up_invitation(tx, _hash_of(token), now=now)
-        if invitation is None or invitation.surface is not surface:
-            raise errors.invitation_invalid()
-        person_id = people.person_or_new(tx, email=invitation.email, name=invitation.name, at=now)
-        people.lock_person(tx, person_id)
-        before = people.person(tx, person_id)
-        if before is None or before.disabled_at is not None:
-            raise errors.invitation_invalid()
-        _add_roles(deps, tx, before, invitation)
-        person = people.person(tx, person_id)
-        assert person is not None
-        with actors.acting(sessions.actor_of(person, surface)):
-            acts.record(
-                tx,
-                "invitation.accept",
-                f"person:{person_id}",
-                merchant_id=invitation.merchant_id,
-                after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
-                note=f"invitation:{invitation.id}",
-            )
-        close_pointless(deps, tx, person_id)
-        if not _starts_a_session(token, invitation, before):
-            return ""
-        token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
-    SIGN_INS.labels(Way.INVITATION.value, "started").inc()
-    return token
-
-
-def _starts_a_session(token: str, invitation: Invitation, person: Person) -> bool:
-    if (
-        not invitation.by_operator
-        and invitation.merchant_id
-        and not person.is_only_of(invitation.merchant_id)
-    ):
-        return False
-    return tokens.is_for_recovery(token) or not person.has_complete_factors
-
-
-def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> None:
-    """Adds the roles to those that the person has now."""
-    if invitation.merchant_id is None:
-        people.set_staff_roles(tx, person.id, fields.staff_roles([*person.roles, *invitation.roles]))
-        if ADMIN in invitation.roles:
-            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
-        return
-    roles = fields.member_roles(
-        "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]
-    )
-    people.set_member_roles(tx, person.id, invitation.merchant_id, roles, at=deps.clock.now())
-
-
-def _hash_of(token: str) -> bytes:
-    if len(token) > SESSION_TOKEN_CHARACTERS:
-        raise errors.invitation_invalid()
-    return tokens.hash_of(token)

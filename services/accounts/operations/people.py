@@ -127,11 +127,13 @@ def enable_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
 
 def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchant_id: UUID | None) -> Person:
     """Replaces the roles, which the author may give. Links from before end: they would add what is taken away here, or
-    open a session with what is given here.
+    open a session with what is given here. So do the links by a person who may no longer invite.
     """
-    person = _to_change(tx, person_id)
+    person, now = _to_change(tx, person_id), deps.clock.now()
     if merchant_id is None:
-        people.withdraw_all_of(tx, person.email, at=deps.clock.now())
+        people.withdraw_all_of(tx, person.email, at=now)
+        if ADMIN not in roles:
+            people.withdraw_all_by(tx, person.email, at=now)
         people.lock_admins(tx)
         people.set_staff_roles(tx, person_id, roles)
         if ADMIN in person.roles and not people.active_admins(tx):
@@ -139,9 +141,11 @@ def roles_set(deps: Deps, tx: Tx, person_id: UUID, roles: Sequence[str], merchan
     else:
         if not person.roles_at(merchant_id):
             raise errors.person_not_found()
-        people.withdraw_others_of(tx, person.email, merchant_id, at=deps.clock.now())
+        people.withdraw_others_of(tx, person.email, merchant_id, at=now)
+        if OWNER not in roles:
+            people.withdraw_all_by(tx, person.email, merchant_id=merchant_id, at=now)
         people.lock_owners(tx, merchant_id)
-        people.set_member_roles(tx, person_id, merchant_id, roles, at=deps.clock.now())
+        people.set_member_roles(tx, person_id, merchant_id, roles, at=now)
         if OWNER in person.roles_at(merchant_id) and not people.active_owners(tx, merchant_id):
             raise errors.last_owner()
     acts.record(
@@ -252,8 +256,11 @@ def has_point(asked: Approval, person: Person) -> bool:
 
 def _to_change(tx: Tx, person_id: UUID) -> Person:
     """Returns the person, locked until the transaction ends. Raises PERSON_NOT_FOUND."""
-    people.lock_person(tx, person_id)
     person = people.person(tx, person_id)
+    if person is not None:
+        people.lock_address(tx, person.email)
+        people.lock_person(tx, person_id)
+        person = people.person(tx, person_id)
     if person is None or as_shown(person) is None:
         raise errors.person_not_found()
     return person

@@ -5,7 +5,7 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2 as pb
 from fiatgate.accounts.v1 import accounts_pb2_grpc
 from kit.base.proto import timestamp_from
-from services.accounts.operations import invitations, sessions, signing_in
+from services.accounts.operations import accepting, sessions, signing_in
 from services.accounts.rpc.converters import (
     client_from_message,
     invitation_to_message,
@@ -25,7 +25,7 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
     def GetInvitation(
         self, request: pb.GetInvitationRequest, context: grpc.ServicerContext
     ) -> pb.GetInvitationResponse:
-        found = invitations.get_invitation(
+        found = accepting.get_invitation(
             self._deps, token=request.token, surface=surface_from(request.surface)
         )
         return pb.GetInvitationResponse(invitation=invitation_to_message(found))
@@ -33,7 +33,7 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
     def AcceptInvitation(
         self, request: pb.AcceptInvitationRequest, context: grpc.ServicerContext
     ) -> pb.AcceptInvitationResponse:
-        token = invitations.accept_invitation(
+        token = accepting.accept_invitation(
             self._deps,
             token=request.token,
             surface=surface_from(request.surface),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session as Tx
 
@@ -61,6 +61,19 @@ def staff(tx: Tx, *, after_email: str, limit: int) -> list[domain.Person]:
 def members(tx: Tx, merchant_id: UUID, *, after_email: str, limit: int) -> list[domain.Person]:
     ids = select(Membership.person_id).where(Membership.merchant_id == merchant_id)
     return _people(tx, Person.id.in_(ids), Person.email > after_email, limit=limit)
+
+
+def lock_address(tx: Tx, email: str) -> None:
+    """Lets one transaction at a time make or use links to this address, or change its person. Every such transaction
+    calls this before its other locks, so that they have one order: address, person, invitation.
+    """
+    tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"address {email}", 0))))
+
+
+def unchanged_person(tx: Tx, person_id: UUID) -> domain.Person | None:
+    """Returns the person, whose changes wait until the transaction ends."""
+    tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(read=True))
+    return person(tx, person_id)
 
 
 def lock_person(tx: Tx, person_id: UUID) -> None:
@@ -211,9 +224,10 @@ def withdraw_all_of(tx: Tx, email: str, *, at: datetime) -> None:
     _withdraw(tx, Invitation.email == email, at=at)
 
 
-def withdraw_all_by(tx: Tx, author: str, *, at: datetime) -> None:
-    """Withdraws all open invitations that this person made."""
-    _withdraw(tx, Invitation.invited_by == author, at=at)
+def withdraw_all_by(tx: Tx, author: str, *, merchant_id: UUID | None = None, at: datetime) -> None:
+    """Withdraws the open invitations that this person made; with a merchant, those to that merchant."""
+    of_merchant = true() if merchant_id is None else Invitation.merchant_id == merchant_id
+    _withdraw(tx, and_(Invitation.invited_by == author, of_merchant), at=at)
 
 
 def _withdraw(tx: Tx, of: ColumnElement[bool], *, at: datetime) -> None:

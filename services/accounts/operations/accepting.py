@@ -1,0 +1,103 @@
+"""The invited person: reads what the link is for, and uses it."""
+
+from dataclasses import replace
+
+from sqlalchemy.orm import Session as Tx
+
+from kit.audit import acts
+from kit.base import actors
+from kit.db.database import retry_conflicts
+from services.accounts import errors
+from services.accounts.credentials import tokens
+from services.accounts.domain import (
+    ADMIN,
+    Client,
+    Invitation,
+    Person,
+    Surface,
+    Way,
+)
+from services.accounts.operations import fields, sessions
+from services.accounts.operations.fields import SESSION_TOKEN_CHARACTERS
+from services.accounts.operations.people import close_pointless
+from services.accounts.operations.reach import inviter_of
+from services.accounts.operations.signing_in import SIGN_INS
+from services.accounts.store import people
+from services.accounts.wiring import Deps
+
+
+def get_invitation(deps: Deps, *, token: str, surface: Surface) -> Invitation:
+    """Returns an open invitation to this surface. Raises INVITATION_INVALID."""
+    with deps.db.transaction() as tx:
+        found = people.open_invitation(tx, _hash_of(token), now=deps.clock.now())
+    if found is None or found.surface is not surface:
+        raise errors.invitation_invalid()
+    return replace(found, invited_by=inviter_of(found))
+
+
+@retry_conflicts
+def accept_invitation(deps: Deps, *, token: str, surface: Surface, client: Client) -> str:
+    """Uses the invitation up, adds its roles and returns the token of a new session; "" when the person signs in with
+    the factors it has (see `invite_person`). Raises INVITATION_INVALID.
+    """
+    now = deps.clock.now()
+    with deps.db.transaction() as tx:
+        found = people.open_invitation(tx, _hash_of(token), now=now)
+        if found is None:
+            raise errors.invitation_invalid()
+        people.lock_address(tx, found.email)
+        invitation = people.used_up_invitation(tx, _hash_of(token), now=now)
+        if invitation is None or invitation.surface is not surface:
+            raise errors.invitation_invalid()
+        person_id = people.person_or_new(tx, email=invitation.email, name=invitation.name, at=now)
+        people.lock_person(tx, person_id)
+        before = people.person(tx, person_id)
+        if before is None or before.disabled_at is not None:
+            raise errors.invitation_invalid()
+        _add_roles(deps, tx, before, invitation)
+        person = people.person(tx, person_id)
+        assert person is not None
+        with actors.acting(sessions.actor_of(person, surface)):
+            acts.record(
+                tx,
+                "invitation.accept",
+                f"person:{person_id}",
+                merchant_id=invitation.merchant_id,
+                after={"email": person.email, "roles": [*invitation.roles, *invitation.member_roles]},
+                note=f"invitation:{invitation.id}",
+            )
+        close_pointless(deps, tx, person_id)
+        if not _starts_a_session(token, invitation, before):
+            return ""
+        token = sessions.start(deps, tx, person, surface=surface, way=Way.INVITATION, client=client)
+    SIGN_INS.labels(Way.INVITATION.value, "started").inc()
+    return token
+
+
+def _starts_a_session(token: str, invitation: Invitation, person: Person) -> bool:
+    if (
+        not invitation.by_operator
+        and invitation.merchant_id
+        and not person.is_only_of(invitation.merchant_id)
+    ):
+        return False
+    return tokens.is_for_recovery(token) or not person.has_complete_factors
+
+
+def _add_roles(deps: Deps, tx: Tx, person: Person, invitation: Invitation) -> None:
+    """Adds the roles to those that the person has now."""
+    if invitation.merchant_id is None:
+        people.set_staff_roles(tx, person.id, fields.staff_roles([*person.roles, *invitation.roles]))
+        if ADMIN in invitation.roles:
+            people.withdraw_all_of(tx, person.email, at=deps.clock.now())
+        return
+    roles = fields.member_roles(
+        "member_roles", [*person.roles_at(invitation.merchant_id), *invitation.member_roles]
+    )
+    people.set_member_roles(tx, person.id, invitation.merchant_id, roles, at=deps.clock.now())
+
+
+def _hash_of(token: str) -> bytes:
+    if len(token) > SESSION_TOKEN_CHARACTERS:
+        raise errors.invitation_invalid()
+    return tokens.hash_of(token)
