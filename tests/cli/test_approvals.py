@@ -111,8 +111,9 @@ def test_a_question_shows_what_approval_does_and_a_no_changes_nothing(
     assert f"requested: {listed['summary']}" in asked.out
     assert run("approvals", "approve", approval_id, "--json", *BEN).exit_code == 2
 
-    told = fiatgate.shown("approvals", "reject", approval_id, "--note", "call them first", *ANN)
-    assert told.startswith("Rejected: Send ")
+    told = run("approvals", "reject", approval_id, "--note", "call them first", *ANN)
+    assert (told.exit_code, told.out[:15]) == (0, "Rejected: Send ")
+    assert told.err == "Check the address of --as: ann@example.com is no person of the staff.\n"
     states = [each["state"] for each in fiatgate("approvals", "list", "--object", listed["object"])]
     assert states == []
     (kept,) = fiatgate("approvals", "list", "--state", "rejected", "--object", listed["object"])
