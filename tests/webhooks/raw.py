@@ -41,12 +41,16 @@ def raw_receiver(behave: Behaviour, *, tls: ssl.SSLContext | None = None) -> Ite
                 connection, _ = listener.accept()
                 threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
-    threading.Thread(target=accept, daemon=True).start()
+    accepting = threading.Thread(target=accept, daemon=True)
+    accepting.start()
     scheme = "http" if tls is None else "https"
     try:
         yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/hook"
     finally:
         over.set()
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # else the waiting `accept` may take over a later socket
+        accepting.join(15)
         listener.close()
 
 
