@@ -220,7 +220,7 @@ def test_a_text_that_is_no_address_is_refused_before_the_database_sees_it(deps: 
     for wrong in ("a\0b", "a" * 300):
         with refused("VALIDATION_ERROR"):
             people.list_people(deps, merchant_id="", after_email=wrong, limit=0)
-        with refused("VALIDATION_ERROR"):
+        with refused("PERSON_NOT_FOUND"):
             people.get_person(deps, person=wrong)
 
 

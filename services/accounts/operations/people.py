@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session as Tx
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close, identity, pending_of
 from kit.base import actors
-from kit.base.emails import EMAIL_CHARACTERS
+from kit.base.emails import EMAIL_CHARACTERS, is_email, parse_email
 from kit.base.ids import parse_id
 from kit.db.database import retry_conflicts
 from kit.rpc import approvals, values
@@ -45,9 +45,14 @@ def list_people(deps: Deps, *, merchant_id: str, after_email: str, limit: int) -
 def get_person(deps: Deps, *, person: str) -> Person:
     """Returns the person with this id or e-mail address. Raises PERSON_NOT_FOUND."""
     person_id = parse_id(person)
-    address = values.text("person", person.strip().lower(), most=EMAIL_CHARACTERS, least=0)
+    if person_id is None and not is_email(person):
+        raise errors.person_not_found()
     with deps.db.transaction() as tx:
-        found = people.person_by_email(tx, address) if person_id is None else people.person(tx, person_id)
+        found = (
+            people.person_by_email(tx, parse_email(person))
+            if person_id is None
+            else people.person(tx, person_id)
+        )
     shown = None if found is None else as_shown(found)
     if shown is None:
         raise errors.person_not_found()
