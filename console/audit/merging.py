@@ -24,7 +24,7 @@ class Merged:
 
     acts     newest first
     has_more whether older ones follow
-    away     services that did not answer: their acts are missing
+    away     services that did not answer, or are of the version before: their acts are missing
     """
 
     acts: list[pb.Act]
@@ -33,7 +33,7 @@ class Merged:
 
 
 async def merged(services: Mapping[str, AuditServiceAsyncStub], request: pb.ListActsRequest) -> Merged:
-    """Returns one page of all services. Raises Refused for any reason but an unreachable service."""
+    """Returns one page of all services. Raises the refusal of a service that answers."""
     one_more = pb.ListActsRequest()
     one_more.CopyFrom(request)
     one_more.limit = request.limit + 1
@@ -45,7 +45,7 @@ async def merged(services: Mapping[str, AuditServiceAsyncStub], request: pb.List
     for name, answer in zip(services, answers, strict=True):
         if isinstance(answer, pb.ListActsResponse):
             acts += answer.acts
-        elif isinstance(answer, Refused) and answer.reason == "DB_UNAVAILABLE":
+        elif isinstance(answer, Refused) and answer.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
             away.append(name)
         else:
             raise answer

@@ -20,12 +20,14 @@ NAVIGATION: Final = (
 
 class _MerchantsPage(Page):
     async def names(self, *merchant_ids: str) -> Mapping[str, str]:
-        """Returns the names of the merchants; none while merchants is away, and the page shows ids alone."""
+        """Returns the names of the merchants; none while merchants is away or of the version before, and the page shows
+        ids alone.
+        """
         request = merchants_pb2.NameMerchantsRequest(merchant_ids=merchant_ids)
         try:
             return (await self.deps.merchants.NameMerchants(request)).names
         except Refused as refused:
-            if refused.reason != "DB_UNAVAILABLE":
+            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
                 raise
             return {}
 

@@ -330,6 +330,8 @@ WHERE EXISTS (
 
 def requested_by_calls(tx: Session, asked: Sequence[Approval]) -> Set[UUID]:
     """Returns the ids of those whose call wrote an act with them, in which a hash of the terms stands."""
+    if not asked:  # the schema of the version before has no acts
+        return set()
     ids, objects = [each.id for each in asked], [each.object for each in asked]
     hashes = [_terms_sha256(each) for each in asked]
     values = {"act": REQUESTED, "ids": ids, "objects": objects, "hashes": hashes}

@@ -6,7 +6,7 @@ kept elsewhere (kit.audit.heads).
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -87,6 +87,15 @@ def head(tx: Session | Connection) -> DatedHead | None:
 
 
 _HASH = text("SELECT hash FROM act_chain WHERE number = :number")
+
+
+_HASHES = text("SELECT number, hash FROM act_chain WHERE number = ANY(:numbers)")
+
+
+def hashes_at(tx: Session | Connection, numbers: Collection[int]) -> dict[int, bytes]:
+    """Returns the hashes of the entries with these numbers, `EMPTY` for 0; those that there are."""
+    found = tx.execute(_HASHES, {"numbers": list(numbers)})
+    return {0: EMPTY} | {row.number: bytes(row.hash) for row in found}
 
 
 def hash_at(tx: Session | Connection, number: int) -> bytes | None:

@@ -3,9 +3,10 @@
 Statements and hashes are those of `chain`; nothing else is shared with the worker that made the entries.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import RowMapping, text
@@ -13,11 +14,12 @@ from sqlalchemy.orm import Session
 
 from kit.audit import approvals, heads
 from kit.audit.acts import time_of
-from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, head
+from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, hashes_at, head
 from kit.audit.chaining import LATE
 from kit.base.clock import Clock
 from kit.db.database import Database
 
+EXCHANGES_AT_ONCE: Final = 1000
 MAX_PROBLEMS: Final = 100
 STATEMENT_TIMEOUT_SECONDS: Final = 50
 OVERDUE: Final = timedelta(minutes=5)
@@ -178,7 +180,7 @@ def _of_own_exchanges(tx: Session) -> list[str]:
     """Checks the exchanges that this service keeps against each other and against its own chain."""
     problems: list[str] = []
     service, number, previous = "", 0, EMPTY
-    for each in heads.all_exchanges(tx):
+    for each, known_hash in _with_hashes(tx, heads.all_exchanges(tx)):
         if each.service != service:
             service, number, previous = each.service, 0, EMPTY
         named = f"exchange {each.number} of heads with {each.service}"
@@ -188,7 +190,7 @@ def _of_own_exchanges(tx: Session) -> list[str]:
             problems.append(f"exchanges {number + 1} to {each.number - 1} with {each.service} are missing")
         elif heads.digest_of(each, previous) != each.digest:
             problems.append(f"{named}, of {_time(each.at)}, was changed")
-        elif hash_at(tx, each.own.count) != each.own.hash:
+        elif known_hash != each.own.hash:
             problems.append(
                 f"{named}, of {_time(each.at)}, knows another entry {each.own.count} than the chain has:"
                 " acts were removed or rewritten"
@@ -197,6 +199,16 @@ def _of_own_exchanges(tx: Session) -> list[str]:
             problems.append(f"{named}, of {_time(each.at)}, begins a new series, but no operator did that")
         number, previous = each.number, each.digest
     return problems
+
+
+def _with_hashes(
+    tx: Session, exchanges: Iterable[heads.Exchange]
+) -> Iterator[tuple[heads.Exchange, bytes | None]]:
+    """Returns each exchange with the hash of the entry that it knows of this chain, as it is now."""
+    exchanges = iter(exchanges)
+    while some := list(islice(exchanges, EXCHANGES_AT_ONCE)):
+        hashes = hashes_at(tx, {each.own.count for each in some})
+        yield from ((each, hashes.get(each.own.count)) for each in some)
 
 
 def _is_restart_without_act(tx: Session, exchange: heads.Exchange) -> bool:

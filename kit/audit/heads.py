@@ -168,8 +168,10 @@ def answer(db: Database, clock: Clock, *, service: str, number: int, theirs: Hea
         _require_continued(service, theirs, last, now)
         if last is not None:
             is_equal = (theirs, own) == (last.theirs, last.own)
-            if now - last.at < (KEPT_AT_LEAST_EVERY if is_equal else KEPT_EVERY):
+            # A clock that was ahead made the last one: the next one is made, and not before it.
+            if timedelta(0) <= now - last.at < (KEPT_AT_LEAST_EVERY if is_equal else KEPT_EVERY):
                 return last
+            now = max(now, last.at)
         made = Exchange(service, number, now, theirs, own)
         keep(tx, made, last=last)
     return made

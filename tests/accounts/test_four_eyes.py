@@ -69,6 +69,54 @@ def test_a_link_that_opens_the_session_of_an_admin_needs_two_whatever_its_roles(
     requested(ANN, invite(deps, second.email, "viewer"))
 
 
+def test_one_of_two_admins_does_not_get_into_the_account_of_the_other_alone(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada, ben = operator(deps, new_email(), "admin"), operator(deps, new_email(), "admin")
+    with deps.db.transaction() as tx:
+        only = {"emails": [ada.email, ben.email]}
+        tx.execute(text("UPDATE people SET roles = '{viewer}' WHERE email <> ALL (:emails)"), only)
+    recover = partial(invitations.recover_person, deps, person_id=str(ben.person_id), merchant_id="")
+    requested(ada.actor, recover)
+
+
+def test_a_request_ends_with_the_right_of_its_requester(deps: Deps, new_email: Callable[[], str]) -> None:
+    ada, other = operator(deps, new_email(), "admin"), operator(deps, new_email(), "desk")
+    give = partial(people.set_roles, deps, person_id=str(other.person_id), roles=["admin"], merchant_id="")
+    asked = requested(ada.actor, give)
+    people.disable_person(deps, person_id=str(ada.person_id))
+    with refused("APPROVAL_STATE_CONFLICT"):
+        approvals_of(deps).approve(BEN, asked)
+
+
+def test_a_request_by_sql_without_values_stands_against_no_decision(
+    deps: Deps, new_email: Callable[[], str]
+) -> None:
+    ada = operator(deps, new_email(), "desk")
+    asked = requested(
+        ANN, partial(people.set_roles, deps, person_id=str(ada.person_id), roles=["admin"], merchant_id="")
+    )
+    with deps.db.transaction() as tx:
+        columns = (
+            "act, object, merchant_id, summary, note, state, requested_by, requested_as, requested_person"
+        )
+        tx.execute(
+            text(
+                "UPDATE approvals SET state = 'rejected', decided_by = 'x', decided_as = 'x',"
+                " decided_at = now() WHERE id = :id"
+            ),
+            {"id": asked},
+        )
+        tx.execute(
+            text(
+                f"INSERT INTO approvals (id, requested_at, request, {columns}) SELECT :new, requested_at, '{{}}',"
+                f" {columns.replace('state', repr('pending'))} FROM approvals WHERE id = :id"
+            ),
+            {"new": new_id(), "id": asked},
+        )
+    assert people.disable_person(deps, person_id=str(ada.person_id)).disabled_at is not None
+
+
 def test_a_person_becomes_an_admin_by_two(deps: Deps, new_email: Callable[[], str]) -> None:
     ada = operator(deps, new_email(), "desk")
     give = partial(people.set_roles, deps, person_id=str(ada.person_id), roles=["admin"], merchant_id="")

@@ -80,8 +80,8 @@ def register_passkey(deps: Deps, *, challenge_id: str, credential: str, name: st
         raise errors.passkey_invalid() from None
     passkey = domain.Passkey(new_id(), shown, now, None)
     with refusing({"uq_passkeys_credential_id": errors.passkey_invalid}), deps.db.transaction() as tx:
-        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
+        _may_add_factors(deps, tx)
         if not factors.use_challenge(tx, challenge):
             raise errors.passkey_invalid()
         if len(factors.passkeys(tx, person_id)) >= PASSKEYS_AT_MOST:
@@ -131,6 +131,7 @@ def _store_password(deps: Deps, hashed: str) -> None:
     person_id, session_id = author()
     with deps.db.transaction() as tx:
         people.lock_person(tx, person_id)
+        _may_add_factors(deps, tx)
         factors.set_password(tx, person_id, hashed, at=deps.clock.now())
         _record(tx, "factor.add", f"person:{person_id}", "password")
         end_all(deps, tx, person_id, but=session_id)
@@ -159,8 +160,8 @@ def confirm_totp(deps: Deps, *, code: str) -> None:
     person_id, session_id = author()
     now = deps.clock.now()
     with deps.db.transaction() as tx:
-        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
+        _may_add_factors(deps, tx)
         sealed = factors.started_totp(tx, person_id, since=now - TOTP_STARTED_LASTS)
         if sealed is None:
             raise errors.code_invalid()
@@ -194,8 +195,8 @@ def make_recovery_codes(deps: Deps) -> list[str]:
     codes = [tokens.new_recovery_code() for _ in range(tokens.RECOVERY_CODES)]
     hashes = [each for code in codes if (each := tokens.hash_of_recovery_code(code)) is not None]
     with deps.db.transaction() as tx:
-        _may_add_factors(deps, tx)
         people.lock_person(tx, person_id)
+        _may_add_factors(deps, tx)
         factors.replace_recovery_codes(tx, person_id, hashes, at=deps.clock.now())
         _record(tx, "factor.add", f"person:{person_id}", "recovery codes")
     return codes
@@ -207,7 +208,9 @@ def _record(tx: Tx, act: str, object: str, factor: str) -> None:
 
 
 def _may_add_factors(deps: Deps, tx: Tx) -> None:
-    """Raises STEP_UP_REQUIRED (domain.Session.may_add_factors has the rule)."""
+    """Raises STEP_UP_REQUIRED (domain.Session.may_add_factors has the rule). For a change call this with the person
+    locked: a decision that ends the session may be under way.
+    """
     person_id, session_id = author()
     session = sessions.live_session(tx, session_id, live(deps))
     own = factors.factors(tx, person_id, rp_id=_rp_id(deps))

@@ -29,7 +29,7 @@ from services.accounts.domain import (
     Surface,
 )
 from services.accounts.operations import fields
-from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two
+from services.accounts.operations.people import INVITE, RECOVER, has_point, needs_two, require_requester
 from services.accounts.operations.reach import inviter_of, merchant_reached, own_merchant
 from services.accounts.store import mails, people
 from services.accounts.wiring import Deps
@@ -197,6 +197,7 @@ def invite_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     """
     request = asked.request
     people.lock_address(tx, request["email"])
+    require_requester(tx, asked)
     person = people.person_by_email(tx, request["email"])
     if person is not None and not has_point(asked, person):
         raise approvals.changed_since()
@@ -215,6 +216,7 @@ def recovery_approved(deps: Deps, tx: Tx, asked: Approval) -> str:
     APPROVAL_STATE_CONFLICT.
     """
     people.lock_address(tx, asked.request["email"])
+    require_requester(tx, asked)
     person = people.person_by_email(tx, asked.request["email"])
     invitation = _recovery(deps, person, asked.merchant_id)
     if not asked.asks_for(_terms(person, invitation, RECOVER)):

@@ -86,11 +86,21 @@ def _roles_set_or_requested(
 
 
 def needs_two(deps: Deps, tx: Tx, email: str) -> bool:
-    """Returns whether a second person must approve that this one becomes an admin: not while no active admin other than
-    the author and this one exists, who could approve it.
+    """Returns whether a second person must approve that this one becomes an admin, or that a link opens an admin's
+    session: if there is an active admin who could approve it. Not the author; and for the session of an active admin
+    the author is as good as any other, because it decides about that admin.
     """
-    author = identity(actors.current())
-    return deps.settings.four_eyes and people.active_admins(tx, besides=(email, author)) > 0
+    known = people.person_by_email(tx, email)
+    is_admin = known is not None and ADMIN in known.roles and known.disabled_at is None
+    besides = email if is_admin else identity(actors.current())
+    return deps.settings.four_eyes and people.active_admins(tx, besides=(besides,)) > 0
+
+
+def require_requester(tx: Tx, asked: Approval) -> None:
+    """Raises APPROVAL_STATE_CONFLICT when the person who made the request was disabled or is no admin any more."""
+    person = None if asked.requested_person is None else people.unchanged_person(tx, asked.requested_person)
+    if person is not None and (person.disabled_at is not None or ADMIN not in person.roles):
+        raise approvals.changed_since()
 
 
 def _giving(person: Person, roles: Sequence[str]) -> Terms:
@@ -117,6 +127,7 @@ def roles_terms(request: Mapping[str, Any]) -> Terms:
 def roles_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
     """Replaces the roles as requested. Raises PERSON_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
     person, roles = _to_change(tx, UUID(asked.request["person_id"])), asked.request["roles"]
+    require_requester(tx, asked)
     if not asked.asks_for(_giving(person, roles)):
         raise approvals.changed_since()
     roles_set(deps, tx, person.id, roles, None)
@@ -125,6 +136,7 @@ def roles_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
 def enable_approved(deps: Deps, tx: Tx, asked: Approval) -> None:
     """Enables the requested person. Raises PERSON_NOT_FOUND, APPROVAL_STATE_CONFLICT."""
     person = _to_change(tx, UUID(asked.request["person_id"]))
+    require_requester(tx, asked)
     if not asked.asks_for(_enabling(person)):
         raise approvals.changed_since()
     _enable(deps, tx, person)
@@ -245,7 +257,16 @@ def close_pointless(deps: Deps, tx: Tx, person_id: UUID) -> None:
 
 
 def has_point(asked: Approval, person: Person) -> bool:
-    """Returns whether the request is still for the person as it is now, and would change something."""
+    """Returns whether the request is still for the person as it is now, and would change something. A request that no
+    call made may lack values; it has no point.
+    """
+    try:
+        return _has_point(asked, person)
+    except (LookupError, TypeError):
+        return False
+
+
+def _has_point(asked: Approval, person: Person) -> bool:
     if asked.act == ENABLE:
         return asked.asks_for(_enabling(person))
     if person.disabled_at is not None:

@@ -15,6 +15,7 @@ from kit.db.database import retry_conflicts
 from kit.observe import metrics
 from kit.observe.log import get_logger
 from kit.rpc import values
+from kit.rpc.errors import Refused
 from services.accounts import errors
 from services.accounts.credentials import challenges, passkeys, tokens, totp
 from services.accounts.credentials.challenges import Challenge, Use
@@ -95,7 +96,11 @@ def sign_in_by_password(
     proof = _proof_of(deps, stored, code, recovery_hash)
     token = None
     if password_fits and proof is not None and stored.person is not None:
-        token = _session_by_proof(deps, stored, proof, surface, client)
+        try:
+            token = _session_by_proof(deps, stored, proof, surface, client)
+        except Refused:  # a right sign-in that comes too soon after others is no guess
+            guesses.take_back(deps, counters)
+            raise
     if token is None:
         SIGN_INS.labels(Way.PASSWORD.value, "refused").inc()
         _log.info("sign_in_refused", way=Way.PASSWORD.value, surface=surface.value)
@@ -156,8 +161,8 @@ def _counts_still(tx: Tx, person_id: UUID, stored: _Stored) -> bool:
 
 def _require_pause(deps: Deps, tx: Tx, person_id: UUID) -> None:
     """Raises SIGN_IN_DELAYED when the person has signed in often within the last minute."""
-    minute = timedelta(minutes=1)
-    started = stored_sessions.started_since(tx, person_id, deps.clock.now() - minute)
+    now, minute = deps.clock.now(), timedelta(minutes=1)
+    started = stored_sessions.started_between(tx, person_id, now - minute, now)
     if started >= SESSIONS_A_MINUTE_MOST:
         raise errors.sign_in_delayed(int(minute.total_seconds()))
 
@@ -311,6 +316,7 @@ def _stepped_up_by_passkey(deps: Deps, signed_in: SignedIn, challenge_id: str, c
 def _stepped_up_by_code(deps: Deps, signed_in: SignedIn, code: str) -> str | None:
     person_id = signed_in.person.id
     with deps.db.transaction() as tx:
+        people.lock_person(tx, person_id)
         sealed = factors.sealed_totp(tx, person_id)
         if sealed is None:
             return None

@@ -225,9 +225,14 @@ def withdraw_all_of(tx: Tx, email: str, *, at: datetime) -> None:
 
 
 def withdraw_all_by(tx: Tx, author: str, *, merchant_id: UUID | None = None, at: datetime) -> None:
-    """Withdraws the open invitations that this person made; with a merchant, those to that merchant."""
+    """Withdraws the open invitations that this person made, also as `--as` of a command; with a merchant, those to that
+    merchant.
+    """
+    by_author = or_(
+        Invitation.invited_by == author, Invitation.invited_by.endswith(f" for {author}", autoescape=True)
+    )
     of_merchant = true() if merchant_id is None else Invitation.merchant_id == merchant_id
-    _withdraw(tx, and_(Invitation.invited_by == author, of_merchant), at=at)
+    _withdraw(tx, and_(by_author, of_merchant), at=at)
 
 
 def _withdraw(tx: Tx, of: ColumnElement[bool], *, at: datetime) -> None:

@@ -68,9 +68,12 @@ def live_sessions(tx: Tx, person_id: UUID, live: LiveLimits, *, limit: int) -> l
     return _SESSIONS.all(tx.execute(chosen.order_by(Session.id.desc()).limit(limit)))
 
 
-def started_since(tx: Tx, person_id: UUID, since: datetime) -> int:
-    """Returns the number of the person's sessions, ended ones included, that started after this time."""
-    started = select(func.count()).where(Session.person_id == person_id, Session.started_at > since)
+def started_between(tx: Tx, person_id: UUID, since: datetime, until: datetime) -> int:
+    """Returns the number of the person's sessions, ended ones included, that started after `since`, up to `until`: a
+    clock that was ahead must not count.
+    """
+    times = (Session.started_at > since, Session.started_at <= until)
+    started = select(func.count()).where(Session.person_id == person_id, *times)
     return tx.execute(started).scalar_one()
 
 
