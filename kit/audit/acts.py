@@ -1,5 +1,6 @@
 """Writes acts: each in the transaction of the change that it describes, so that there is none without the other."""
 
+import json
 import threading
 import uuid
 from collections import Counter
@@ -9,15 +10,15 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from sqlalchemy import TextClause, bindparam, text
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from kit.base import actors, request_id
 from kit.base.actors import Actor
 from kit.base.clock import monotonic_seconds
 from kit.base.ids import new_id
+from kit.db import prepared
 from kit.db.database import Database
+from kit.db.prepared import Prepared
 from kit.db.schema import NewTable
 from kit.observe import metrics
 from kit.observe.log import get_logger
@@ -44,12 +45,29 @@ NOT_WRITTEN = metrics.counter(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ACTS: Final = NewTable("acts")
 
-_INSERT: Final[TextClause] = text("""
-INSERT INTO acts (id, at, actor_kind, actor_name, person_id, session_id, surface, on_behalf_of, act, object,
-                  merchant_id, changes, note, request_id, refused)
-VALUES (:id, :at, :actor_kind, :actor_name, :person_id, :session_id, :surface, :on_behalf_of, :act, :object,
-        :merchant_id, :changes, :note, :request_id, :refused)
-""").bindparams(bindparam("changes", type_=JSONB))
+_COLUMNS: Final = {
+    "id": "uuid",
+    "at": "timestamptz",
+    "actor_kind": "text",
+    "actor_name": "text",
+    "person_id": "uuid",
+    "session_id": "uuid",
+    "surface": "text",
+    "on_behalf_of": "text",
+    "act": "text",
+    "object": "text",
+    "merchant_id": "uuid",
+    "changes": "jsonb",
+    "note": "text",
+    "request_id": "text",
+    "refused": "text",
+}
+_INSERT: Final = Prepared(
+    "insert_act",
+    f"INSERT INTO acts ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{each}' for each in _COLUMNS)})",  # noqa: S608
+    _COLUMNS,
+    lambda: None,
+)
 
 
 def record(
@@ -76,7 +94,7 @@ def record(
         return
     row = _row(actors.current(), act, object, merchant_id=merchant_id, changes=changes, note=note)
     if _ACTS.is_usable(tx):
-        tx.execute(_INSERT, row)
+        prepared.one_or_none(tx, _INSERT, row)
     else:
         # The schema of the version before (docs/decisions/0025): the log is all that there is until `migrate` has run.
         _log.warning("act_not_stored", act=act, object=object, actor=str(actors.current()))
@@ -140,7 +158,7 @@ def record_refusal(
     row = _row(author, act, object, merchant_id=concerned, changes=[], note=note, refused=reason)
     with db.transaction() as tx:
         if _ACTS.is_usable(tx):
-            tx.execute(_INSERT, row)
+            prepared.one_or_none(tx, _INSERT, row)
 
 
 def _row(
@@ -166,7 +184,7 @@ def _row(
         "act": act,
         "object": _storable(object),
         "merchant_id": merchant_id,
-        "changes": changes,
+        "changes": json.dumps(changes),
         "note": _storable(note),
         "request_id": request_id.current(),
         "refused": refused,
