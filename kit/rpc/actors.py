@@ -24,7 +24,7 @@ CLI_AS_KEY: Final = "fiatgate-cli-as"
 """The e-mail address of the person that the command line names, percent-encoded; it proves nothing."""
 
 NAME_MAX_CHARACTERS: Final = EMAIL_CHARACTERS
-"""Of USER@HOST, as of an e-mail address."""
+"""The longest USER@HOST, which has the limit of an e-mail address."""
 
 Carried = tuple[tuple[str, str], ...]
 """Metadata of a call."""

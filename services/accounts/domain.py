@@ -29,9 +29,9 @@ KEY_KEPT: Final = timedelta(seconds=10)
 AHEAD_AT_MOST: Final = timedelta(seconds=5)
 """How far the clock of another process may be ahead."""
 SESSIONS_OPEN_MOST: Final = 20
-"""Of one person. A further one ends the oldest."""
+"""Open sessions of one person. A further one ends the oldest."""
 SESSIONS_A_MINUTE_MOST: Final = 10
-"""Of one person: each leaves an act for ever. More sign-ins wait."""
+"""Sign-ins of one person, because each leaves an act for ever. Further ones are delayed."""
 SEEN_EVERY: Final = timedelta(seconds=30)
 """A session's last use is written at most this often."""
 

@@ -152,7 +152,7 @@ def answer_to(url: str, request: Strange) -> bytes:
 
 
 def fault_of(request: Strange, answer: bytes) -> str | None:
-    """What is wrong with the answer: an error of ours, or content that is no page."""
+    """Returns the fault of the answer, an error of ours or content that is no page; None when there is none."""
     found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
     if found is None:
         return "no answer"

@@ -36,7 +36,7 @@ VALUES: Final = (
 )
 """As they stand in an address."""
 YEARS: Final = ("0001", "9999")
-"""Of the days, which no form has."""
+"""The years of the days among the values. No form has a day, so forms are tried without these."""
 FIELD: Final = re.compile(r'(?:get_param|\.text|\.prose|\.line)\("(\w+)"').findall
 
 

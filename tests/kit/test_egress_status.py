@@ -120,15 +120,20 @@ def test_headers_that_never_end_do_not_outlast_the_deadline(monkeypatch: pytest.
 
 
 def test_the_duration_of_an_answer_ends_with_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    now_seconds = [1.0]  # as kit.egress sees it
-    for module in ("client", "head"):
-        monkeypatch.setattr(f"kit.egress.{module}.monotonic_seconds", lambda: now_seconds[0])
+    now_seconds, status_is_read = [1.0], asyncio.Event()
+
+    def of_head() -> float:
+        status_is_read.set()
+        return now_seconds[0]
+
+    monkeypatch.setattr("kit.egress.client.monotonic_seconds", lambda: now_seconds[0])
+    monkeypatch.setattr("kit.egress.head.monotonic_seconds", of_head)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")
         now_seconds[0] = 3.0
         await _saying(OK)(reader, writer)
-        await asyncio.sleep(0)
+        await asyncio.wait_for(status_is_read.wait(), 60)
         now_seconds[0] = 60.0
         await _saying(b"X-Known: yes\r\n\r\n")(reader, writer)
 
