@@ -24,12 +24,14 @@ from services.webhooks.operations import queueing
 
 WAIT_SECONDS = 300.0
 
+# Due for a minute: an engine reads events that became due in the last half second with the new ones, so the start of
+# the engine would be measured with the first arrivals.
 _DUE = text("""
 INSERT INTO events (payload_event_id, invoice_id, merchant_id, key_id, event_type, status, callback_url, destination,
     payload, auto_attempts, manual_attempts, next_retry_at, created_at, updated_at)
 SELECT gen_random_uuid(), gen_random_uuid(), :merchant_id, :key_id, 'invoice.success', 'pending',
     urls[1 + number % cardinality(urls)], destinations[1 + number % cardinality(urls)],
-    convert_to(repeat('x', 600), 'UTF8'), 0, 0, now(), now(), now()
+    convert_to(repeat('x', 600), 'UTF8'), 0, 0, now() - interval '1 minute', now(), now()
 FROM generate_series(1, :count) AS number,
     (SELECT CAST(:urls AS text[]) AS urls, CAST(:destinations AS text[]) AS destinations) AS places
 """)
