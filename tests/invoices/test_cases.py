@@ -48,7 +48,7 @@ def test_an_invoice_has_one_case_whoever_is_quicker(world: World) -> None:
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda n: opened(world, deal, note=str(n), picture=PNG), range(8)))
     assert len(set(numbers)) == 1
-    assert [row.number for row in cases.list_cases(world.deps, open_only=True, limit=0)] == numbers[:1]
+    assert [row.case.number for row in cases.list_cases(world.deps, open_only=True, limit=0)] == numbers[:1]
 
 
 def test_what_time_has_ended_meanwhile_has_its_case_at_once(world: World) -> None:
@@ -80,7 +80,9 @@ def test_a_case_is_answered_once(world: World) -> None:
     again = refusal(lambda: cases.resolve_case(world.deps, number=number, outcome="No"))
     assert again.reason == "CASE_STATE_CONFLICT"
     assert not cases.list_cases(world.deps, open_only=True, limit=10)
-    assert [row.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == ["Sent back"]
+    assert [row.case.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == [
+        "Sent back"
+    ]
 
 
 @pytest.mark.parametrize("number", [0, 1, 10**15])

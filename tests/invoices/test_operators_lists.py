@@ -22,7 +22,7 @@ ROWS: Final = 20_000
 MERCHANTS: Final = 20
 SCAN: Final = "Seq Scan on "
 
-# An invoice a minute, each with a deal; one in a thousand pending.
+# An invoice a minute, each with a deal; one in a thousand pending, its deal marked paid.
 FILL: Final = f"""
 INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
                       expires_at, finished_at, event_id, deal_id)
@@ -34,12 +34,16 @@ SELECT md5('i' || n)::uuid, md5('m' || n %% {MERCHANTS})::uuid, md5('k')::uuid, 
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
                    currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
-                   requisite_id, created_at, expires_at, merchant_usdt, finished_at, reference, sender_name,
-                   sender_words)
-SELECT md5('d' || n)::uuid, md5('i' || n)::uuid, md5('m' || n %% {MERCHANTS})::uuid, 'completed', 'successfully_paid',
+                   requisite_id, created_at, expires_at, merchant_usdt, finished_at, mark_paid_at, confirm_before,
+                   reference, takes_reference, sender_name, sender_words)
+SELECT md5('d' || n)::uuid, md5('i' || n)::uuid, md5('m' || n %% {MERCHANTS})::uuid,
+       CASE WHEN n %% 1000 = 0 THEN 'pending' ELSE 'completed' END,
+       CASE WHEN n %% 1000 = 0 THEN 'awaiting_confirmation' ELSE 'successfully_paid' END,
        'card_eur', 'Card', 'EUR', 2, n %% 5000 + 0.5, n %% 5000 + 0.75, 0.92, 0, 0,
-       (SELECT id FROM requisites ORDER BY id LIMIT 1), %(now)s - n * interval '1 minute', %(now)s, 1, %(now)s,
-       '00000000', 'Name ' || n, 'name ' || n
+       (SELECT id FROM requisites ORDER BY id LIMIT 1), %(now)s - n * interval '1 minute', %(now)s,
+       CASE WHEN n %% 1000 > 0 THEN 1 END, CASE WHEN n %% 1000 > 0 THEN %(now)s END,
+       CASE WHEN n %% 1000 = 0 THEN %(now)s END, CASE WHEN n %% 1000 = 0 THEN %(now)s END,
+       CASE WHEN n %% 1000 > 0 THEN '00000000' ELSE lpad('' || n, 8, '0') END, true, 'Name ' || n, 'name ' || n
 FROM generate_series(1, {ROWS}) AS n;
 ANALYZE invoices, deals, requisites;
 """
@@ -90,6 +94,8 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
             str, connection.execute(text("SELECT merchant_id, id FROM invoices OFFSET 500 LIMIT 1")).one()
         )
         deal = str(connection.execute(text("SELECT id FROM deals OFFSET 500 LIMIT 1")).scalar_one())
+        some = connection.execute(text("SELECT id FROM deals WHERE confirm_before IS NOT NULL LIMIT 1"))
+        marked = str(some.scalar_one())
 
     def invoices(**wanted: Any) -> Callable[[], object]:
         return lambda: reading.list_all_invoices(world.deps, limit=50, **wanted)
@@ -106,6 +112,12 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
         "successful invoices": invoices(status=InvoiceStatus.SUCCESS, after_invoice_id=invoice),
         "all deals": deals(),
         "deals of a time": deals(**span),
+        "the queue": deals(marked_paid=True, amount_from="100", customer_id="c-77"),
+        "the queue after another": deals(marked_paid=True, after_deal_id=marked),
+        "appeals": deals(status=DealStatus.APPEAL, oldest_first=True, merchant_id=merchant),
+        "deals of an account": deals(status=DealStatus.PENDING, account="4000 0025"),
+        "states of deals": lambda: desk.list_deal_states(world.deps, deal_ids=[deal, marked]),
+        "a deal with those near it": lambda: desk.get_deal(world.deps, deal_id=deal),
         "deals after another": deals(after_deal_id=deal, status=DealStatus.COMPLETED),
         "cases": lambda: cases.list_cases(world.deps, open_only=True, limit=50),
     }

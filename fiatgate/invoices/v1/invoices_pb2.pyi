@@ -1459,6 +1459,13 @@ class ListDealsRequest(_message.Message):
     SENDER_NAME_FIELD_NUMBER: _builtins.int
     CREATED_FROM_FIELD_NUMBER: _builtins.int
     AFTER_DEAL_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    AMOUNT_FROM_FIELD_NUMBER: _builtins.int
+    AMOUNT_TO_FIELD_NUMBER: _builtins.int
+    CUSTOMER_ID_FIELD_NUMBER: _builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: _builtins.int
+    MARKED_PAID_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -1477,6 +1484,22 @@ class ListDealsRequest(_message.Message):
     """Only deals whose sender's name has words that begin like these, in any order. Empty: all."""
     after_deal_id: _builtins.str
     """Only deals that stand after this one in the list. Empty: from the start. DEAL_NOT_FOUND for an unknown one."""
+    account: _builtins.str
+    """Only deals on this account, however it is spaced. Empty: all."""
+    currency_code: _builtins.str
+    """Empty: all."""
+    amount_from: _builtins.str
+    """Only deals whose customer sends this amount or more. Empty: all."""
+    amount_to: _builtins.str
+    """Only deals whose customer sends this amount or less. Empty: all."""
+    customer_id: _builtins.str
+    """Only deals of this customer of a merchant. Empty: all."""
+    external_id: _builtins.str
+    """Only the deals of invoices with this external_id. Empty: all."""
+    marked_paid: _builtins.bool
+    """The operator's queue: only deals that are marked paid and wait for a decision, in the order in which they become
+    appeals. status, sub_status and oldest_first do not count then.
+    """
     @_builtins.property
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only deals opened earlier. Null: all."""
@@ -1499,10 +1522,17 @@ class ListDealsRequest(_message.Message):
         sender_name: _builtins.str = ...,
         created_from: _timestamp_pb2.Timestamp | None = ...,
         after_deal_id: _builtins.str = ...,
+        account: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        amount_from: _builtins.str = ...,
+        amount_to: _builtins.str = ...,
+        customer_id: _builtins.str = ...,
+        external_id: _builtins.str = ...,
+        marked_paid: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_deal_id", b"after_deal_id", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "account", b"account", "after_deal_id", b"after_deal_id", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "limit", b"limit", "marked_paid", b"marked_paid", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
@@ -1570,6 +1600,83 @@ class DealContext(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DealContext: _TypeAlias = DealContext  # noqa: Y015
+
+@_typing.final
+class ListDealStatesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def deal_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 1000."""
+
+    def __init__(
+        self,
+        *,
+        deal_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deal_ids", b"deal_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDealStatesRequest: _TypeAlias = ListDealStatesRequest  # noqa: Y015
+
+@_typing.final
+class ListDealStatesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def states(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealState]: ...
+    def __init__(
+        self,
+        *,
+        states: _abc.Iterable[Global___DealState] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["states", b"states"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDealStatesResponse: _TypeAlias = ListDealStatesResponse  # noqa: Y015
+
+@_typing.final
+class DealState(_message.Message):
+    """The present state of a deal, with its newest step."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    SUB_STATUS_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    deal_id: _builtins.str
+    status: Global___DealStatus.ValueType
+    sub_status: _builtins.str
+    actor: _builtins.str
+    """As in DealTransition."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        deal_id: _builtins.str = ...,
+        status: Global___DealStatus.ValueType = ...,
+        sub_status: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "at", b"at", "deal_id", b"deal_id", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DealState: _TypeAlias = DealState  # noqa: Y015
 
 @_typing.final
 class ListAllInvoicesRequest(_message.Message):
@@ -1674,6 +1781,7 @@ class GetDealResponse(_message.Message):
     HISTORY_FIELD_NUMBER: _builtins.int
     PROOFS_FIELD_NUMBER: _builtins.int
     CONTEXT_FIELD_NUMBER: _builtins.int
+    NEAR_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def deal(self) -> Global___Deal: ...
     @_builtins.property
@@ -1688,6 +1796,10 @@ class GetDealResponse(_message.Message):
 
     @_builtins.property
     def context(self) -> Global___DealContext: ...
+    @_builtins.property
+    def near(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deal]:
+        """Other open deals on the same requisite, those with the nearest amounts first; at most 5."""
+
     def __init__(
         self,
         *,
@@ -1696,10 +1808,11 @@ class GetDealResponse(_message.Message):
         history: _abc.Iterable[Global___DealTransition] | None = ...,
         proofs: _abc.Iterable[Global___Proof] | None = ...,
         context: Global___DealContext | None = ...,
+        near: _abc.Iterable[Global___Deal] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "requisite", b"requisite"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "history", b"history", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "deal", b"deal", "history", b"history", "near", b"near", "proofs", b"proofs", "requisite", b"requisite"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1946,12 +2059,18 @@ class ListCasesRequest(_message.Message):
     OPENED_FROM_FIELD_NUMBER: _builtins.int
     OPENED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_NUMBER_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    OLDEST_FIRST_FIELD_NUMBER: _builtins.int
     open_only: _builtins.bool
     """Only those that wait for an answer."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
     after_number: _builtins.int
     """Only cases that stand after this one in the list. 0: from the start."""
+    merchant_id: _builtins.str
+    """Empty: all."""
+    oldest_first: _builtins.bool
+    """Oldest first; else newest first."""
     @_builtins.property
     def opened_from(self) -> _timestamp_pb2.Timestamp:
         """Only cases opened at this time or later. Null: all."""
@@ -1968,10 +2087,12 @@ class ListCasesRequest(_message.Message):
         opened_from: _timestamp_pb2.Timestamp | None = ...,
         opened_before: _timestamp_pb2.Timestamp | None = ...,
         after_number: _builtins.int = ...,
+        merchant_id: _builtins.str = ...,
+        oldest_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "after_number", b"after_number", "limit", b"limit", "open_only", b"open_only", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before", "_opened_from", b"_opened_from", "after_number", b"after_number", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "open_only", b"open_only", "opened_before", b"opened_before", "opened_from", b"opened_from"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__opened_before: _TypeAlias = _typing.Literal["opened_before"]  # noqa: Y015
     _WhichOneofArgType__opened_before: _TypeAlias = _typing.Literal["_opened_before", b"_opened_before"]  # noqa: Y015
@@ -1989,16 +2110,28 @@ class ListCasesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CASES_FIELD_NUMBER: _builtins.int
+    DEALS_FIELD_NUMBER: _builtins.int
+    CONTEXTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def cases(self) -> _containers.RepeatedCompositeFieldContainer[Global___Case]: ...
+    @_builtins.property
+    def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deal]:
+        """The deal of each case, in the same order."""
+
+    @_builtins.property
+    def contexts(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealContext]:
+        """One for each deal, in the same order."""
+
     def __init__(
         self,
         *,
         cases: _abc.Iterable[Global___Case] | None = ...,
+        deals: _abc.Iterable[Global___Deal] | None = ...,
+        contexts: _abc.Iterable[Global___DealContext] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cases", b"cases"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cases", b"cases", "contexts", b"contexts", "deals", b"deals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -704,6 +704,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsResponse.FromString,
                 _registered_method=True)
+        self.ListDealStates = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListDealStates',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesResponse.FromString,
+                _registered_method=True)
         self.GetDeal = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/GetDeal',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealRequest.SerializeToString,
@@ -799,8 +804,16 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDealStates(self, request, context):
+        """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
+        Unknown ones are left out.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetDeal(self, request, context):
-        """With its history. Reason: DEAL_NOT_FOUND.
+        """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -843,7 +856,7 @@ class DealDeskServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCases(self, request, context):
-        """Late money that customers reported, newest first.
+        """Late money that customers reported, newest first unless oldest_first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -917,6 +930,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.ListDeals,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsResponse.SerializeToString,
+            ),
+            'ListDealStates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDealStates,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesResponse.SerializeToString,
             ),
             'GetDeal': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDeal,
@@ -1049,6 +1067,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/ListDeals',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDealStates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListDealStates',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealStatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -318,8 +318,12 @@ class DealDeskServiceStub:
     """The invoices of all merchants, newest first, each with its newest deal."""
     ListDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]
     """Newest first."""
+    ListDealStates: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]
+    """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
+    Unknown ones are left out.
+    """
     GetDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]
-    """With its history. Reason: DEAL_NOT_FOUND."""
+    """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND."""
     ConfirmDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ConfirmDealRequest, _invoices_pb2.ConfirmDealResponse]
     """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three."""
     RejectDeal: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.RejectDealRequest, _invoices_pb2.RejectDealResponse]
@@ -333,7 +337,7 @@ class DealDeskServiceStub:
     GetProof: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]
-    """Late money that customers reported, newest first."""
+    """Late money that customers reported, newest first unless oldest_first."""
     GetCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]
     """Reason: CASE_NOT_FOUND."""
     ResolveCase: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]
@@ -360,8 +364,12 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """The invoices of all merchants, newest first, each with its newest deal."""
     ListDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]  # type: ignore[assignment]
     """Newest first."""
+    ListDealStates: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]  # type: ignore[assignment]
+    """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
+    Unknown ones are left out.
+    """
     GetDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealRequest, _invoices_pb2.GetDealResponse]  # type: ignore[assignment]
-    """With its history. Reason: DEAL_NOT_FOUND."""
+    """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND."""
     ConfirmDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ConfirmDealRequest, _invoices_pb2.ConfirmDealResponse]  # type: ignore[assignment]
     """pending -> completed (successfully_paid). Reasons: DEAL_NOT_FOUND, DEAL_STATE_CONFLICT; the same for the next three."""
     RejectDeal: _aio.UnaryUnaryMultiCallable[_invoices_pb2.RejectDealRequest, _invoices_pb2.RejectDealResponse]  # type: ignore[assignment]
@@ -375,7 +383,7 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     GetProof: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetProofRequest, _invoices_pb2.GetProofResponse]  # type: ignore[assignment]
     """The picture that a customer sent. Reason: PROOF_NOT_FOUND."""
     ListCases: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListCasesRequest, _invoices_pb2.ListCasesResponse]  # type: ignore[assignment]
-    """Late money that customers reported, newest first."""
+    """Late money that customers reported, newest first unless oldest_first."""
     GetCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetCaseRequest, _invoices_pb2.GetCaseResponse]  # type: ignore[assignment]
     """Reason: CASE_NOT_FOUND."""
     ResolveCase: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ResolveCaseRequest, _invoices_pb2.ResolveCaseResponse]  # type: ignore[assignment]
@@ -413,12 +421,22 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         """Newest first."""
 
     @_abc_1.abstractmethod
+    def ListDealStates(
+        self,
+        request: _invoices_pb2.ListDealStatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListDealStatesResponse, _abc.Awaitable[_invoices_pb2.ListDealStatesResponse]]:
+        """The present states of deals that a page shows, each with its newest step: which ones no longer wait, and who decided.
+        Unknown ones are left out.
+        """
+
+    @_abc_1.abstractmethod
     def GetDeal(
         self,
         request: _invoices_pb2.GetDealRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.GetDealResponse, _abc.Awaitable[_invoices_pb2.GetDealResponse]]:
-        """With its history. Reason: DEAL_NOT_FOUND."""
+        """With its history, and the deals that it could be mistaken for. Reason: DEAL_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def ConfirmDeal(
@@ -468,7 +486,7 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListCasesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListCasesResponse, _abc.Awaitable[_invoices_pb2.ListCasesResponse]]:
-        """Late money that customers reported, newest first."""
+        """Late money that customers reported, newest first unless oldest_first."""
 
     @_abc_1.abstractmethod
     def GetCase(

@@ -22,7 +22,8 @@ from services.invoices.domain.late import (
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.models import PICTURE_MAX_BYTES, Case, CustomerPicture, Deal
 from services.invoices.operations import fields, lifecycle
-from services.invoices.store import cases, deals, invoices
+from services.invoices.store import cases, deal_lists, deals, invoices
+from services.invoices.store.deal_lists import ListedDeal
 from services.invoices.store.views import (
     CaseView,
     InvoiceView,
@@ -43,6 +44,14 @@ class CaseStory:
     invoice: InvoiceView
     requisite: RequisiteView
     picture: PictureView | None
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """A case with its deal."""
+
+    case: CaseView
+    listed: ListedDeal
 
 
 # -- the customer
@@ -118,17 +127,23 @@ def list_cases(
     opened_from: datetime | None = None,
     opened_before: datetime | None = None,
     after_number: int = 0,
-) -> Sequence[CaseView]:
-    """Returns cases, newest first: from the start, or after the number `after_number`."""
+    merchant_id: str = "",
+    oldest_first: bool = False,
+) -> Sequence[ListedCase]:
+    """Returns cases, newest first unless `oldest_first`: from the start, or after the number `after_number`."""
     with deps.db.autocommit() as connection:
-        return cases.newest_cases(
+        rows = cases.cases(
             connection,
             values.rows(limit),
             open_only=open_only,
             opened_from=opened_from,
             opened_before=opened_before,
             after=values.whole_number("after_number", after_number, least=0),
+            merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
+            oldest_first=oldest_first,
         )
+        of_cases = deal_lists.listed_deals(connection, {row.deal_id for row in rows})
+    return [ListedCase(row, of_cases[row.deal_id]) for row in rows]
 
 
 def get_case(deps: Deps, *, number: int) -> CaseStory:

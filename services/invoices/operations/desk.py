@@ -13,7 +13,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
 from kit.base import actors
-from kit.base.ids import new_id
+from kit.base.ids import new_id, parse_id
 from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
@@ -25,20 +25,21 @@ from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus, Trigger
 from services.invoices.models import Deal, Invoice, Requisite
 from services.invoices.operations import checkout, fields, lifecycle
-from services.invoices.store import cases, deals
-from services.invoices.store.deals import ListedDeal
+from services.invoices.store import cases, deal_lists, deals
+from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
 from services.invoices.store.views import DealView, InvoiceView, PictureView, RequisiteView, TransitionView
 from services.invoices.wiring import Deps
 
 
 @dataclass(frozen=True)
 class DealStory:
-    """A deal with its requisite and its history, oldest first."""
+    """A deal with its requisite and its history, oldest first. It could be mistaken for those in `near`."""
 
     listed: ListedDeal
     requisite: RequisiteView | None
     history: Sequence[TransitionView]
     pictures: Sequence[PictureView]
+    near: Sequence[DealView]
 
     @property
     def deal(self) -> DealView:
@@ -48,6 +49,7 @@ class DealStory:
 # -- deals
 
 ADJUST: Final = "deal.adjust"
+NEAR_MOST: Final = 5
 _ACTS: Final = {
     Trigger.CONFIRM: "deal.confirm",
     Trigger.REJECT: "deal.reject",
@@ -74,36 +76,64 @@ def list_deals(
     oldest_first: bool = False,
     reference: str = "",
     sender_name: str = "",
+    account: str = "",
+    currency_code: str = "",
+    amount_from: str = "",
+    amount_to: str = "",
+    customer_id: str = "",
+    external_id: str = "",
+    marked_paid: bool = False,
 ) -> Sequence[ListedDeal]:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
+
+    With `marked_paid` these are the operator's queue, in its order; status and sub_status do not count then.
 
     Raises VALIDATION_ERROR, also for a `sub_status` that no deal can have, and DEAL_NOT_FOUND for an unknown
     `after_deal_id`.
     """
-    wanted = deals.DealFilter(
-        status=status,
-        sub_status=fields.sub_status(sub_status),
+    wanted = deal_lists.DealFilter(
+        status=None if marked_paid else status,
+        sub_status="" if marked_paid else fields.sub_status(sub_status),
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_from=created_from,
         created_before=created_before,
         reference=fields.reference(reference) if reference else "",
         sender_words=words_of_name(fields.sender_name(sender_name)) if sender_name else "",
+        marked_paid=marked_paid,
+        account_key=fields.account_key(account) if account else "",
+        currency_code=values.text("currency_code", currency_code, least=0, most=64),
+        amount_from=values.decimal("amount_from", amount_from) if amount_from else None,
+        amount_to=values.decimal("amount_to", amount_to) if amount_to else None,
+        customer_id=_given("customer_id", customer_id),
+        external_id=_given("external_id", external_id),
     )
     after = fields.deal_id(after_deal_id) if after_deal_id else None
     with deps.db.autocommit() as connection:
         if after is not None:
-            place = deals.place_of_deal(connection, after)
+            place = deal_lists.place_of_deal(connection, after, marked_paid=marked_paid)
             if place is None:
                 raise errors.deal_not_found()
             wanted = replace(wanted, after=place)
-        return deals.deals(connection, wanted, values.rows(limit), oldest_first=oldest_first)
+        return deal_lists.deals(connection, wanted, values.rows(limit), oldest_first=oldest_first)
+
+
+def _given(field: str, value: str) -> str:
+    return values.text(field, value, least=0, most=most_of(pb.ListDealsRequest, field))
+
+
+def list_deal_states(deps: Deps, *, deal_ids: Sequence[str]) -> Sequence[StateOfDeal]:
+    """Returns the present states of these deals. Unknown ones are left out."""
+    values.at_most("deal_ids", deal_ids, values.LIST_MOST_ROWS)
+    ids = [id for id in map(parse_id, deal_ids) if id is not None]
+    with deps.db.autocommit() as connection:
+        return deal_lists.deal_states(connection, ids)
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
     id = fields.deal_id(deal_id)
     with deps.db.autocommit() as connection:
-        listed = deals.listed_deal(connection, id)
+        listed = deal_lists.listed_deal(connection, id)
         if listed is None:
             raise errors.deal_not_found()
         return DealStory(
@@ -111,6 +141,7 @@ def get_deal(deps: Deps, *, deal_id: str) -> DealStory:
             deals.requisite(connection, listed.deal.requisite_id),
             deals.deal_history(connection, id),
             cases.pictures(connection, id),
+            deal_lists.nearest_deals(connection, listed.deal, NEAR_MOST),
         )
 
 

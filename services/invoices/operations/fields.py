@@ -11,6 +11,7 @@ from services.invoices import errors
 from services.invoices.account_forms import AccountKind, normal_form
 from services.invoices.domain.names import is_name
 from services.invoices.domain.states import SUB_STATUSES
+from services.invoices.store import deal_lists
 
 ACCOUNT_MAX_CHARACTERS = most_of(pb.AddRequisiteRequest, "account")
 SENDER_NAME_MAX_CHARACTERS = most_of(pb.MarkPaidRequest, "sender_name")
@@ -41,6 +42,14 @@ def account(value: str, kind: AccountKind) -> str:
     """Returns an account of this kind in its normal form."""
     typed = values.text("account", value, most=ACCOUNT_MAX_CHARACTERS)
     return values.parsed("account", typed, partial(normal_form, kind))
+
+
+def account_key(value: str) -> str:
+    """Returns an account as lists compare it, however it was typed."""
+    key = deal_lists.account_key(values.text("account", value, most=ACCOUNT_MAX_CHARACTERS))
+    if not key:
+        raise values.invalid("account", "An account has letters or digits")
+    return key
 
 
 def sub_status(value: str) -> str:

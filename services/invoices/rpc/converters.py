@@ -9,7 +9,7 @@ from services.invoices.domain.late import PictureKind
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
 from services.invoices.operations.verification import Finished
-from services.invoices.store.deals import ListedDeal
+from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
 from services.invoices.store.views import (
     CaseView,
     DealView,
@@ -75,6 +75,16 @@ def deal_context_to_message(listed: ListedDeal) -> pb.DealContext:
         holder=listed.holder,
         customer_id=listed.customer_id,
         external_id=listed.external_id,
+    )
+
+
+def deal_state_to_message(state: StateOfDeal) -> pb.DealState:
+    return pb.DealState(
+        deal_id=str(state.id),
+        status=_DEAL_STATUSES[state.status],
+        sub_status=state.sub_status,
+        actor=state.actor,
+        at=timestamp_from(state.at),
     )
 
 

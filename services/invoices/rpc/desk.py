@@ -10,6 +10,7 @@ from services.invoices.operations import cases, desk, reading
 from services.invoices.rpc.converters import (
     case_to_message,
     deal_context_to_message,
+    deal_state_to_message,
     deal_status_from_message,
     deal_to_message,
     invoice_status_from_message,
@@ -59,11 +60,24 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             oldest_first=request.oldest_first,
             reference=request.reference,
             sender_name=request.sender_name,
+            account=request.account,
+            currency_code=request.currency_code,
+            amount_from=request.amount_from,
+            amount_to=request.amount_to,
+            customer_id=request.customer_id,
+            external_id=request.external_id,
+            marked_paid=request.marked_paid,
         )
         return pb.ListDealsResponse(
             deals=[deal_to_message(row.deal) for row in rows],
             contexts=[deal_context_to_message(row) for row in rows],
         )
+
+    def ListDealStates(
+        self, request: pb.ListDealStatesRequest, context: Context
+    ) -> pb.ListDealStatesResponse:
+        rows = desk.list_deal_states(self._deps, deal_ids=request.deal_ids)
+        return pb.ListDealStatesResponse(states=[deal_state_to_message(row) for row in rows])
 
     def GetDeal(self, request: pb.GetDealRequest, context: Context) -> pb.GetDealResponse:
         story = desk.get_deal(self._deps, deal_id=request.deal_id)
@@ -73,6 +87,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             history=[transition_to_message(row) for row in story.history],
             proofs=[picture_to_message(row) for row in story.pictures],
             context=deal_context_to_message(story.listed),
+            near=[deal_to_message(row) for row in story.near],
         )
 
     def ConfirmDeal(self, request: pb.ConfirmDealRequest, context: Context) -> pb.ConfirmDealResponse:
@@ -122,8 +137,14 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             opened_from=optional_datetime(request, "opened_from"),
             opened_before=optional_datetime(request, "opened_before"),
             after_number=request.after_number,
+            merchant_id=request.merchant_id,
+            oldest_first=request.oldest_first,
         )
-        return pb.ListCasesResponse(cases=[case_to_message(row) for row in rows])
+        return pb.ListCasesResponse(
+            cases=[case_to_message(row.case) for row in rows],
+            deals=[deal_to_message(row.listed.deal) for row in rows],
+            contexts=[deal_context_to_message(row.listed) for row in rows],
+        )
 
     def GetCase(self, request: pb.GetCaseRequest, context: Context) -> pb.GetCaseResponse:
         story = cases.get_case(self._deps, number=request.number)

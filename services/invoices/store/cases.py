@@ -40,7 +40,7 @@ def case(connection: Connection | Session, number: int) -> CaseView | None:
     return _CASES.one_or_none(connection.execute(query))
 
 
-def newest_cases(
+def cases(
     connection: Connection,
     limit: int,
     *,
@@ -48,12 +48,19 @@ def newest_cases(
     opened_from: datetime | None,
     opened_before: datetime | None,
     after: int,
+    merchant_id: UUID | None = None,
+    oldest_first: bool = False,
 ) -> Sequence[CaseView]:
-    """Returns cases, those with the greatest numbers first: from the start, or after the number `after`."""
-    query = select(*_CASES.columns).order_by(Case.number.desc()).limit(limit)
+    """Returns cases in the order of their numbers, the greatest first unless `oldest_first`: from the start, or after
+    the number `after`.
+    """
+    query = select(*_CASES.columns).limit(limit)
+    query = query.order_by(Case.number if oldest_first else Case.number.desc())
     query = query.where(*in_span(Case.opened_at, opened_from, opened_before))
     if after:
-        query = query.where(Case.number < after)
+        query = query.where(Case.number > after if oldest_first else Case.number < after)
+    if merchant_id:
+        query = query.where(Case.merchant_id == merchant_id)
     if open_only:
         query = query.where(Case.resolved_at.is_(None))
     return _CASES.all(connection.execute(query))

@@ -1,17 +1,17 @@
-"""Deals with their history, requisites, and the switch; `opening` has the statement that opens a deal."""
+"""Deals with their history, requisites, and the switch.
 
-from collections.abc import Callable, Iterator, Sequence
+`opening` has the statement that opens a deal, `deal_lists` those of lists.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Text,
     bindparam,
-    false,
     func,
     literal,
     literal_column,
@@ -25,14 +25,12 @@ from sqlalchemy.orm import Session
 
 from kit.db import prepared
 from kit.db.database import Database, table_of
-from kit.db.finding import has_words_like
-from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from kit.db.schema import NewColumn
 from services.invoices.domain.places import may_hold_one_more
 from services.invoices.domain.states import DealStatus
-from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Invoice, Requisite, Switch
+from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import REFERENCE
 from services.invoices.store.views import DealView, RequisiteView, TransitionView
 
@@ -73,100 +71,6 @@ _VIEWS = {True: _view("deal_view", DEALS_KNOWN), False: _view("deal_view_before"
 
 def deal_view(tx: Session, deal_id: UUID) -> DealView | None:
     return prepared.one_or_none(tx, _VIEWS[REFERENCE.is_there(tx)], {"id": deal_id})
-
-
-@dataclass(frozen=True, kw_only=True)
-class DealFilter:
-    """Conditions on deals; a null or empty one matches all."""
-
-    status: DealStatus | None = None
-    sub_status: str = ""
-    merchant_id: UUID | None = None
-    method_code: str = ""
-    created_from: datetime | None = None
-    created_before: datetime | None = None
-    after: tuple[datetime, UUID] | None = None
-    reference: str = ""
-    sender_words: str = ""
-
-
-@dataclass(frozen=True)
-class ListedDeal:
-    """A deal with the fields of its invoice and requisite that an operator compares."""
-
-    deal: DealView
-    account: str
-    holder: str
-    customer_id: str
-    external_id: str
-
-
-_LISTED = (
-    select(*DEALS.columns, Requisite.account, Requisite.holder, Invoice.customer_id, Invoice.external_id)
-    .join_from(Deal, Requisite, Requisite.id == Deal.requisite_id)
-    .join(Invoice, Invoice.id == Deal.invoice_id)
-)
-_CONTEXT_BEGINS = len(DEALS.columns)
-
-
-def deals(
-    connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
-) -> Sequence[ListedDeal]:
-    """Returns deals, newest first unless `oldest_first`."""
-    query = _LISTED
-    for column, value in (
-        (Deal.status, wanted.status),
-        (Deal.sub_status, wanted.sub_status),
-        (Deal.merchant_id, wanted.merchant_id),
-        (Deal.method_code, wanted.method_code),
-    ):
-        if value:
-            query = query.where(column == value)
-    query = query.where(*in_span(Deal.created_at, wanted.created_from, wanted.created_before))
-    if wanted.reference or wanted.sender_words:
-        if not REFERENCE.is_there(connection):
-            return []
-        query = query.where(*_conditions_on_new_columns(wanted))
-    if wanted.after is not None:
-        query = query.where(stands_after(Deal.created_at, Deal.id, wanted.after, oldest_first=oldest_first))
-    order = (Deal.created_at, Deal.id) if oldest_first else (Deal.created_at.desc(), Deal.id.desc())
-    rows = connection.execute(query.order_by(*order).limit(limit))
-    return [_listed(*row) for row in rows]
-
-
-def listed_deal(connection: Connection, deal_id: UUID) -> ListedDeal | None:
-    row = connection.execute(_LISTED.where(Deal.id == deal_id)).one_or_none()
-    return None if row is None else _listed(*row)
-
-
-def _listed(*columns: Any) -> ListedDeal:
-    return ListedDeal(DEALS.make(*columns[:_CONTEXT_BEGINS]), *columns[_CONTEXT_BEGINS:])
-
-
-def _conditions_on_new_columns(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.reference:
-        yield has_reference(wanted.reference)
-    if wanted.sender_words:
-        yield has_sender_like(wanted.sender_words)
-
-
-def has_reference(reference: str) -> ColumnElement[bool]:
-    """Returns the condition that a deal has this payment reference. Not for the schema of the version before."""
-    return literal_column("deals.reference", Text) == reference
-
-
-def has_sender_like(words: str) -> ColumnElement[bool]:
-    """Returns the condition that the sender's name has words that begin like these, as `words_of_name` writes them. Not
-    for the schema of the version before.
-    """
-    condition = has_words_like(literal_column("deals.sender_words", Text), words)
-    return false() if condition is None else condition
-
-
-def place_of_deal(connection: Connection, deal_id: UUID) -> tuple[datetime, UUID] | None:
-    """Returns the place of the deal in a list, for `DealFilter.after`."""
-    row = connection.execute(select(Deal.created_at, Deal.id).where(Deal.id == deal_id)).one_or_none()
-    return None if row is None else (row.created_at, row.id)
 
 
 _ADD_TRANSITION = Prepared(

@@ -11,7 +11,7 @@ from kit.db.database import if_known
 from kit.db.finding import Found, Ids, Search, begins_like
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
-from services.invoices.store.deals import has_reference, has_sender_like
+from services.invoices.store.deal_lists import account_key, has_reference, has_sender_like
 from services.invoices.store.shares import REFERENCE
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
@@ -190,7 +190,7 @@ def _open_deals_by_account(connection: Connection, text: str, limit: int) -> Seq
 
 def _has_account(text: str) -> ColumnElement[bool] | None:
     """Returns the condition that a requisite has this account, however both are spaced; None for text without any."""
-    key = "".join(each for each in text if each.isalnum()).upper()
+    key = account_key(text)
     return literal_column(ACCOUNT_KEY) == key if key else None
 
 

@@ -1,0 +1,199 @@
+"""Deals as operators list them: the queue, lists with filters, and the states of deals that a page shows."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    Uuid,
+    bindparam,
+    false,
+    func,
+    literal_column,
+    select,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+
+from kit.db.finding import has_words_like
+from kit.db.lists import in_span, stands_after
+from services.invoices.domain.states import DealStatus
+from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Deal, Invoice, Requisite
+from services.invoices.store.deals import DEALS
+from services.invoices.store.shares import REFERENCE
+from services.invoices.store.views import DealView
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealFilter:
+    """Conditions on deals; a null or empty one matches all.
+
+    marked_paid  only the operator's queue, in its own order
+    account_key  an account as `models.ACCOUNT_KEY` writes it
+    after        the place of a deal in the list: its time there, and its id
+    """
+
+    status: DealStatus | None = None
+    sub_status: str = ""
+    merchant_id: UUID | None = None
+    method_code: str = ""
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+    after: tuple[datetime, UUID] | None = None
+    reference: str = ""
+    sender_words: str = ""
+    marked_paid: bool = False
+    account_key: str = ""
+    currency_code: str = ""
+    amount_from: Decimal | None = None
+    amount_to: Decimal | None = None
+    customer_id: str = ""
+    external_id: str = ""
+
+
+@dataclass(frozen=True)
+class ListedDeal:
+    """A deal with the fields of its invoice and requisite that an operator compares."""
+
+    deal: DealView
+    account: str
+    holder: str
+    customer_id: str
+    external_id: str
+
+
+_LISTED = (
+    select(*DEALS.columns, Requisite.account, Requisite.holder, Invoice.customer_id, Invoice.external_id)
+    .join_from(Deal, Requisite, Requisite.id == Deal.requisite_id)
+    .join(Invoice, Invoice.id == Deal.invoice_id)
+)
+_CONTEXT_BEGINS = len(DEALS.columns)
+
+
+_IS_MARKED: ColumnElement[bool] = literal_column("deals.sub_status = 'awaiting_confirmation'")
+"""As the index of the queue has it: a value that is bound later would not fit its condition."""
+
+
+def deals(
+    connection: Connection, wanted: DealFilter, limit: int, *, oldest_first: bool = False
+) -> Sequence[ListedDeal]:
+    """Returns deals, newest first unless `oldest_first`; those of the queue in its order."""
+    if (wanted.reference or wanted.sender_words) and not REFERENCE.is_there(connection):
+        return []
+    query = _LISTED.where(*_conditions(wanted))
+    at: Any = Deal.confirm_before if wanted.marked_paid else Deal.created_at
+    oldest_first = oldest_first or wanted.marked_paid
+    if wanted.after is not None:
+        query = query.where(stands_after(at, Deal.id, wanted.after, oldest_first=oldest_first))
+    order = (at, Deal.id) if oldest_first else (at.desc(), Deal.id.desc())
+    rows = connection.execute(query.order_by(*order).limit(limit))
+    return [_listed(*row) for row in rows]
+
+
+def _conditions(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
+    for column, value in (
+        (Deal.status, wanted.status),
+        (Deal.sub_status, wanted.sub_status),
+        (Deal.merchant_id, wanted.merchant_id),
+        (Deal.method_code, wanted.method_code),
+        (Deal.currency_code, wanted.currency_code),
+        (Invoice.customer_id, wanted.customer_id),
+        (Invoice.external_id, wanted.external_id),
+    ):
+        if value:
+            yield column == value
+    if wanted.marked_paid:
+        yield _IS_MARKED
+    if wanted.account_key:
+        has_account = literal_column(ACCOUNT_KEY) == wanted.account_key
+        yield Deal.requisite_id.in_(select(Requisite.id).where(has_account))
+    if wanted.amount_from is not None:
+        yield Deal.amount_fiat >= wanted.amount_from
+    if wanted.amount_to is not None:
+        yield Deal.amount_fiat <= wanted.amount_to
+    yield from in_span(Deal.created_at, wanted.created_from, wanted.created_before)
+    if wanted.reference:
+        yield has_reference(wanted.reference)
+    if wanted.sender_words:
+        yield has_sender_like(wanted.sender_words)
+
+
+def listed_deal(connection: Connection, deal_id: UUID) -> ListedDeal | None:
+    return listed_deals(connection, [deal_id]).get(deal_id)
+
+
+def listed_deals(connection: Connection, deal_ids: Collection[UUID]) -> Mapping[UUID, ListedDeal]:
+    """Returns the deals with these ids, by id."""
+    rows = connection.execute(_LISTED.where(Deal.id.in_(deal_ids)))
+    return {listed.deal.id: listed for listed in (_listed(*row) for row in rows)}
+
+
+def _listed(*columns: Any) -> ListedDeal:
+    return ListedDeal(DEALS.make(*columns[:_CONTEXT_BEGINS]), *columns[_CONTEXT_BEGINS:])
+
+
+def account_key(text: str) -> str:
+    """Returns an account as `models.ACCOUNT_KEY` writes it, however it is spaced; empty for text without any."""
+    return "".join(each for each in text if each.isalnum()).upper()
+
+
+def has_reference(reference: str) -> ColumnElement[bool]:
+    """Returns the condition that a deal has this payment reference. Not for the schema of the version before."""
+    return literal_column("deals.reference", Text) == reference
+
+
+def has_sender_like(words: str) -> ColumnElement[bool]:
+    """Returns the condition that the sender's name has words that begin like these, as `words_of_name` writes them. Not
+    for the schema of the version before.
+    """
+    condition = has_words_like(literal_column("deals.sender_words", Text), words)
+    return false() if condition is None else condition
+
+
+def place_of_deal(
+    connection: Connection, deal_id: UUID, *, marked_paid: bool = False
+) -> tuple[datetime, UUID] | None:
+    """Returns the place of the deal in a list, for `DealFilter.after`; None for a deal that the list can't have."""
+    at: Any = Deal.confirm_before if marked_paid else Deal.created_at
+    row = connection.execute(select(at, Deal.id).where(Deal.id == deal_id)).one_or_none()
+    return None if row is None or row[0] is None else (row[0], row[1])
+
+
+def nearest_deals(connection: Connection, deal: DealView, limit: int) -> Sequence[DealView]:
+    """Returns other open deals on the deal's requisite, those with the nearest amounts first."""
+    is_other: ColumnElement[bool] = literal_column(f"deals.{DEAL_IS_OPEN}")
+    query = select(*DEALS.columns).where(Deal.requisite_id == deal.requisite_id, is_other, Deal.id != deal.id)
+    distance = func.abs(Deal.amount_fiat - deal.amount_fiat)
+    return DEALS.all(connection.execute(query.order_by(distance, Deal.id).limit(limit)))
+
+
+@dataclass(frozen=True)
+class StateOfDeal:
+    """The present state of a deal, with the author and the time of its newest step."""
+
+    id: UUID
+    status: DealStatus
+    sub_status: str
+    actor: str
+    at: datetime
+
+
+_STATES = text("""
+SELECT deals.id, deals.status, deals.sub_status, newest.actor, newest.at
+FROM deals CROSS JOIN LATERAL (
+    SELECT actor, at FROM deal_transitions WHERE deal_id = deals.id ORDER BY id DESC LIMIT 1
+) AS newest
+WHERE deals.id = ANY(:ids)
+""").bindparams(bindparam("ids", type_=postgresql.ARRAY(Uuid)))
+
+
+def deal_states(connection: Connection, deal_ids: Sequence[UUID]) -> Sequence[StateOfDeal]:
+    """Returns the states of these deals, without order; unknown ones are left out."""
+    rows = connection.execute(_STATES, {"ids": list(deal_ids)})
+    return [StateOfDeal(row.id, DealStatus(row.status), row.sub_status, row.actor, row.at) for row in rows]

@@ -1,0 +1,107 @@
+"""The operator's queue: deals marked paid in the order in which they become appeals, found by each thing that a bank
+statement shows, and with the steps that others took meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.invoices.models import Deal
+from services.invoices.operations import cases, checkout, desk
+from tests.invoices.conftest import World
+from tests.invoices.test_creating import refusal
+from tests.support.acting import ANN, acting
+
+
+def marked(world: World, *, sender: str = "", **changes: Any) -> Deal:
+    """A deal that is marked paid a minute after the one before."""
+    deal = world.with_deal(**changes)
+    world.clock.advance(minutes=1)
+    checkout.mark_paid(world.deps, invoice_id=str(deal.invoice_id), deal_id=str(deal.id), sender_name=sender)
+    return deal
+
+
+def queue(world: World, **wanted: Any) -> list[Any]:
+    return [row.deal.id for row in desk.list_deals(world.deps, limit=50, marked_paid=True, **wanted)]
+
+
+def test_the_queue_has_the_deals_marked_paid_and_the_longest_waiting_first(world: World) -> None:
+    late = world.with_deal()
+    first, second = marked(world), marked(world)
+    world.clock.advance(minutes=1)
+    checkout.mark_paid(world.deps, invoice_id=str(late.invoice_id), deal_id=str(late.id))
+    world.with_deal()
+    appeal = marked(world)
+    desk.open_appeal(world.deps, deal_id=str(appeal.id), note="")
+    assert queue(world) == [first.id, second.id, late.id]
+    assert queue(world, after_deal_id=str(first.id)) == [second.id, late.id]
+    desk.confirm_deal(world.deps, deal_id=str(first.id))
+    assert queue(world, after_deal_id=str(first.id)) == [second.id, late.id], (
+        "its place outlives its decision"
+    )
+    never_marked = str(world.with_deal().id)
+    assert refusal(queue, world, after_deal_id=never_marked).reason == "DEAL_NOT_FOUND"
+
+
+def test_a_deal_is_found_by_each_thing_on_the_bank_statement(world: World) -> None:
+    deal = marked(world, amount="150.00", sender="Zoë Muster", customer_id="kim", external_id="order-kim")
+    other = marked(world, amount="170.00")
+    listed = desk.get_deal(world.deps, deal_id=str(deal.id)).listed
+    for wanted in (
+        {"account": listed.account.replace(" ", "").lower()},
+        {"amount_from": "153.75", "amount_to": "153.75"},
+        {"sender_name": "muster"},
+        {"reference": listed.deal.reference.lower()},
+        {"customer_id": "kim"},
+        {"external_id": "order-kim"},
+    ):
+        assert queue(world, **wanted) == [deal.id], wanted
+    assert queue(world, amount_from="153.76") == [other.id]
+    assert queue(world, currency_code="EUR", method_code="card_eur") == [deal.id, other.id]
+    assert queue(world, currency_code="JPY") == []
+
+
+@pytest.mark.parametrize("wanted", [{"account": " -"}, {"amount_from": "ten"}, {"external_id": "x" * 129}])
+def test_a_filter_that_fits_nothing_is_refused(world: World, wanted: dict[str, str]) -> None:
+    assert refusal(queue, world, **wanted).reason == "VALIDATION_ERROR"
+
+
+def test_the_states_of_deals_name_the_author_of_the_newest_step(world: World) -> None:
+    waiting, decided = marked(world), marked(world)
+    acting(ANN, lambda: desk.confirm_deal(world.deps, deal_id=str(decided.id)))
+    ids = [str(waiting.id), str(decided.id), "no id", "0197b0f4-0000-7000-8000-000000000000"]
+    states = {row.id: row for row in desk.list_deal_states(world.deps, deal_ids=ids)}
+    assert {id: row.sub_status for id, row in states.items()} == {
+        waiting.id: "awaiting_confirmation",
+        decided.id: "successfully_paid",
+    }
+    assert (states[waiting.id].actor, states[decided.id].actor) == ("customer", ANN.name)
+    assert states[decided.id].at == world.clock.now()
+    assert refusal(desk.list_deal_states, world.deps, deal_ids=["x"] * 1001).reason == "VALIDATION_ERROR"
+
+
+def test_a_deal_comes_with_the_open_deals_of_its_account_nearest_amounts_first(world: World) -> None:
+    for row in desk.list_requisites(world.deps, method_code="card_eur")[1:]:
+        desk.disable_requisite(world.deps, requisite_id=str(row.id))
+    deal = marked(world, amount="200.00")
+    far, near, ended = (world.with_deal(amount=amount) for amount in ("120.00", "201.00", "200.50"))
+    checkout.cancel_checkout(world.deps, invoice_id=str(ended.invoice_id))
+    story = desk.get_deal(world.deps, deal_id=str(deal.id))
+    assert [row.id for row in story.near] == [near.id, far.id]
+
+
+def test_cases_come_with_their_deals_oldest_first_and_by_merchant(world: World) -> None:
+    ended = [world.with_deal(), world.with_deal()]
+    for deal in ended:
+        checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
+        cases.open_case(world.deps, invoice_id=str(deal.invoice_id), note="", picture=None)
+    merchant = world.merchant.merchant_id
+    rows = cases.list_cases(world.deps, open_only=True, limit=10, oldest_first=True, merchant_id=merchant)
+    assert [row.listed.deal.id for row in rows] == [deal.id for deal in ended]
+    after = rows[0].case.number
+    (row,) = cases.list_cases(world.deps, open_only=True, limit=10, oldest_first=True, after_number=after)
+    assert row.listed.deal.id == ended[1].id
+    other = str(world.with_deal().id)
+    assert not cases.list_cases(world.deps, open_only=True, limit=10, merchant_id=other)
