@@ -98,6 +98,41 @@ class Movement:
     amount: Decimal
 
 
+class TransferKind(StrEnum):
+    """What a transfer of a merchant's money is for. The kinds of a withdrawal are the ends of their references."""
+
+    CREDIT = "credit"
+    RESERVE = "reserve"
+    PAY = "pay"
+    FEE = "fee"
+    RELEASE = "release"
+
+
+# The change of a merchant's available and reserved money by one USDT of each kind.
+EFFECTS: Final[Mapping[TransferKind, tuple[int, int]]] = MappingProxyType(
+    {
+        TransferKind.CREDIT: (1, 0),
+        TransferKind.RESERVE: (-1, 1),
+        TransferKind.PAY: (0, -1),
+        TransferKind.FEE: (0, -1),
+        TransferKind.RELEASE: (1, -1),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A merchant's money at one moment, in USDT: what can be withdrawn, and what is held for pending withdrawals."""
+
+    available: Decimal
+    reserved: Decimal
+
+    def after(self, kind: TransferKind, amount: Decimal) -> "Held":
+        """Returns the money after transfers of one kind, which moved `amount` together."""
+        available, reserved = EFFECTS[kind]
+        return Held(self.available + available * amount, self.reserved + reserved * amount)
+
+
 def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
     """Returns the movement of a successful invoice."""
     return Movement(f"invoice:{invoice_id}", AccountKind.SETTLEMENT, AccountKind.AVAILABLE, merchant_usdt)

@@ -68,6 +68,17 @@ class Transfer(Base):
         CheckConstraint("amount > 0", name="amount"),
         CheckConstraint("debit_account <> credit_account", name="accounts"),
         CheckConstraint(f"reference ~ '{_REFERENCE}'", name="reference"),
+        # A merchant's statement: what arrived at its accounts, and what left them. A credit writes into the first index
+        # only. Both hold the amount, so that the sum of many transfers reads no row.
+        Index("ix_transfers_credit", "credit_account", "created_at", "id", postgresql_include=["amount"]),
+        Index(
+            "ix_transfers_debit",
+            "debit_account",
+            "created_at",
+            "id",
+            postgresql_include=["amount"],
+            postgresql_where=text("reference >= 'withdrawal:'"),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -61,6 +61,40 @@ SORT_ORDER_DESC: SortOrder.ValueType  # 1
 SORT_ORDER_ASC: SortOrder.ValueType  # 2
 Global___SortOrder: _TypeAlias = SortOrder  # noqa: Y015
 
+class _TransferKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TransferKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TransferKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TRANSFER_KIND_UNSPECIFIED: _TransferKind.ValueType  # 0
+    TRANSFER_KIND_CREDIT: _TransferKind.ValueType  # 1
+    """An invoice was paid: settlement -> available."""
+    TRANSFER_KIND_RESERVE: _TransferKind.ValueType  # 2
+    """A withdrawal was requested: available -> reserved."""
+    TRANSFER_KIND_PAY: _TransferKind.ValueType  # 3
+    """A withdrawal was sent, without its fee: reserved -> paid out."""
+    TRANSFER_KIND_FEE: _TransferKind.ValueType  # 4
+    """The network fee of a withdrawal that was sent: reserved -> fees."""
+    TRANSFER_KIND_RELEASE: _TransferKind.ValueType  # 5
+    """A withdrawal failed or was canceled: reserved -> available."""
+
+class TransferKind(_TransferKind, metaclass=_TransferKindEnumTypeWrapper):
+    """The transfers of a merchant's money. Each moves its amount between two accounts."""
+
+TRANSFER_KIND_UNSPECIFIED: TransferKind.ValueType  # 0
+TRANSFER_KIND_CREDIT: TransferKind.ValueType  # 1
+"""An invoice was paid: settlement -> available."""
+TRANSFER_KIND_RESERVE: TransferKind.ValueType  # 2
+"""A withdrawal was requested: available -> reserved."""
+TRANSFER_KIND_PAY: TransferKind.ValueType  # 3
+"""A withdrawal was sent, without its fee: reserved -> paid out."""
+TRANSFER_KIND_FEE: TransferKind.ValueType  # 4
+"""The network fee of a withdrawal that was sent: reserved -> fees."""
+TRANSFER_KIND_RELEASE: TransferKind.ValueType  # 5
+"""A withdrawal failed or was canceled: reserved -> available."""
+Global___TransferKind: _TypeAlias = TransferKind  # noqa: Y015
+
 @_typing.final
 class Withdrawal(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -725,6 +759,263 @@ class GetBalanceResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetBalanceResponse: _TypeAlias = GetBalanceResponse  # noqa: Y015
+
+@_typing.final
+class Transfer(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TRANSFER_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    transfer_id: _builtins.str
+    """UUIDv7."""
+    kind: Global___TransferKind.ValueType
+    merchant_id: _builtins.str
+    amount: _builtins.str
+    """Above zero; the kind has the direction."""
+    invoice_id: _builtins.str
+    """Of a credit; empty for other kinds."""
+    withdraw_uuid: _builtins.str
+    """Of every other kind; empty for a credit."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def after(self) -> Global___MerchantBalance:
+        """The merchant's balance after it; null unless with_balances was set."""
+
+    def __init__(
+        self,
+        *,
+        transfer_id: _builtins.str = ...,
+        kind: Global___TransferKind.ValueType = ...,
+        merchant_id: _builtins.str = ...,
+        amount: _builtins.str = ...,
+        invoice_id: _builtins.str = ...,
+        withdraw_uuid: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        after: Global___MerchantBalance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "created_at", b"created_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "amount", b"amount", "created_at", b"created_at", "invoice_id", b"invoice_id", "kind", b"kind", "merchant_id", b"merchant_id", "transfer_id", b"transfer_id", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+
+Global___Transfer: _TypeAlias = Transfer  # noqa: Y015
+
+@_typing.final
+class MerchantBalance(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AVAILABLE_FIELD_NUMBER: _builtins.int
+    RESERVED_FIELD_NUMBER: _builtins.int
+    available: _builtins.str
+    """Can be withdrawn."""
+    reserved: _builtins.str
+    """Held for pending withdrawals."""
+    def __init__(
+        self,
+        *,
+        available: _builtins.str = ...,
+        reserved: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "reserved", b"reserved"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MerchantBalance: _TypeAlias = MerchantBalance  # noqa: Y015
+
+@_typing.final
+class ListTransfersRequest(_message.Message):
+    """At least one of merchant_id, invoice_id and withdraw_uuid. A transfer has all those that are given."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_TRANSFER_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    WITH_BALANCES_FIELD_NUMBER: _builtins.int
+    AFTER_BALANCE_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    invoice_id: _builtins.str
+    withdraw_uuid: _builtins.str
+    after_transfer_id: _builtins.str
+    """Only transfers that stand after this one in the list. Empty: from the start. VALIDATION_ERROR for an unknown one."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    with_balances: _builtins.bool
+    """Whether each transfer has the balance after it. It is computed from the balance of this moment, so it costs a read of
+    all later transfers of the merchant.
+    """
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only transfers of this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only earlier transfers. Null: all."""
+
+    @_builtins.property
+    def after_balance(self) -> Global___MerchantBalance:
+        """The balance after after_transfer_id, as the page before had it, which saves that read. Null: it is computed."""
+
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        invoice_id: _builtins.str = ...,
+        withdraw_uuid: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_transfer_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+        with_balances: _builtins.bool = ...,
+        after_balance: Global___MerchantBalance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_balance", b"_after_balance", "_created_before", b"_created_before", "_created_from", b"_created_from", "after_balance", b"after_balance", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_balance", b"_after_balance", "_created_before", b"_created_before", "_created_from", b"_created_from", "after_balance", b"after_balance", "after_transfer_id", b"after_transfer_id", "created_before", b"created_before", "created_from", b"created_from", "invoice_id", b"invoice_id", "limit", b"limit", "merchant_id", b"merchant_id", "with_balances", b"with_balances", "withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after_balance: _TypeAlias = _typing.Literal["after_balance"]  # noqa: Y015
+    _WhichOneofArgType__after_balance: _TypeAlias = _typing.Literal["_after_balance", b"_after_balance"]  # noqa: Y015
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_balance) -> _WhichOneofReturnType__after_balance | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___ListTransfersRequest: _TypeAlias = ListTransfersRequest  # noqa: Y015
+
+@_typing.final
+class ListTransfersResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TRANSFERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def transfers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Transfer]: ...
+    def __init__(
+        self,
+        *,
+        transfers: _abc.Iterable[Global___Transfer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["transfers", b"transfers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListTransfersResponse: _TypeAlias = ListTransfersResponse  # noqa: Y015
+
+@_typing.final
+class GetStatementRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """The span begins here. Null: with the first transfer."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """The span ends before this time. Null: with the last transfer."""
+
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from", "merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___GetStatementRequest: _TypeAlias = GetStatementRequest  # noqa: Y015
+
+@_typing.final
+class GetStatementResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPENING_FIELD_NUMBER: _builtins.int
+    SUMS_FIELD_NUMBER: _builtins.int
+    CLOSING_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def opening(self) -> Global___MerchantBalance: ...
+    @_builtins.property
+    def sums(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransferSum]:
+        """A row for each kind that the span has, in the order of the kinds."""
+
+    @_builtins.property
+    def closing(self) -> Global___MerchantBalance: ...
+    def __init__(
+        self,
+        *,
+        opening: Global___MerchantBalance | None = ...,
+        sums: _abc.Iterable[Global___TransferSum] | None = ...,
+        closing: Global___MerchantBalance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "opening", b"opening"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closing", b"closing", "opening", b"opening", "sums", b"sums"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStatementResponse: _TypeAlias = GetStatementResponse  # noqa: Y015
+
+@_typing.final
+class TransferSum(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    kind: Global___TransferKind.ValueType
+    count: _builtins.int
+    amount: _builtins.str
+    def __init__(
+        self,
+        *,
+        kind: Global___TransferKind.ValueType = ...,
+        count: _builtins.int = ...,
+        amount: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "count", b"count", "kind", b"kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferSum: _TypeAlias = TransferSum  # noqa: Y015
 
 @_typing.final
 class CheckLedgerRequest(_message.Message):

@@ -93,6 +93,16 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceResponse.FromString,
                 _registered_method=True)
+        self.ListTransfers = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/ListTransfers',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersResponse.FromString,
+                _registered_method=True)
+        self.GetStatement = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/GetStatement',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.FromString,
+                _registered_method=True)
         self.CheckLedger = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/CheckLedger',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.CheckLedgerRequest.SerializeToString,
@@ -194,6 +204,21 @@ class WithdrawalsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTransfers(self, request, context):
+        """The ledger's transfers of a merchant, of an invoice, or of a withdrawal, oldest first. Those of a merchant are its
+        statement: the balance before the first one and the sum of the transfers is the balance after the last one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetStatement(self, request, context):
+        """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CheckLedger(self, request, context):
         """For verification: faults in the books, within the database.
         """
@@ -266,6 +291,16 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.GetBalance,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceResponse.SerializeToString,
+            ),
+            'ListTransfers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTransfers,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersResponse.SerializeToString,
+            ),
+            'GetStatement': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStatement,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.SerializeToString,
             ),
             'CheckLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.CheckLedger,
@@ -579,6 +614,60 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/GetBalance',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetBalanceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTransfers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/ListTransfers',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListTransfersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStatement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/GetStatement',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetStatementResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -67,6 +67,12 @@ class WithdrawalsServiceStub:
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
     GetBalance: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]
     """An unknown merchant has zeros."""
+    ListTransfers: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListTransfersRequest, _withdrawals_pb2.ListTransfersResponse]
+    """The ledger's transfers of a merchant, of an invoice, or of a withdrawal, oldest first. Those of a merchant are its
+    statement: the balance before the first one and the sum of the transfers is the balance after the last one.
+    """
+    GetStatement: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetStatementRequest, _withdrawals_pb2.GetStatementResponse]
+    """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it."""
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]
     """For verification: faults in the books, within the database."""
     ListCredits: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]
@@ -113,6 +119,12 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """pending -> cancelled: reserved -> available. By the user only while not processing."""
     GetBalance: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetBalanceRequest, _withdrawals_pb2.GetBalanceResponse]  # type: ignore[assignment]
     """An unknown merchant has zeros."""
+    ListTransfers: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListTransfersRequest, _withdrawals_pb2.ListTransfersResponse]  # type: ignore[assignment]
+    """The ledger's transfers of a merchant, of an invoice, or of a withdrawal, oldest first. Those of a merchant are its
+    statement: the balance before the first one and the sum of the transfers is the balance after the last one.
+    """
+    GetStatement: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetStatementRequest, _withdrawals_pb2.GetStatementResponse]  # type: ignore[assignment]
+    """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it."""
     CheckLedger: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.CheckLedgerRequest, _withdrawals_pb2.CheckLedgerResponse]  # type: ignore[assignment]
     """For verification: faults in the books, within the database."""
     ListCredits: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListCreditsRequest, _withdrawals_pb2.ListCreditsResponse]  # type: ignore[assignment]
@@ -222,6 +234,24 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.GetBalanceResponse, _abc.Awaitable[_withdrawals_pb2.GetBalanceResponse]]:
         """An unknown merchant has zeros."""
+
+    @_abc_1.abstractmethod
+    def ListTransfers(
+        self,
+        request: _withdrawals_pb2.ListTransfersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.ListTransfersResponse, _abc.Awaitable[_withdrawals_pb2.ListTransfersResponse]]:
+        """The ledger's transfers of a merchant, of an invoice, or of a withdrawal, oldest first. Those of a merchant are its
+        statement: the balance before the first one and the sum of the transfers is the balance after the last one.
+        """
+
+    @_abc_1.abstractmethod
+    def GetStatement(
+        self,
+        request: _withdrawals_pb2.GetStatementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.GetStatementResponse, _abc.Awaitable[_withdrawals_pb2.GetStatementResponse]]:
+        """The sums of a merchant's statement: the balance before a span of time, its transfers by kind, the balance after it."""
 
     @_abc_1.abstractmethod
     def CheckLedger(

@@ -15,10 +15,11 @@ def index_beside_traffic(
     columns: Sequence[str | TextClause],
     *,
     where: TextClause | None = None,
+    include: Sequence[str] = (),
     using: str = "btree",
     unique: bool = False,
 ) -> None:
-    """Makes an index while the table is written to, however large the table is.
+    """Makes an index while the table is written to, however large the table is. It also holds the columns of `include`.
 
     It is no transaction: the rest of an interrupted attempt is dropped and the index made anew. Make a unique one only
     on a column of the same migration: of another, the version before may write rows that it refuses.
@@ -31,6 +32,7 @@ def index_beside_traffic(
             table,
             columns,
             postgresql_where=where,
+            postgresql_include=list(include),
             unique=unique,
             postgresql_using=using,
             postgresql_concurrently=True,

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.withdrawals.domain import State, WithdrawalStatus
+from services.withdrawals.domain import State, TransferKind, WithdrawalStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,28 @@ class WithdrawalView:
     @property
     def state(self) -> State:
         return State(self.status, self.substatus)
+
+
+@dataclass(frozen=True, slots=True)
+class TransferView:
+    """A transfer of a merchant's money: a credit of an invoice, or a step of a withdrawal."""
+
+    id: UUID
+    kind: TransferKind
+    merchant_id: UUID
+    invoice_id: UUID | None
+    withdrawal_id: UUID | None
+    amount: Decimal
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSum:
+    """The number of transfers of one kind, and the sum of their amounts."""
+
+    kind: TransferKind
+    count: int
+    amount: Decimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""Values to messages, and back."""
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.money import usdt_text
+from kit.base.proto import timestamp_from
+from kit.rpc import values
+from services.withdrawals.domain import Held, TransferKind, WithdrawalStatus
+from services.withdrawals.operations.statements import Entry
+from services.withdrawals.store.views import MethodView, TransferSum, WithdrawalView
+
+_STATUSES = {
+    WithdrawalStatus.PENDING: pb.WITHDRAWAL_STATUS_PENDING,
+    WithdrawalStatus.SUCCESS: pb.WITHDRAWAL_STATUS_SUCCESS,
+    WithdrawalStatus.FAILED: pb.WITHDRAWAL_STATUS_FAILED,
+    WithdrawalStatus.CANCELLED: pb.WITHDRAWAL_STATUS_CANCELLED,
+}
+_STATUS_FILTERS = {pb.WITHDRAWAL_STATUS_UNSPECIFIED: None} | {
+    number: status for status, number in _STATUSES.items()
+}
+_TRANSFER_KINDS = {
+    TransferKind.CREDIT: pb.TRANSFER_KIND_CREDIT,
+    TransferKind.RESERVE: pb.TRANSFER_KIND_RESERVE,
+    TransferKind.PAY: pb.TRANSFER_KIND_PAY,
+    TransferKind.FEE: pb.TRANSFER_KIND_FEE,
+    TransferKind.RELEASE: pb.TRANSFER_KIND_RELEASE,
+}
+_NEWEST_FIRST = {
+    pb.SORT_ORDER_UNSPECIFIED: True,
+    pb.SORT_ORDER_DESC: True,
+    pb.SORT_ORDER_ASC: False,
+}
+
+
+def withdrawal_to_message(withdrawal: WithdrawalView) -> pb.Withdrawal:
+    return pb.Withdrawal(
+        withdraw_uuid=str(withdrawal.id),
+        merchant_id=str(withdrawal.merchant_id),
+        withdrawal_method_id=withdrawal.method_id,
+        address=withdrawal.address,
+        address_memo=withdrawal.address_memo,
+        amount=usdt_text(withdrawal.amount),
+        network_fee=usdt_text(withdrawal.network_fee),
+        amount_to_receive=usdt_text(withdrawal.amount - withdrawal.network_fee),
+        status=_STATUSES[withdrawal.status],
+        substatus=withdrawal.substatus,
+        external_tx_id=withdrawal.external_tx_id,
+        created_at=timestamp_from(withdrawal.created_at),
+        updated_at=timestamp_from(withdrawal.updated_at),
+        processed_at=timestamp_from(withdrawal.processed_at),
+    )
+
+
+def transfer_to_message(entry: Entry) -> pb.Transfer:
+    transfer = entry.transfer
+    return pb.Transfer(
+        transfer_id=str(transfer.id),
+        kind=_TRANSFER_KINDS[transfer.kind],
+        merchant_id=str(transfer.merchant_id),
+        amount=usdt_text(transfer.amount),
+        invoice_id=str(transfer.invoice_id or ""),
+        withdraw_uuid=str(transfer.withdrawal_id or ""),
+        created_at=timestamp_from(transfer.created_at),
+        after=None if entry.after is None else held_to_message(entry.after),
+    )
+
+
+def transfer_sum_to_message(sum: TransferSum) -> pb.TransferSum:
+    return pb.TransferSum(kind=_TRANSFER_KINDS[sum.kind], count=sum.count, amount=usdt_text(sum.amount))
+
+
+def held_to_message(held: Held) -> pb.MerchantBalance:
+    return pb.MerchantBalance(available=usdt_text(held.available), reserved=usdt_text(held.reserved))
+
+
+def held_from_message(request: pb.ListTransfersRequest) -> Held | None:
+    """Returns the balance that a page begins with, if it is given."""
+    if not request.HasField("after_balance"):
+        return None
+    given = request.after_balance
+    return Held(
+        values.decimal("after_balance", given.available), values.decimal("after_balance", given.reserved)
+    )
+
+
+def method_to_message(method: MethodView) -> pb.WithdrawalMethod:
+    return pb.WithdrawalMethod(
+        method_id=method.id,
+        code=method.code,
+        network=method.network,
+        name=method.name,
+        network_fee=usdt_text(method.network_fee),
+        min_amount=usdt_text(method.min_amount),
+        memo_allowed=method.memo_allowed,
+        enabled=method.enabled,
+    )
+
+
+def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStatus | None:
+    """Returns the status; None for UNSPECIFIED, which means all."""
+    if status not in _STATUS_FILTERS:
+        raise values.query_invalid("status", "Expected pending, success, failed or cancelled")
+    return _STATUS_FILTERS[status]
+
+
+def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:
+    if order not in _NEWEST_FIRST:
+        raise values.query_invalid("order", "Expected desc or asc")
+    return _NEWEST_FIRST[order]

@@ -1,0 +1,187 @@
+"""Statements: every transfer of a merchant once, in order of time, with the balance after it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
+from kit.base.ids import new_id
+from kit.base.money import usdt_text
+from kit.base.proto import datetime_from, timestamp_from
+from tests.withdrawals.conftest import House
+from tests.withdrawals.test_rpc import refusal
+
+MONTHS = [datetime(2027, month, 1, tzinfo=UTC) for month in range(1, 5)]
+CREDIT, RESERVE, PAY, FEE, RELEASE = (
+    pb.TRANSFER_KIND_CREDIT,
+    pb.TRANSFER_KIND_RESERVE,
+    pb.TRANSFER_KIND_PAY,
+    pb.TRANSFER_KIND_FEE,
+    pb.TRANSFER_KIND_RELEASE,
+)
+NOTHING = (Decimal(0), Decimal(0))
+SIGNS = {CREDIT: (1, 0), RESERVE: (-1, 1), PAY: (0, -1), FEE: (0, -1), RELEASE: (1, -1)}
+
+
+def transfers(house: House, **values: Any) -> list[pb.Transfer]:
+    return list(house.stub.ListTransfers(pb.ListTransfersRequest(**values)).transfers)
+
+
+def statement(
+    house: House, merchant: str, since: datetime | None = None, until: datetime | None = None
+) -> pb.GetStatementResponse:
+    request = pb.GetStatementRequest(
+        merchant_id=merchant, created_from=timestamp_from(since), created_before=timestamp_from(until)
+    )
+    return house.stub.GetStatement(request)
+
+
+def held(balance: pb.MerchantBalance) -> tuple[Decimal, Decimal]:
+    return Decimal(balance.available), Decimal(balance.reserved)
+
+
+def added(start: tuple[Decimal, Decimal], moved: list[tuple[Any, str]]) -> tuple[Decimal, Decimal]:
+    available, reserved = start
+    for kind, amount in moved:
+        signs = SIGNS[kind]
+        available, reserved = available + signs[0] * Decimal(amount), reserved + signs[1] * Decimal(amount)
+    return available, reserved
+
+
+@pytest.fixture(scope="module")
+def merchant(house: House) -> str:
+    """Three months of credits and of withdrawals that end in each way, with transfers on the first moment of a month,
+    and those of another merchant between them.
+    """
+    house.clock.set(MONTHS[0])
+    merchant, other = house.credit("500"), house.credit("70")
+    ends: list[Callable[[pb.Withdrawal], pb.Withdrawal]] = [house.complete, house.fail, house.cancel]
+    for number, month in enumerate(MONTHS[:3]):
+        house.clock.set(month)
+        house.credit("0.000001", merchant)
+        house.withdraw(other, "7")
+        pending = [house.withdraw(merchant, f"{10 + number}.5") for _ in ends]
+        for day, (end, withdrawal) in enumerate(zip(ends, pending, strict=True)):
+            house.clock.set(month + timedelta(days=9 * day + 3))
+            house.credit(f"{day}.25", merchant)
+            end(withdrawal)
+    house.withdraw(merchant, "20")
+    return merchant
+
+
+def in_pages(house: House, merchant: str, *, carries_balance: bool, **values: Any) -> Iterator[pb.Transfer]:
+    after: dict[str, Any] = {}
+    while page := transfers(house, merchant_id=merchant, with_balances=True, limit=4, **values, **after):
+        yield from page
+        after = {"after_transfer_id": page[-1].transfer_id}
+        if carries_balance:
+            after["after_balance"] = page[-1].after
+
+
+def test_the_statements_of_all_months_are_the_ledger_and_end_with_the_balance(
+    house: House, merchant: str
+) -> None:
+    seen: list[pb.Transfer] = []
+    balance = NOTHING
+    for since, until in pairwise(MONTHS):
+        span = {"created_from": timestamp_from(since), "created_before": timestamp_from(until)}
+        month = statement(house, merchant, since, until)
+        listed = transfers(house, merchant_id=merchant, with_balances=True, **span)
+        assert all(since <= datetime_from(each.created_at) < until for each in listed)
+        assert held(month.opening) == balance
+        for each in listed:
+            balance = added(balance, [(each.kind, each.amount)])
+            assert held(each.after) == balance
+        assert held(month.closing) == balance
+        assert added(held(month.opening), [(each.kind, each.amount) for each in month.sums]) == balance
+        counted = {each.kind: each.count for each in month.sums}
+        assert counted == {kind: sum(each.kind == kind for each in listed) for kind in counted}
+        assert sum(counted.values()) == len(listed)
+        seen += listed
+    assert [usdt_text(each) for each in balance] == list(house.balance(merchant)[:2])
+    in_ledger = house.execute(
+        "SELECT transfers.id::text FROM transfers JOIN accounts ON accounts.id IN (debit_account, credit_account)"
+        " WHERE merchant_id = %s GROUP BY transfers.id, transfers.created_at ORDER BY transfers.created_at, 1",
+        merchant,
+    )
+    assert [each.transfer_id for each in seen] == [id for (id,) in in_ledger]
+    assert {each.kind for each in seen} == set(SIGNS)
+    assert {each.merchant_id for each in seen} == {merchant}
+
+
+@pytest.mark.parametrize("carries_balance", [False, True])
+def test_pages_of_a_statement_are_one_list_with_the_same_balances(
+    house: House, merchant: str, carries_balance: bool
+) -> None:
+    span = {"created_from": timestamp_from(MONTHS[1])}
+    whole = transfers(house, merchant_id=merchant, with_balances=True, **span)
+    assert len(whole) > 12
+    assert list(in_pages(house, merchant, carries_balance=carries_balance, **span)) == whole
+
+
+def test_the_sums_without_bounds_are_those_of_the_whole_ledger(house: House, merchant: str) -> None:
+    whole = statement(house, merchant)
+    assert held(whole.opening) == NOTHING
+    _, _, credited, withdrawn = house.balance(merchant)
+    sums = {each.kind: Decimal(each.amount) for each in whole.sums}
+    assert sums[CREDIT] == Decimal(credited)
+    assert sums[PAY] + sums[FEE] == Decimal(withdrawn)
+
+
+def test_the_transfers_of_an_invoice_and_of_a_withdrawal_are_found_by_their_ids(house: House) -> None:
+    invoice = new_id()
+    merchant = house.credit("50", invoice_id=invoice)
+    (credit,) = transfers(house, invoice_id=str(invoice), with_balances=True)
+    assert (credit.kind, credit.amount, credit.merchant_id) == (CREDIT, "50.000000", merchant)
+    assert credit.invoice_id == str(invoice)
+    assert credit.withdraw_uuid == ""
+    made = house.withdraw(merchant, "20")
+    house.credit("1", merchant)
+    house.complete(made)
+    (credit,) = transfers(house, invoice_id=str(invoice), with_balances=True)
+    assert held(credit.after) == (Decimal(50), Decimal(0)), "the balance of its moment, not of now"
+    steps = transfers(house, withdraw_uuid=made.withdraw_uuid)
+    assert [(each.kind, each.amount) for each in steps] == [
+        (RESERVE, "20.000000"),
+        (PAY, "19.000000"),
+        (FEE, "1.000000"),
+    ]
+    assert all(each.withdraw_uuid == made.withdraw_uuid and not each.HasField("after") for each in steps)
+    of_both = {"merchant_id": str(uuid.uuid4()), "invoice_id": str(invoice)}
+    assert transfers(house, **of_both) == []
+    assert transfers(house, invoice_id=str(invoice), withdraw_uuid=made.withdraw_uuid) == []
+
+
+def test_an_unknown_merchant_has_an_empty_statement(house: House) -> None:
+    unknown = str(uuid.uuid4())
+    assert transfers(house, merchant_id=unknown, with_balances=True) == []
+    empty = statement(house, unknown)
+    assert (held(empty.opening), held(empty.closing)) == (NOTHING, NOTHING)
+    assert not empty.sums
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({}, "merchant_id"),
+        ({"merchant_id": "mine"}, "merchant_id"),
+        ({"invoice_id": "0197"}, "invoice_id"),
+        ({"withdraw_uuid": "0197"}, "withdraw_uuid"),
+        (
+            {"merchant_id": str(uuid.UUID(int=7)), "after_transfer_id": str(uuid.UUID(int=7))},
+            "after_transfer_id",
+        ),
+        ({"merchant_id": str(uuid.UUID(int=7)), "limit": 1001}, "limit"),
+    ],
+)
+def test_a_list_of_transfers_names_the_field_that_is_wrong(
+    house: House, values: dict[str, Any], field: str
+) -> None:
+    assert refusal(transfers, house, **values) == ("VALIDATION_ERROR", {"field": field})
