@@ -150,6 +150,7 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
         "The rate is too far from the last one",
         {"currency": str, "rate_before": str, "most": str},
     ),
+    "EDIT_CONFLICT": Problem(409, "Another change came first", {"field": str, "now": str}),
 }
 
 

@@ -201,13 +201,13 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[s
     for field in dict.fromkeys([*before, *after]):
         if SECRET_WORDS & set(field.split("_")):
             raise ValueError(f"{field} is a secret: it must not be written into an act")
-        was, now = _text(before.get(field)), _text(after.get(field))
+        was, now = text_of(before.get(field)), text_of(after.get(field))
         if was != now:
             changes.append([field, was, now])
     return changes
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Returns a value for people: amounts without exponent, times in UTC, lists with commas."""
     match value:
         case None:
@@ -215,16 +215,16 @@ def _text(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case Enum():
-            return _text(value.value)
+            return text_of(value.value)
         case Decimal():
             shown = f"{value:f}"
             return shown.rstrip("0").rstrip(".") if "." in shown else shown
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds")
         case list() | tuple():
-            return _storable(", ".join(_text(each) for each in value))
+            return _storable(", ".join(text_of(each) for each in value))
         case Set():
-            return _storable(", ".join(sorted(_text(each) for each in value)))
+            return _storable(", ".join(sorted(text_of(each) for each in value)))
     return _storable(str(value))
 
 

@@ -242,6 +242,15 @@ def jumps(last: Decimal, new: Decimal, max_jump: Decimal) -> bool:
     return not is_plausible_rate(last) or abs(new - last) > last * max_jump
 
 
+def change_percent(before: Decimal, after: Decimal) -> Decimal | None:
+    """Returns the change from `before` to `after` in percent of `before`, with 2 decimals; None for an implausible
+    `before`.
+    """
+    if not is_plausible_rate(before):
+        return None
+    return ((after - before) / before * 100).quantize(Decimal(1).scaleb(-PERCENT_PLACES), ROUND_HALF_UP)
+
+
 RATE_BEFORE = "rate before"
 
 

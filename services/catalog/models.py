@@ -98,6 +98,8 @@ class Rate(Base):
         # The newest, and the newest that an operator decided: domain.in_force chooses between the two.
         Index("ix_rates_newest", "currency_code", "id"),
         Index("ix_rates_decided", "currency_code", "id", postgresql_where=text("origin <> 'sources'")),
+        # For the history of a span of time.
+        Index("ix_rates_taken", "currency_code", "taken_at"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as _merchants_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -341,7 +342,19 @@ class RateState(_message.Message):
     CURRENCY_CODE_FIELD_NUMBER: _builtins.int
     IN_FORCE_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
+    HELD_CHANGE_PERCENT_FIELD_NUMBER: _builtins.int
+    MARKUP_FIELD_NUMBER: _builtins.int
+    ENABLED_FIELD_NUMBER: _builtins.int
+    SOURCE_NAMES_FIELD_NUMBER: _builtins.int
     currency_code: _builtins.str
+    held_change_percent: _builtins.str
+    """Percent by which the held rate differs from the one before it, 2 decimals, with its sign: "-33.33". Null: none is
+    held, or there is none to compare with.
+    """
+    markup: _builtins.str
+    """Fraction 0..1 taken off the source's rate."""
+    enabled: _builtins.bool
+    """Whether merchants may use the currency."""
     @_builtins.property
     def in_force(self) -> Global___Rate:
         """Null: none was ever accepted."""
@@ -350,23 +363,35 @@ class RateState(_message.Message):
     def held(self) -> Global___Rate:
         """Null: no rate waits for an operator."""
 
+    @_builtins.property
+    def source_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names of the configured sources of this currency."""
+
     def __init__(
         self,
         *,
         currency_code: _builtins.str = ...,
         in_force: Global___Rate | None = ...,
         held: Global___Rate | None = ...,
+        held_change_percent: _builtins.str | None = ...,
+        markup: _builtins.str = ...,
+        enabled: _builtins.bool = ...,
+        source_names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_held", b"_held", "_in_force", b"_in_force", "held", b"held", "in_force", b"in_force"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_held", b"_held", "_held_change_percent", b"_held_change_percent", "_in_force", b"_in_force", "held", b"held", "held_change_percent", b"held_change_percent", "in_force", b"in_force"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_held", b"_held", "_in_force", b"_in_force", "currency_code", b"currency_code", "held", b"held", "in_force", b"in_force"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_held", b"_held", "_held_change_percent", b"_held_change_percent", "_in_force", b"_in_force", "currency_code", b"currency_code", "enabled", b"enabled", "held", b"held", "held_change_percent", b"held_change_percent", "in_force", b"in_force", "markup", b"markup", "source_names", b"source_names"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__held: _TypeAlias = _typing.Literal["held"]  # noqa: Y015
     _WhichOneofArgType__held: _TypeAlias = _typing.Literal["_held", b"_held"]  # noqa: Y015
+    _WhichOneofReturnType__held_change_percent: _TypeAlias = _typing.Literal["held_change_percent"]  # noqa: Y015
+    _WhichOneofArgType__held_change_percent: _TypeAlias = _typing.Literal["_held_change_percent", b"_held_change_percent"]  # noqa: Y015
     _WhichOneofReturnType__in_force: _TypeAlias = _typing.Literal["in_force"]  # noqa: Y015
     _WhichOneofArgType__in_force: _TypeAlias = _typing.Literal["_in_force", b"_in_force"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__held) -> _WhichOneofReturnType__held | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__held_change_percent) -> _WhichOneofReturnType__held_change_percent | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__in_force) -> _WhichOneofReturnType__in_force | None: ...
 
@@ -553,18 +578,33 @@ class SetCurrencyRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CURRENCY_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
+    CREATE_FIELD_NUMBER: _builtins.int
+    create: _builtins.bool
+    """EDIT_CONFLICT if the currency exists."""
     @_builtins.property
     def currency(self) -> Global___Currency: ...
+    @_builtins.property
+    def was(self) -> Global___Currency:
+        """The values that the caller saw and changed. Fields that the caller left as they were keep their present values.
+        EDIT_CONFLICT when another caller changed one of the others meanwhile, or the currency does not exist. Null: all
+        fields are set.
+        """
+
     def __init__(
         self,
         *,
         currency: Global___Currency | None = ...,
+        was: Global___Currency | None = ...,
+        create: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["currency", b"currency"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "currency", b"currency", "was", b"was"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency", b"currency"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was", b"_was", "create", b"create", "currency", b"currency", "was", b"was"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
 
 Global___SetCurrencyRequest: _TypeAlias = SetCurrencyRequest  # noqa: Y015
 
@@ -594,25 +634,40 @@ class SetPaymentMethodRequest(_message.Message):
 
     METHOD_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
+    CREATE_FIELD_NUMBER: _builtins.int
     logo: _builtins.bytes
     """JPEG, PNG or WebP, without its metadata at most 2560 bytes, and 512 x 512 pixels. Null keeps the method's logo.
     Empty removes it.
     """
+    create: _builtins.bool
+    """EDIT_CONFLICT if the method exists."""
     @_builtins.property
     def method(self) -> Global___PaymentMethod: ...
+    @_builtins.property
+    def was(self) -> Global___PaymentMethod:
+        """As in SetCurrencyRequest."""
+
     def __init__(
         self,
         *,
         method: Global___PaymentMethod | None = ...,
         logo: _builtins.bytes | None = ...,
+        was: Global___PaymentMethod | None = ...,
+        create: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "logo", b"logo", "method", b"method"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_was", b"_was", "logo", b"logo", "method", b"method", "was", b"was"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "logo", b"logo", "method", b"method"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_logo", b"_logo", "_was", b"_was", "create", b"create", "logo", b"logo", "method", b"method", "was", b"was"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
     _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
 
 Global___SetPaymentMethodRequest: _TypeAlias = SetPaymentMethodRequest  # noqa: Y015
 
@@ -746,12 +801,194 @@ class ListRatesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RATES_FIELD_NUMBER: _builtins.int
+    MAX_JUMP_FIELD_NUMBER: _builtins.int
+    MAX_AGE_SECONDS_FIELD_NUMBER: _builtins.int
+    POLL_SECONDS_FIELD_NUMBER: _builtins.int
+    max_jump: _builtins.str
+    """The largest change that the jump guard lets pass, a fraction."""
+    max_age_seconds: _builtins.int
+    """The age at which a rate lapses."""
+    poll_seconds: _builtins.int
+    """The time between two polls of the sources."""
     @_builtins.property
     def rates(self) -> _containers.RepeatedCompositeFieldContainer[Global___RateState]: ...
     def __init__(
         self,
         *,
         rates: _abc.Iterable[Global___RateState] | None = ...,
+        max_jump: _builtins.str = ...,
+        max_age_seconds: _builtins.int = ...,
+        poll_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_age_seconds", b"max_age_seconds", "max_jump", b"max_jump", "poll_seconds", b"poll_seconds", "rates", b"rates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListRatesResponse: _TypeAlias = ListRatesResponse  # noqa: Y015
+
+@_typing.final
+class GetRateHistoryRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    STEP_SECONDS_FIELD_NUMBER: _builtins.int
+    currency_code: _builtins.str
+    step_seconds: _builtins.int
+    """Length of one step, 60 or more; 0: chosen by the span. A span has at most 500 steps."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Null: a day before `until`. At most 93 days."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Null: now."""
+
+    def __init__(
+        self,
+        *,
+        currency_code: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        step_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_since", b"_since", "_until", b"_until", "since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_since", b"_since", "_until", b"_until", "currency_code", b"currency_code", "since", b"since", "step_seconds", b"step_seconds", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__since: _TypeAlias = _typing.Literal["since"]  # noqa: Y015
+    _WhichOneofArgType__since: _TypeAlias = _typing.Literal["_since", b"_since"]  # noqa: Y015
+    _WhichOneofReturnType__until: _TypeAlias = _typing.Literal["until"]  # noqa: Y015
+    _WhichOneofArgType__until: _TypeAlias = _typing.Literal["_until", b"_until"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__since) -> _WhichOneofReturnType__since | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__until) -> _WhichOneofReturnType__until | None: ...
+
+Global___GetRateHistoryRequest: _TypeAlias = GetRateHistoryRequest  # noqa: Y015
+
+@_typing.final
+class GetRateHistoryResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEPS_FIELD_NUMBER: _builtins.int
+    STEP_SECONDS_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
+    step_seconds: _builtins.int
+    @_builtins.property
+    def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___RateStep]:
+        """The steps that have rates, oldest first."""
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """The newest acts on the currency's rate, newest first, at most 50."""
+
+    def __init__(
+        self,
+        *,
+        steps: _abc.Iterable[Global___RateStep] | None = ...,
+        step_seconds: _builtins.int = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "since", b"since", "step_seconds", b"step_seconds", "steps", b"steps", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetRateHistoryResponse: _TypeAlias = GetRateHistoryResponse  # noqa: Y015
+
+@_typing.final
+class RateStep(_message.Message):
+    """The rates that were accepted in one step of time; all before the markup, fiat per USDT."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    LOWEST_FIELD_NUMBER: _builtins.int
+    HIGHEST_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    ACCEPTED_FIELD_NUMBER: _builtins.int
+    BY_OPERATORS_FIELD_NUMBER: _builtins.int
+    lowest: _builtins.str
+    highest: _builtins.str
+    last: _builtins.str
+    accepted: _builtins.int
+    by_operators: _builtins.int
+    """Those among them that an operator set or accepted."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        lowest: _builtins.str = ...,
+        highest: _builtins.str = ...,
+        last: _builtins.str = ...,
+        accepted: _builtins.int = ...,
+        by_operators: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "at", b"at", "by_operators", b"by_operators", "highest", b"highest", "last", b"last", "lowest", b"lowest"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RateStep: _TypeAlias = RateStep  # noqa: Y015
+
+@_typing.final
+class ListAcceptedRatesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    BY_OPERATORS_FIELD_NUMBER: _builtins.int
+    AFTER_NUMBER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    currency_code: _builtins.str
+    by_operators: _builtins.bool
+    """Only those that an operator set or accepted."""
+    after_number: _builtins.int
+    """Only rates that stand after this one in the list. 0: from the start."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        currency_code: _builtins.str = ...,
+        by_operators: _builtins.bool = ...,
+        after_number: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_number", b"after_number", "by_operators", b"by_operators", "currency_code", b"currency_code", "limit", b"limit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAcceptedRatesRequest: _TypeAlias = ListAcceptedRatesRequest  # noqa: Y015
+
+@_typing.final
+class ListAcceptedRatesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RATES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rates(self) -> _containers.RepeatedCompositeFieldContainer[Global___AcceptedRate]: ...
+    def __init__(
+        self,
+        *,
+        rates: _abc.Iterable[Global___AcceptedRate] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -759,7 +996,45 @@ class ListRatesResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListRatesResponse: _TypeAlias = ListRatesResponse  # noqa: Y015
+Global___ListAcceptedRatesResponse: _TypeAlias = ListAcceptedRatesResponse  # noqa: Y015
+
+@_typing.final
+class AcceptedRate(_message.Message):
+    """A rate in the order of acceptance."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    SOURCE_RATE_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    TAKEN_AT_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    source_rate: _builtins.str
+    """Fiat per USDT as set or as the median of the sources, before the markup."""
+    origin: Global___RateOrigin.ValueType
+    @_builtins.property
+    def taken_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceQuote]:
+        """As in Rate."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        source_rate: _builtins.str = ...,
+        origin: Global___RateOrigin.ValueType = ...,
+        taken_at: _timestamp_pb2.Timestamp | None = ...,
+        sources: _abc.Iterable[Global___SourceQuote] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["taken_at", b"taken_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "origin", b"origin", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AcceptedRate: _TypeAlias = AcceptedRate  # noqa: Y015
 
 @_typing.final
 class PullRatesRequest(_message.Message):

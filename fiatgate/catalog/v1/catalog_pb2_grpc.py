@@ -83,6 +83,16 @@ class CatalogServiceStub:
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesResponse.FromString,
                 _registered_method=True)
+        self.GetRateHistory = channel.unary_unary(
+                '/fiatgate.catalog.v1.CatalogService/GetRateHistory',
+                request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryResponse.FromString,
+                _registered_method=True)
+        self.ListAcceptedRates = channel.unary_unary(
+                '/fiatgate.catalog.v1.CatalogService/ListAcceptedRates',
+                request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesResponse.FromString,
+                _registered_method=True)
         self.PullRates = channel.unary_unary(
                 '/fiatgate.catalog.v1.CatalogService/PullRates',
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.PullRatesRequest.SerializeToString,
@@ -137,7 +147,7 @@ class CatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetCurrency(self, request, context):
-        """Creates the currency or replaces its options.
+        """Creates the currency or replaces its options. Reason: EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,7 +155,7 @@ class CatalogServiceServicer:
 
     def SetPaymentMethod(self, request, context):
         """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
-        Reason: CURRENCY_NOT_FOUND.
+        Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,6 +179,20 @@ class CatalogServiceServicer:
 
     def ListRates(self, request, context):
         """Every currency's rate in force and held rate, by code.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetRateHistory(self, request, context):
+        """The course of a currency's rate in a span of time, and the acts on it. Reason: CURRENCY_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAcceptedRates(self, request, context):
+        """Each rate of a currency that was ever accepted, with its sources, newest first. Reason: CURRENCY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -236,6 +260,16 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.ListRates,
                     request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesRequest.FromString,
                     response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesResponse.SerializeToString,
+            ),
+            'GetRateHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRateHistory,
+                    request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryRequest.FromString,
+                    response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryResponse.SerializeToString,
+            ),
+            'ListAcceptedRates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAcceptedRates,
+                    request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesRequest.FromString,
+                    response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesResponse.SerializeToString,
             ),
             'PullRates': grpc.unary_unary_rpc_method_handler(
                     servicer.PullRates,
@@ -495,6 +529,60 @@ class CatalogService:
             '/fiatgate.catalog.v1.CatalogService/ListRates',
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesRequest.SerializeToString,
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListRatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRateHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.catalog.v1.CatalogService/GetRateHistory',
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryRequest.SerializeToString,
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetRateHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAcceptedRates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.catalog.v1.CatalogService/ListAcceptedRates',
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesRequest.SerializeToString,
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListAcceptedRatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -56,10 +56,10 @@ class CatalogServiceStub:
     every change.
     """
     SetCurrency: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]
-    """Creates the currency or replaces its options."""
+    """Creates the currency or replaces its options. Reason: EDIT_CONFLICT."""
     SetPaymentMethod: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetPaymentMethodRequest, _catalog_pb2.SetPaymentMethodResponse]
     """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
-    Reason: CURRENCY_NOT_FOUND.
+    Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
     GetLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
@@ -70,6 +70,10 @@ class CatalogServiceStub:
     """
     ListRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]
     """Every currency's rate in force and held rate, by code."""
+    GetRateHistory: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetRateHistoryRequest, _catalog_pb2.GetRateHistoryResponse]
+    """The course of a currency's rate in a span of time, and the acts on it. Reason: CURRENCY_NOT_FOUND."""
+    ListAcceptedRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListAcceptedRatesRequest, _catalog_pb2.ListAcceptedRatesResponse]
+    """Each rate of a currency that was ever accepted, with its sources, newest first. Reason: CURRENCY_NOT_FOUND."""
     PullRates: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]
@@ -105,10 +109,10 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     every change.
     """
     SetCurrency: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetCurrencyRequest, _catalog_pb2.SetCurrencyResponse]  # type: ignore[assignment]
-    """Creates the currency or replaces its options."""
+    """Creates the currency or replaces its options. Reason: EDIT_CONFLICT."""
     SetPaymentMethod: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetPaymentMethodRequest, _catalog_pb2.SetPaymentMethodResponse]  # type: ignore[assignment]
     """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
-    Reason: CURRENCY_NOT_FOUND.
+    Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
     GetLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
@@ -119,6 +123,10 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """
     ListRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListRatesRequest, _catalog_pb2.ListRatesResponse]  # type: ignore[assignment]
     """Every currency's rate in force and held rate, by code."""
+    GetRateHistory: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetRateHistoryRequest, _catalog_pb2.GetRateHistoryResponse]  # type: ignore[assignment]
+    """The course of a currency's rate in a span of time, and the acts on it. Reason: CURRENCY_NOT_FOUND."""
+    ListAcceptedRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListAcceptedRatesRequest, _catalog_pb2.ListAcceptedRatesResponse]  # type: ignore[assignment]
+    """Each rate of a currency that was ever accepted, with its sources, newest first. Reason: CURRENCY_NOT_FOUND."""
     PullRates: _aio.UnaryUnaryMultiCallable[_catalog_pb2.PullRatesRequest, _catalog_pb2.PullRatesResponse]  # type: ignore[assignment]
     """Polls the configured sources now, as the worker does."""
     AcceptRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.AcceptRateRequest, _catalog_pb2.AcceptRateResponse]  # type: ignore[assignment]
@@ -181,7 +189,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _catalog_pb2.SetCurrencyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetCurrencyResponse, _abc.Awaitable[_catalog_pb2.SetCurrencyResponse]]:
-        """Creates the currency or replaces its options."""
+        """Creates the currency or replaces its options. Reason: EDIT_CONFLICT."""
 
     @_abc_1.abstractmethod
     def SetPaymentMethod(
@@ -190,7 +198,7 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.SetPaymentMethodResponse, _abc.Awaitable[_catalog_pb2.SetPaymentMethodResponse]]:
         """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
-        Reason: CURRENCY_NOT_FOUND.
+        Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -219,6 +227,22 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.ListRatesResponse, _abc.Awaitable[_catalog_pb2.ListRatesResponse]]:
         """Every currency's rate in force and held rate, by code."""
+
+    @_abc_1.abstractmethod
+    def GetRateHistory(
+        self,
+        request: _catalog_pb2.GetRateHistoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_pb2.GetRateHistoryResponse, _abc.Awaitable[_catalog_pb2.GetRateHistoryResponse]]:
+        """The course of a currency's rate in a span of time, and the acts on it. Reason: CURRENCY_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListAcceptedRates(
+        self,
+        request: _catalog_pb2.ListAcceptedRatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_pb2.ListAcceptedRatesResponse, _abc.Awaitable[_catalog_pb2.ListAcceptedRatesResponse]]:
+        """Each rate of a currency that was ever accepted, with its sources, newest first. Reason: CURRENCY_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def PullRates(

@@ -130,6 +130,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """No picture was sent."""
     RATE_JUMPS: _ErrorReason.ValueType  # 121
     """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
+    EDIT_CONFLICT: _ErrorReason.ValueType  # 122
+    """Another caller changed the same field meanwhile, or made or removed the thing. Metadata: field; now, its present value."""
     NOT_PERMITTED: _ErrorReason.ValueType  # 130
     """-- people who sign in, and their rights: never seen on /api/v1
     The actor may not make this call. Metadata: needed, the roles that may.
@@ -289,6 +291,8 @@ PROOF_NOT_FOUND: ErrorReason.ValueType  # 120
 """No picture was sent."""
 RATE_JUMPS: ErrorReason.ValueType  # 121
 """The rate is further from the last one than the jump guard allows. Metadata: currency, rate_before, most."""
+EDIT_CONFLICT: ErrorReason.ValueType  # 122
+"""Another caller changed the same field meanwhile, or made or removed the thing. Metadata: field; now, its present value."""
 NOT_PERMITTED: ErrorReason.ValueType  # 130
 """-- people who sign in, and their rights: never seen on /api/v1
 The actor may not make this call. Metadata: needed, the roles that may.

@@ -1,12 +1,15 @@
 """The operators' calls on currencies and payment methods."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as fields_of
+from decimal import Decimal
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from kit.audit import acts
-from kit.base.money import FIAT_PLACES, parse_fraction
+from kit.base.money import FIAT_PLACES, has_decimals, parse_fraction
 from kit.db.database import refusing
 from kit.rpc import values
 from services.catalog import errors
@@ -19,6 +22,9 @@ from services.catalog.wiring import Deps
 
 NAME_MAX_CHARACTERS = 128
 SYMBOL_MAX_CHARACTERS = 8
+
+Entry = Currency | Method
+E = TypeVar("E", Currency, Method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,12 @@ def set_currency(
     max_amount: str,
     markup: str,
     enabled: bool,
+    was: Currency | None = None,
+    create: bool = False,
 ) -> Currency:
-    """Creates the currency or replaces all of its options. Raises VALIDATION_ERROR."""
+    """Creates the currency or replaces all of its options; with the values that it `was` made from, those that differ
+    from them. Raises VALIDATION_ERROR, EDIT_CONFLICT.
+    """
     decimals = values.whole_number("currency.decimals", decimals, least=0, most=FIAT_PLACES)
     low = fields.amount("currency.min_amount", min_amount, decimals=decimals)
     high = fields.amount("currency.max_amount", max_amount, decimals=decimals, least=low)
@@ -63,6 +73,10 @@ def set_currency(
     )
     with deps.db.transaction() as tx:
         before = entries.currency_to_change(tx, currency.code)
+        _require_right_start("currency.code", before, was, create=create)
+        if before is not None and was is not None:
+            currency = _merged("currency", before, was, currency)
+            _require_fitting_amounts(currency)
         entries.put_currency(tx, currency)
         _record(tx, "currency", currency.code, before, currency)
     deps.bus.hint(CATALOG_CHANGED)
@@ -84,10 +98,13 @@ def set_payment_method(
     logo: bytes | None,
     takes_reference: bool | None,
     account_kind: AccountKind | None,
+    was: Method | None = None,
+    create: bool = False,
 ) -> Method:
-    """Creates the method, or replaces its options. An option that is None stays as it is; an empty logo removes it.
+    """Creates the method, or replaces its options; with the values that it `was` made from, those that differ from
+    them. An option that is None stays as it is; an empty logo removes it.
 
-    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND.
+    Raises VALIDATION_ERROR, CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
     low = fields.amount("method.min_sum", min_sum, decimals=FIAT_PLACES)
     high = fields.amount("method.max_sum", max_sum, decimals=FIAT_PLACES, least=low)
@@ -112,10 +129,47 @@ def set_payment_method(
     unknown = {"fk_payment_methods_currency_code": lambda: errors.currency_not_found(method.currency_code)}
     with deps.db.transaction() as tx, refusing(unknown):
         before = entries.method_to_change(tx, method.code)
+        _require_right_start("method.method_code", before, was, create=create)
+        if before is not None and was is not None:
+            kept = {name: getattr(was, name) for name in keeps}
+            method = _merged("method", before, was, replace(method, **kept))
+            if method.min_sum > method.max_sum:
+                raise errors.edit_conflict("method.max_sum", f"{method.max_sum:f}")
         stored = entries.put_method(tx, method, keeps=keeps)
         _record(tx, "method", stored.code, before, stored)
     deps.bus.hint(CATALOG_CHANGED)
     return stored
+
+
+def _require_right_start(field: str, before: Entry | None, was: Entry | None, *, create: bool) -> None:
+    """Raises EDIT_CONFLICT if an entry to create exists, or one to change does not."""
+    if create and before is not None:
+        raise errors.edit_conflict(field, before.code)
+    if was is not None and before is None:
+        raise errors.edit_conflict(field, "")
+
+
+def _merged(kind: str, now: E, was: E, wanted: E) -> E:
+    """Returns the present entry with the values that the caller changed. Raises EDIT_CONFLICT for one that another
+    caller changed to something else.
+    """
+    changed = {}
+    for name in (each.name for each in fields_of(wanted)):
+        value, present = getattr(wanted, name), getattr(now, name)
+        if value == getattr(was, name):
+            continue
+        if present not in (getattr(was, name), value):
+            raise errors.edit_conflict(f"{kind}.{name}", acts.text_of(present))
+        changed[name] = value
+    return replace(now, **changed)
+
+
+def _require_fitting_amounts(merged: Currency) -> None:
+    """Raises EDIT_CONFLICT when two changes are right alone and wrong together."""
+    for name in ("min_amount", "max_amount"):
+        amount: Decimal = getattr(merged, name)
+        if not has_decimals(amount, at_most=merged.decimals) or amount < merged.min_amount:
+            raise errors.edit_conflict(f"currency.{name}", f"{amount:f}")
 
 
 def _record(

@@ -23,6 +23,7 @@ from services.catalog.domain import (
     Quote,
     Rate,
     TooFewSources,
+    change_percent,
     judge,
     jumps,
     jumps_from_all,
@@ -57,9 +58,15 @@ class RateInfo:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
+    """`held_change_percent` compares the held rate with the one in force, or with the newest."""
+
     currency_code: str
+    markup: Decimal
+    enabled: bool
     in_force: RateInfo | None
     held: RateInfo | None
+    held_change_percent: Decimal | None
+    source_names: Sequence[str]
 
 
 SET: Final = "rate.set"
@@ -341,10 +348,17 @@ def _outcome_text(outcome: Accept | Hold | TooFewSources | None) -> str:
 def _state(deps: Deps, rated: RatedCurrency) -> RateState:
     code, markup = rated.currency.code, rated.currency.markup
     in_force = rated.rates.in_force(deps.clock.now(), deps.settings.rates_max_age)
+    held = rated.held
     return RateState(
         code,
+        markup=markup,
+        enabled=rated.currency.enabled,
         in_force=None if in_force is None else _info(deps, code, markup, in_force),
-        held=None if rated.held is None else _info(deps, code, markup, rated.held),
+        held=None if held is None else _info(deps, code, markup, held),
+        held_change_percent=None
+        if held is None or in_force is None
+        else change_percent(in_force.source_rate, held.source_rate),
+        source_names=[each.name for each in deps.settings.rate_sources if code in each.paths],
     )
 
 

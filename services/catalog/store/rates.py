@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delete, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -114,6 +115,74 @@ def take_held_rate(tx: Session, code: str) -> Rate | None:
     """Removes the held rate and returns it; None when there was none."""
     row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
     return None if row is None else _rate(row, _held)
+
+
+@dataclass(frozen=True, slots=True)
+class RateStep:
+    """The rates that were accepted in one step of time, before the markup."""
+
+    at: datetime
+    lowest: Decimal
+    highest: Decimal
+    last: Decimal
+    accepted: int
+    by_operators: int
+
+
+_STEPS: Final = text("""
+SELECT CAST(:since AS timestamptz) + floor(
+           extract(epoch FROM taken_at - :since) / :step_seconds
+       ) * :step_seconds * interval '1 second' AS at,
+       min(source_rate) AS lowest, max(source_rate) AS highest,
+       (array_agg(source_rate ORDER BY id DESC))[1] AS last,
+       count(*) AS accepted, count(*) FILTER (WHERE origin <> 'sources') AS by_operators
+FROM (
+    SELECT id, taken_at, source_rate, origin FROM rates
+    WHERE currency_code = :code AND taken_at >= :since AND taken_at < :until
+    ORDER BY taken_at DESC LIMIT :most
+) AS newest
+GROUP BY 1 ORDER BY 1
+""")
+RATES_READ_MOST: Final = 200_000
+"""The most rates that a history reads: three months of a poll each minute."""
+
+
+def rate_steps(
+    connection: Connection, code: str, *, since: datetime, until: datetime, step_seconds: int
+) -> list[RateStep]:
+    """Returns the steps that have rates, oldest first; of more than RATES_READ_MOST rates the newest."""
+    values = {"code": code, "since": since, "until": until, "step_seconds": step_seconds}
+    rows = connection.execute(_STEPS, values | {"most": RATES_READ_MOST})
+    return [RateStep(**row._mapping) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedRate:
+    """A rate with its place in the order of acceptance."""
+
+    number: int
+    rate: Rate
+
+
+def rates_accepted(
+    connection: Connection, code: str, *, by_operators: bool, after_number: int, limit: int
+) -> list[NumberedRate]:
+    """Returns accepted rates, newest first: those with a smaller number than `after_number`, if that is not 0."""
+    query = select(_rates).where(_rates.c.currency_code == code)
+    if by_operators:
+        query = query.where(_rates.c.origin != Origin.SOURCES.value)
+    if after_number:
+        query = query.where(_rates.c.id < after_number)
+    found = []
+    for row in connection.execute(query.order_by(_rates.c.id.desc()).limit(limit)):
+        rate = _rate(row, _rates)
+        assert rate is not None
+        found.append(NumberedRate(row._mapping[_rates.c.id], rate))
+    return found
+
+
+def has_currency(connection: Connection, code: str) -> bool:
+    return connection.scalar(select(_currencies.c.code).where(_currencies.c.code == code)) is not None
 
 
 def take_poll_turn(tx: Session, now: datetime, period: timedelta) -> bool:

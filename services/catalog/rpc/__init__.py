@@ -1,0 +1,109 @@
+"""The gRPC servicer: message -> operation -> message. kit's interceptor translates errors.
+
+- `catalog`: currencies, methods, rates
+- `converters`: values to messages, and back
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import grpc
+
+from fiatgate.catalog.v1 import catalog_pb2_grpc
+from kit.rpc import approvals, audit, books, status
+from kit.rpc.approvals import Approvable
+from kit.rpc.callers import ALL, Callers
+from kit.rpc.permissions import READERS, Permissions, machine, staff
+from kit.rpc.slots import Slots
+from services.catalog.operations import rates
+from services.catalog.rpc.catalog import CatalogServicer
+from services.catalog.store.books import parts
+from services.catalog.wiring import Deps
+
+CALLERS: Final[Callers] = {
+    "cli": frozenset({ALL}),
+    "console-desk": frozenset({audit.LIST}),
+    "console-dashboard": frozenset({audit.LIST}),
+    "gateway": frozenset(
+        {
+            "CatalogService/GetLogo",
+            "CatalogService/ListMerchantCurrencies",
+            "CatalogService/ListMethodOffers",
+        }
+    ),
+    "invoices": frozenset(
+        {"CatalogService/GetCatalog", "CatalogService/GetQuote", "CatalogService/ListMethodOffers"}
+    ),
+}
+
+SLOTS: Final = (
+    Slots(
+        name="offers",
+        methods=frozenset({"CatalogService/ListMerchantCurrencies", "CatalogService/ListMethodOffers"}),
+        waiting=96,
+    ),
+    # Creating an invoice needs the catalog, and a deal needs its quote: many readers of offers must not stop them.
+    Slots(
+        name="deals",
+        methods=frozenset({"CatalogService/GetCatalog", "CatalogService/GetQuote"}),
+        threads=2,
+        waiting=64,
+    ),
+    Slots(name="logos", methods=frozenset({"CatalogService/GetLogo"}), threads=1),
+    Slots(
+        name="desk",
+        methods=frozenset(
+            {
+                "CatalogService/AcceptRate",
+                "CatalogService/GetRateHistory",
+                "CatalogService/ListAcceptedRates",
+                "CatalogService/ListRates",
+                # Markups, commissions and rates are money.
+                "CatalogService/SetCurrency",
+                "CatalogService/SetPaymentMethod",
+                "CatalogService/SetRate",
+            }
+        )
+        | approvals.METHODS,
+        threads=2,
+    ),
+    Slots(
+        name="proofs",
+        methods=frozenset({"BooksService/CheckPage", "BooksService/ListParts"}),
+        threads=1,
+        waiting=4,
+    ),
+    # PullRates waits for the sources of rates.
+    Slots(name="sources", methods=frozenset({"CatalogService/PullRates"}), threads=1, waiting=4),
+)
+
+
+APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
+    rates.SET: Approvable(change=rates.set_approved, terms=rates.set_terms, role="prices"),
+    rates.ACCEPT: Approvable(change=rates.accept_approved, terms=rates.accept_terms, role="prices"),
+}
+
+PERMISSIONS: Final[Permissions] = {
+    **status.PERMISSIONS,
+    **books.PERMISSIONS,
+    **approvals.permissions(APPROVABLE),
+    "CatalogService/ListMerchantCurrencies": machine(for_api=True),
+    "CatalogService/ListMethodOffers": machine(for_api=True),
+    "CatalogService/GetQuote": machine(),
+    "CatalogService/GetLogo": machine() | staff(*READERS),
+    "CatalogService/GetCatalog": machine() | staff(*READERS),
+    "CatalogService/ListRates": staff(*READERS),
+    "CatalogService/GetRateHistory": staff(*READERS),
+    "CatalogService/ListAcceptedRates": staff(*READERS),
+    "CatalogService/SetCurrency": staff("prices", changes=True, steps_up=True),
+    "CatalogService/SetPaymentMethod": staff("prices", changes=True, steps_up=True),
+    "CatalogService/SetRate": staff("prices", changes=True, steps_up=True),
+    "CatalogService/PullRates": staff("prices", changes=True),
+    "CatalogService/AcceptRate": staff("prices", changes=True),
+}
+
+
+def add_to(server: grpc.Server, deps: Deps) -> None:
+    catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
+    books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
+    approvals.add_to(server, deps.settings.service, deps, APPROVABLE)

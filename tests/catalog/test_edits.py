@@ -1,0 +1,93 @@
+"""Two operators who edit one currency or method: each changes what it changed, and nothing of the other is undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.rpc.errors import Refused
+from tests.catalog.running import Catalog
+
+
+def currency_of(catalog: Catalog, code: str) -> pb.Currency:
+    listed = catalog.stub.GetCatalog(pb.GetCatalogRequest()).currencies
+    return next(each for each in listed if each.code == code)
+
+
+def method_of(catalog: Catalog, code: str) -> pb.PaymentMethod:
+    listed = catalog.stub.GetCatalog(pb.GetCatalogRequest()).methods
+    return next(each for each in listed if each.method_code == code)
+
+
+def with_changes(seen: Any, **changes: Any) -> Any:
+    changed = type(seen)()
+    changed.CopyFrom(seen)
+    changed.MergeFrom(type(seen)(**changes))
+    return changed
+
+
+def edit(catalog: Catalog, seen: Any, **changes: Any) -> Any:
+    """Sends the edit of an operator who saw `seen`."""
+    wanted = with_changes(seen, **changes)
+    if isinstance(seen, pb.Currency):
+        return catalog.stub.SetCurrency(pb.SetCurrencyRequest(currency=wanted, was=seen)).currency
+    return catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=wanted, was=seen)).method
+
+
+def refused(catalog: Catalog, seen: Any, **changes: Any) -> dict[str, str]:
+    with pytest.raises(Refused) as refusal:
+        edit(catalog, seen, **changes)
+    assert refusal.value.reason == "EDIT_CONFLICT"
+    return dict(refusal.value.metadata)
+
+
+def test_edits_of_different_fields_both_count(catalog: Catalog) -> None:
+    code = catalog.currency()
+    seen = currency_of(catalog, code)
+    edit(catalog, seen, markup="0.03")
+    edit(catalog, seen, max_amount="500")
+    now = currency_of(catalog, code)
+    assert (now.markup, now.max_amount, now.name) == ("0.03", "500.00", seen.name)
+
+    method = method_of(catalog, catalog.method(code))
+    edit(catalog, method, commission="0.01")
+    edit(catalog, method, takes_reference=True, name="Card")
+    after = method_of(catalog, method.method_code)
+    assert (after.commission, after.takes_reference, after.name) == ("0.01", True, "Card")
+
+
+def test_an_edit_of_a_field_that_another_changed_names_the_field_and_its_value_now(catalog: Catalog) -> None:
+    code = catalog.currency()
+    seen = currency_of(catalog, code)
+    edit(catalog, seen, name="Krone")
+    assert refused(catalog, seen, name="Corona") == {"field": "currency.name", "now": "Krone"}
+    assert currency_of(catalog, code).name == "Krone"
+    assert edit(catalog, seen, name="Krone").name == "Krone", "the same change twice is no conflict"
+
+
+def test_edits_that_are_right_alone_and_wrong_together_are_refused(catalog: Catalog) -> None:
+    code = catalog.currency()
+    seen, method = currency_of(catalog, code), method_of(catalog, catalog.method(code))
+    edit(catalog, seen, min_amount="100")
+    assert refused(catalog, seen, max_amount="50")["field"] == "currency.max_amount"
+    edit(catalog, method, min_sum="100")
+    assert refused(catalog, method, max_sum="50")["field"] == "method.max_sum"
+
+
+def test_a_thing_to_create_must_be_new_and_one_to_edit_must_be_there(catalog: Catalog) -> None:
+    code = catalog.currency()
+    seen, method = currency_of(catalog, code), method_of(catalog, catalog.method(code))
+    for call in (
+        lambda: catalog.stub.SetCurrency(pb.SetCurrencyRequest(currency=seen, create=True)),
+        lambda: catalog.stub.SetPaymentMethod(pb.SetPaymentMethodRequest(method=method, create=True)),
+    ):
+        with pytest.raises(Refused) as refusal:
+            call()
+        assert refusal.value.reason == "EDIT_CONFLICT"
+    gone = with_changes(seen, code=catalog.new_code())
+    assert refused(catalog, gone) == {"field": "currency.code", "now": ""}
+    made = with_changes(seen, code=catalog.new_code())
+    catalog.stub.SetCurrency(pb.SetCurrencyRequest(currency=made, create=True))
+    assert currency_of(catalog, made.code) == made
