@@ -43,12 +43,12 @@ def test_the_history_has_lowest_highest_and_last_rate_of_each_step_and_the_acts(
     code = catalog.currency()
     until = catalog.clock.now() + timedelta(seconds=1)
     for age_hours, rate in (
+        (30, "5"),
         (3.2, "1.00"),
         (3.1, "1.02"),
         (1.9, "0.98"),
         (1.8, "0.97"),
         (1.7, "0.99"),
-        (30, "5"),
     ):
         catalog.insert_rate(code, rate, age_seconds=age_hours * HOUR)
     acting(ANN, lambda: rates.set_rate(catalog.deps, currency_code=code, rate="1.01", anyway=False))
@@ -58,7 +58,8 @@ def test_the_history_has_lowest_highest_and_last_rate_of_each_step_and_the_acts(
     steps = [(f"{each.lowest:.2f} {each.highest:.2f} {each.last:.2f}", each.accepted) for each in found.steps]
     assert steps == [("1.00 1.02 1.02", 2), ("0.97 0.99 0.99", 3), ("1.01 1.01 1.01", 1)]
     assert [each.at - found.since for each in found.steps] == [timedelta(hours=hours) for hours in (0, 2, 3)]
-    assert [(each.act, each.actor_name) for each in found.acts][0] == ("rate.set", ANN.name)
+    newest = found.acts[0]
+    assert (newest.act, newest.actor_name) == ("rate.set", ANN.name)
     assert len(history_of(catalog, code).steps) == 3, "the last day, without the rate of yesterday"
 
 
