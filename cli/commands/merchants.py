@@ -1,7 +1,6 @@
 """`fiatgate merchants …`"""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any
 
@@ -104,6 +103,13 @@ def create(
 @app.command("list", epilog="Example: fiatgate merchants list --json")
 def list_all(
     *,
+    name: Annotated[str, typer.Option(help="Words of the name, or their beginnings.")] = "",
+    owner: Annotated[str, typer.Option(metavar="EMAIL", help="Only the merchants of this owner.")] = "",
+    status: Annotated[str | None, typer.Option(metavar="S", help="inactive, active, banned.")] = None,
+    owner_blocked: Annotated[
+        bool, typer.Option("--owner-blocked", help="Only merchants of owners who are blocked.")
+    ] = False,
+    category: Annotated[str, typer.Option(metavar="CODE", help="Only merchants of this category.")] = "",
     since: Since = None,
     until: Until = None,
     after: Annotated[str, ids.after("merchant")] = "",
@@ -116,7 +122,18 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """List merchants, newest first."""
-    found = list(islice(_merchants(since, until, after), None if limit is None else limit + 1))
+    wanted = pb.ListMerchantsRequest(
+        name=name,
+        owner_email=owner,
+        category_code=category,
+        owner_blocked=owner_blocked,
+        created_from=timestamp_from(since),
+        created_before=timestamp_from(until),
+        older_than_merchant_id=after,
+        limit=PAGE,
+    )
+    wanted.status = output.enum_number(pb.MerchantStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
+    found = list(islice(_merchants(wanted), None if limit is None else limit + 1))
     page = found[:limit]
     if as_json:
         output.print_json([output.plain(merchant) for merchant in page])
@@ -222,20 +239,13 @@ _state_command(
 )
 
 
-def _merchants(since: datetime | None, until: datetime | None, after: str) -> Iterator[pb.Merchant]:
-    oldest = after
+def _merchants(wanted: pb.ListMerchantsRequest) -> Iterator[pb.Merchant]:
     while True:
-        request = pb.ListMerchantsRequest(
-            older_than_merchant_id=oldest,
-            limit=PAGE,
-            created_from=timestamp_from(since),
-            created_before=timestamp_from(until),
-        )
-        page = connection.merchants().ListMerchants(request).merchants
+        page = connection.merchants().ListMerchants(wanted).merchants
         yield from page
         if len(page) < PAGE:
             return
-        oldest = page[-1].merchant_id
+        wanted.older_than_merchant_id = page[-1].merchant_id
 
 
 def _state(merchant: pb.Merchant) -> str:

@@ -9,8 +9,19 @@ from cli.output import Everything, Json
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 
 NAME = "owners"
-app = typer.Typer(help="Owners of merchants: block, unblock.", no_args_is_help=True)
+app = typer.Typer(help="Owners of merchants: show, block, unblock.", no_args_is_help=True)
 Email = Annotated[str, typer.Argument(metavar="EMAIL")]
+
+
+@app.command("show", epilog="Example: fiatgate owners show eve@shop.example")
+def show(email: Email, *, everything: Everything = False, as_json: Json = False) -> None:
+    """Show an owner: whether it is blocked, and the number of its merchants."""
+    owner = connection.merchants().GetOwner(pb.GetOwnerRequest(owner=email)).owner
+    merchants = f"{owner.merchants} merchant{'' if owner.merchants == 1 else 's'}"
+    state = "is blocked" if owner.HasField("blocked_at") else "is not blocked"
+    next_command = f"fiatgate merchants list --owner {owner.email}"
+    sentence = f"{owner.email} {state} and has {merchants}."
+    output.outcome(owner, sentence, next_command, everything=everything, as_json=as_json)
 
 
 @app.command("block", epilog="Example: fiatgate owners block eve@shop.example")

@@ -28,6 +28,17 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerFacts:
+    """An owner for operators; `merchants` is the number of its merchants, counted to a bound."""
+
+    id: UUID
+    email: str
+    created_at: datetime
+    blocked_at: datetime | None
+    merchants: int
+
+
+@dataclass(frozen=True, slots=True)
 class Category:
     """A line of business and its commission, a fraction."""
 
@@ -85,6 +96,19 @@ class Merchant:
     @property
     def status(self) -> MerchantStatus:
         return status_of(self.activated_at, self.banned_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MerchantFilter:
+    """The merchants of a list. None and "" leave nothing out; `name` has words that begin like these."""
+
+    status: MerchantStatus | None = None
+    owner_blocked: bool = False
+    owner_email: str = ""
+    category_code: str = ""
+    name: str = ""
+    created_from: datetime | None = None
+    created_before: datetime | None = None
 
 
 def status_of(activated_at: datetime | None, banned_at: datetime | None) -> MerchantStatus:

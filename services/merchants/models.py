@@ -30,6 +30,7 @@ class Owner(Base):
         CheckConstraint(
             f'email = lower(email COLLATE "C") AND char_length(email) <= {EMAIL_CHARACTERS}', name="email"
         ),
+        Index("ix_owners_blocked", "id", postgresql_where=text("blocked_at IS NOT NULL")),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -51,6 +52,15 @@ class Merchant(Base):
         CheckConstraint(f"char_length(success_url) <= {URL_MAX_CHARACTERS}", name="success_url"),
         CheckConstraint(f"char_length(fail_url) <= {URL_MAX_CHARACTERS}", name="fail_url"),
         Index("ix_merchants_words", text("to_tsvector('simple'::regconfig, name)"), postgresql_using="gin"),
+        # Most merchants are active: a page of those needs no index.
+        Index("ix_merchants_banned", "id", postgresql_where=text("banned_at IS NOT NULL")),
+        Index(
+            "ix_merchants_inactive",
+            "id",
+            postgresql_where=text("activated_at IS NULL AND banned_at IS NULL"),
+        ),
+        Index("ix_merchants_category_code", "category_code", "id"),
+        Index("ix_merchants_created_at", "created_at"),
         CheckConstraint("colour ~ '^#[0-9a-f]{6}$'", name="colour"),
         CheckConstraint(f"char_length(logo_url) <= {URL_MAX_CHARACTERS}", name="logo_url"),
     )

@@ -1,5 +1,6 @@
 """fiatgate.merchants.v1.MerchantsService: message, operation, message. kit's interceptor translates errors."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import grpc
@@ -15,7 +16,7 @@ from services.merchants import domain, store
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import api_keys, categories, logos, merchants, owners
 from services.merchants.operations.api_keys import SigningSecret
-from services.merchants.operations.merchants import MerchantOptions
+from services.merchants.operations.merchants import MerchantOptions, Seen
 from services.merchants.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -60,6 +61,8 @@ SLOTS: Final = (
                 "MerchantsService/CreateApiKey",
                 "MerchantsService/CreateMerchant",
                 "MerchantsService/DeactivateApiKey",
+                "MerchantsService/GetOwner",
+                "MerchantsService/KeepLogo",
                 "MerchantsService/ListApiKeys",
                 "MerchantsService/ListCategories",
                 "MerchantsService/ListMerchants",
@@ -80,7 +83,9 @@ PERMISSIONS: Final[Permissions] = {
     **find.PERMISSIONS,
     "MerchantsService/Authenticate": machine(for_api=True),
     "MerchantsService/GetSigningSecrets": machine(),
-    "MerchantsService/GetLogo": machine(),
+    "MerchantsService/GetLogo": machine() | staff(*READERS),
+    "MerchantsService/KeepLogo": staff("admin", changes=True),
+    "MerchantsService/GetOwner": staff(*READERS),
     "MerchantsService/GetMerchant": machine() | staff(*READERS) | members("developer", "finance", "viewer"),
     "MerchantsService/ListMerchants": staff(*READERS),
     "MerchantsService/NameMerchants": everyone(),
@@ -139,10 +144,9 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     ) -> pb.ListMerchantsResponse:
         found = merchants.list_merchants(
             self._deps,
+            filters=filter_from_message(request),
             older_than_merchant_id=request.older_than_merchant_id,
             limit=request.limit,
-            created_from=optional_datetime(request, "created_from"),
-            created_before=optional_datetime(request, "created_before"),
         )
         return pb.ListMerchantsResponse(merchants=[merchant_to_message(each) for each in found])
 
@@ -156,7 +160,10 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
         self, request: pb.ConfigureMerchantRequest, context: grpc.ServicerContext
     ) -> pb.ConfigureMerchantResponse:
         merchant = merchants.configure_merchant(
-            self._deps, merchant_id=request.merchant_id, options=options_from_change(request)
+            self._deps,
+            merchant_id=request.merchant_id,
+            options=options_from_change(request),
+            seen=seen_from_message(request.seen),
         )
         return pb.ConfigureMerchantResponse(merchant=merchant_to_message(merchant))
 
@@ -181,6 +188,13 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
         logo = logos.get_logo(self._deps, logo=request.logo)
         return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)
+
+    def KeepLogo(self, request: pb.KeepLogoRequest, context: grpc.ServicerContext) -> pb.KeepLogoResponse:
+        return pb.KeepLogoResponse(logo=logos.keep_logo(self._deps, content=request.logo))
+
+    def GetOwner(self, request: pb.GetOwnerRequest, context: grpc.ServicerContext) -> pb.GetOwnerResponse:
+        owner = owners.get_owner(self._deps, owner=request.owner)
+        return pb.GetOwnerResponse(owner=owner_to_message(owner))
 
     def BlockOwner(
         self, request: pb.BlockOwnerRequest, context: grpc.ServicerContext
@@ -255,6 +269,29 @@ def merchant_to_message(merchant: domain.Merchant) -> pb.Merchant:
     )
 
 
+def filter_from_message(request: pb.ListMerchantsRequest) -> domain.MerchantFilter:
+    statuses = {number: status for status, number in _STATUSES.items()}
+    return domain.MerchantFilter(
+        status=statuses.get(request.status),
+        owner_blocked=request.owner_blocked,
+        owner_email=request.owner_email,
+        category_code=request.category_code,
+        name=request.name,
+        created_from=optional_datetime(request, "created_from"),
+        created_before=optional_datetime(request, "created_before"),
+    )
+
+
+def owner_to_message(owner: domain.OwnerFacts) -> pb.Owner:
+    return pb.Owner(
+        owner_id=str(owner.id),
+        email=owner.email,
+        created_at=timestamp_from(owner.created_at),
+        blocked_at=timestamp_from(owner.blocked_at),
+        merchants=owner.merchants,
+    )
+
+
 def api_key_to_message(key: domain.ApiKey) -> pb.ApiKey:
     return pb.ApiKey(
         key_id=str(key.id),
@@ -312,3 +349,15 @@ def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions
         logo=optional(request, "logo"),
         frame_origins=None if origins is None else origins.origins,
     )
+
+
+def seen_from_message(seen: pb.SeenOptions) -> Seen:
+    found: dict[str, str | Sequence[str]] = {}
+    for field, value in seen.ListFields():
+        if isinstance(value, pb.AllowedCodes):
+            found[field.name] = list(value.codes)
+        elif isinstance(value, pb.AllowedOrigins):
+            found[field.name] = list(value.origins)
+        else:
+            found[field.name] = value
+    return found

@@ -1,12 +1,22 @@
 """Every query of the merchants service, named by its result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    false,
+    func,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
@@ -19,6 +29,7 @@ from kit.db.lists import in_span
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.merchants import domain
+from services.merchants.domain import MerchantStatus
 from services.merchants.models import ApiKey, Category, Logo, LookupKey, Merchant, Owner
 
 ONLY = 1  # the id of the only lookup key
@@ -118,18 +129,35 @@ def merchant(tx: Session, merchant_id: UUID) -> domain.Merchant | None:
 
 
 def merchants_newest_first(
-    tx: Session,
-    *,
-    older_than: UUID | None,
-    created_from: datetime | None,
-    created_before: datetime | None,
-    limit: int,
+    connection: Connection, filters: domain.MerchantFilter, *, older_than: UUID | None, limit: int
 ) -> list[domain.Merchant]:
-    page = _MERCHANT.order_by(Merchant.id.desc()).limit(limit)  # ids grow with time
-    page = page.where(*in_span(Merchant.created_at, created_from, created_before))
+    page = _MERCHANT.where(*_conditions(filters)).order_by(Merchant.id.desc())  # ids grow with time
     if older_than is not None:
         page = page.where(Merchant.id < older_than)
-    return _MERCHANTS.all(tx.execute(page))
+    return _MERCHANTS.all(connection.execute(page.limit(limit)))
+
+
+_IS: Final[Mapping[MerchantStatus, ColumnElement[bool]]] = {
+    MerchantStatus.INACTIVE: Merchant.activated_at.is_(None) & Merchant.banned_at.is_(None),
+    MerchantStatus.ACTIVE: Merchant.activated_at.is_not(None) & Merchant.banned_at.is_(None),
+    MerchantStatus.BANNED: Merchant.banned_at.is_not(None),
+}
+"""`domain.status_of` as conditions."""
+
+
+def _conditions(filters: domain.MerchantFilter) -> Iterator[ColumnElement[bool]]:
+    yield from in_span(Merchant.created_at, filters.created_from, filters.created_before)
+    if filters.status is not None:
+        yield _IS[filters.status]
+    if filters.owner_blocked:
+        yield Owner.blocked_at.is_not(None)
+    if filters.owner_email:
+        yield Owner.email == filters.owner_email
+    if filters.category_code:
+        yield Merchant.category_code == filters.category_code
+    if filters.name:
+        words = has_words_like(Merchant.name, filters.name)
+        yield false() if words is None else words
 
 
 def names_of_merchants(connection: Connection, merchant_ids: Sequence[UUID]) -> dict[UUID, str]:
@@ -143,6 +171,23 @@ def merchant_to_change(tx: Session, merchant_id: UUID) -> Merchant | None:
 
 
 _OWNERS = Rows(domain.Owner, table_of(Owner))
+_COUNTED = (
+    select(Merchant.id).where(Merchant.owner_id == Owner.id).limit(bindparam("counted")).correlate(Owner)
+)
+_OWNER_FACTS = Rows(
+    domain.OwnerFacts,
+    table_of(Owner),
+    merchants=select(func.count()).select_from(_COUNTED.subquery()).scalar_subquery(),
+)
+
+
+def owner_by_id_or_email(
+    connection: Connection, owner: UUID | str, *, counted: int
+) -> domain.OwnerFacts | None:
+    """Returns the owner with the number of its merchants, of which at most `counted` are counted."""
+    known_by = Owner.id if isinstance(owner, UUID) else Owner.email
+    found = select(*_OWNER_FACTS.columns).where(known_by == owner)
+    return _OWNER_FACTS.one_or_none(connection.execute(found, {"counted": counted}))
 
 
 def owner_to_change(tx: Session, email: str) -> domain.Owner | None:

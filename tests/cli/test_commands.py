@@ -24,7 +24,7 @@ from tests.cli.command_line import run
 
 PROMISED = """
 merchants create|list|show|activate|ban|unban|set
-owners block|unblock
+owners show|block|unblock
 keys create|list|deactivate
 categories set|list
 currencies set|list

@@ -121,9 +121,17 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
         "active",
     ]
     assert fiatgate("owners", "block", owner)["blocked"] is True
+    assert fiatgate("owners", "show", owner)["blocked_at"] is not None
+    assert [
+        each["merchant_id"] for each in fiatgate("merchants", "list", "--owner", owner, "--owner-blocked")
+    ] == [id]
     assert fiatgate("merchants", "show", id)["owner_blocked"] is True
     assert fiatgate("owners", "unblock", owner)["blocked"] is False
     second = fiatgate("merchants", "create", "Second shop", "--owner", owner, "--active")
+    assert f"{owner} is not blocked and has 2 merchants." in fiatgate.shown("owners", "show", owner)
+    found = fiatgate("merchants", "list", "--owner", owner, "--name", "second", "--status", "active")
+    assert [each["merchant_id"] for each in found] == [second["merchant_id"]]
+    assert fiatgate("merchants", "list", "--owner", owner, "--category", "nope") == []
     listed = {each["merchant_id"]: each for each in fiatgate("merchants", "list")}
     assert {listed[id]["owner_email"], listed[second["merchant_id"]]["owner_email"]} == {owner}
     assert "Lamp shop" in fiatgate.shown("merchants", "show", id)

@@ -452,6 +452,46 @@ class GetLogoResponse(_message.Message):
 Global___GetLogoResponse: _TypeAlias = GetLogoResponse  # noqa: Y015
 
 @_typing.final
+class KeepLogoRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.bytes
+    """As in ConfigureMerchantRequest, and not empty."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeepLogoRequest: _TypeAlias = KeepLogoRequest  # noqa: Y015
+
+@_typing.final
+class KeepLogoResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.str
+    """As in Branding."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeepLogoResponse: _TypeAlias = KeepLogoResponse  # noqa: Y015
+
+@_typing.final
 class GetMerchantRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -498,10 +538,25 @@ class ListMerchantsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     CREATED_FROM_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    OWNER_BLOCKED_FIELD_NUMBER: _builtins.int
+    OWNER_EMAIL_FIELD_NUMBER: _builtins.int
+    CATEGORY_CODE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
     older_than_merchant_id: _builtins.str
     """Empty: from the newest; else the last merchant_id of the page before."""
     limit: _builtins.int
     """1 to 200; 0 means 200."""
+    status: Global___MerchantStatus.ValueType
+    """UNSPECIFIED: all."""
+    owner_blocked: _builtins.bool
+    """True: only merchants of owners who are blocked."""
+    owner_email: _builtins.str
+    """The e-mail address of their owner, in any case. Empty: all."""
+    category_code: _builtins.str
+    """Empty: all."""
+    name: _builtins.str
+    """Only merchants whose name has words that begin like these, in any order, at most 128 characters. Empty: all."""
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only merchants made at this time or later. Null: all."""
@@ -517,10 +572,15 @@ class ListMerchantsRequest(_message.Message):
         limit: _builtins.int = ...,
         created_from: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
+        status: Global___MerchantStatus.ValueType = ...,
+        owner_blocked: _builtins.bool = ...,
+        owner_email: _builtins.str = ...,
+        category_code: _builtins.str = ...,
+        name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "older_than_merchant_id", b"older_than_merchant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "category_code", b"category_code", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "name", b"name", "older_than_merchant_id", b"older_than_merchant_id", "owner_blocked", b"owner_blocked", "owner_email", b"owner_email", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
@@ -634,6 +694,7 @@ class ConfigureMerchantRequest(_message.Message):
     LOGO_URL_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
+    SEEN_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     category_code: _builtins.str
@@ -655,6 +716,12 @@ class ConfigureMerchantRequest(_message.Message):
     def allowed_methods(self) -> Global___AllowedCodes: ...
     @_builtins.property
     def frame_origins(self) -> Global___AllowedOrigins: ...
+    @_builtins.property
+    def seen(self) -> Global___SeenOptions:
+        """The options as the author saw them, from which the change was made. One that is given both here and in the change
+        must still be so; the others may have changed. Null: the change is made whatever they are.
+        """
+
     def __init__(
         self,
         *,
@@ -671,10 +738,11 @@ class ConfigureMerchantRequest(_message.Message):
         logo_url: _builtins.str | None = ...,
         frame_origins: Global___AllowedOrigins | None = ...,
         logo: _builtins.bytes | None = ...,
+        seen: Global___SeenOptions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_seen", b"_seen", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "seen", b"seen", "success_url", b"success_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_seen", b"_seen", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "seen", b"seen", "success_url", b"success_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -698,6 +766,8 @@ class ConfigureMerchantRequest(_message.Message):
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
+    _WhichOneofReturnType__seen: _TypeAlias = _typing.Literal["seen"]  # noqa: Y015
+    _WhichOneofArgType__seen: _TypeAlias = _typing.Literal["_seen", b"_seen"]  # noqa: Y015
     _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
     _WhichOneofArgType__success_url: _TypeAlias = _typing.Literal["_success_url", b"_success_url"]  # noqa: Y015
     @_typing.overload
@@ -723,9 +793,109 @@ class ConfigureMerchantRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seen) -> _WhichOneofReturnType__seen | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
 Global___ConfigureMerchantRequest: _TypeAlias = ConfigureMerchantRequest  # noqa: Y015
+
+@_typing.final
+class SeenOptions(_message.Message):
+    """Options of a merchant, as in ConfigureMerchantRequest. Null: not seen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    CATEGORY_CODE_FIELD_NUMBER: _builtins.int
+    CLIENT_SHARE_FIELD_NUMBER: _builtins.int
+    CALLBACK_URL_FIELD_NUMBER: _builtins.int
+    SUCCESS_URL_FIELD_NUMBER: _builtins.int
+    FAIL_URL_FIELD_NUMBER: _builtins.int
+    ALLOWED_CURRENCIES_FIELD_NUMBER: _builtins.int
+    ALLOWED_METHODS_FIELD_NUMBER: _builtins.int
+    COLOUR_FIELD_NUMBER: _builtins.int
+    FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
+    LOGO_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    category_code: _builtins.str
+    client_share: _builtins.str
+    callback_url: _builtins.str
+    success_url: _builtins.str
+    fail_url: _builtins.str
+    colour: _builtins.str
+    logo: _builtins.str
+    """As in Branding. Empty: none."""
+    @_builtins.property
+    def allowed_currencies(self) -> Global___AllowedCodes: ...
+    @_builtins.property
+    def allowed_methods(self) -> Global___AllowedCodes: ...
+    @_builtins.property
+    def frame_origins(self) -> Global___AllowedOrigins: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str | None = ...,
+        category_code: _builtins.str | None = ...,
+        client_share: _builtins.str | None = ...,
+        callback_url: _builtins.str | None = ...,
+        success_url: _builtins.str | None = ...,
+        fail_url: _builtins.str | None = ...,
+        allowed_currencies: Global___AllowedCodes | None = ...,
+        allowed_methods: Global___AllowedCodes | None = ...,
+        colour: _builtins.str | None = ...,
+        frame_origins: Global___AllowedOrigins | None = ...,
+        logo: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_name", b"_name", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "name", b"name", "success_url", b"success_url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
+    _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
+    _WhichOneofReturnType__allowed_methods: _TypeAlias = _typing.Literal["allowed_methods"]  # noqa: Y015
+    _WhichOneofArgType__allowed_methods: _TypeAlias = _typing.Literal["_allowed_methods", b"_allowed_methods"]  # noqa: Y015
+    _WhichOneofReturnType__callback_url: _TypeAlias = _typing.Literal["callback_url"]  # noqa: Y015
+    _WhichOneofArgType__callback_url: _TypeAlias = _typing.Literal["_callback_url", b"_callback_url"]  # noqa: Y015
+    _WhichOneofReturnType__category_code: _TypeAlias = _typing.Literal["category_code"]  # noqa: Y015
+    _WhichOneofArgType__category_code: _TypeAlias = _typing.Literal["_category_code", b"_category_code"]  # noqa: Y015
+    _WhichOneofReturnType__client_share: _TypeAlias = _typing.Literal["client_share"]  # noqa: Y015
+    _WhichOneofArgType__client_share: _TypeAlias = _typing.Literal["_client_share", b"_client_share"]  # noqa: Y015
+    _WhichOneofReturnType__colour: _TypeAlias = _typing.Literal["colour"]  # noqa: Y015
+    _WhichOneofArgType__colour: _TypeAlias = _typing.Literal["_colour", b"_colour"]  # noqa: Y015
+    _WhichOneofReturnType__fail_url: _TypeAlias = _typing.Literal["fail_url"]  # noqa: Y015
+    _WhichOneofArgType__fail_url: _TypeAlias = _typing.Literal["_fail_url", b"_fail_url"]  # noqa: Y015
+    _WhichOneofReturnType__frame_origins: _TypeAlias = _typing.Literal["frame_origins"]  # noqa: Y015
+    _WhichOneofArgType__frame_origins: _TypeAlias = _typing.Literal["_frame_origins", b"_frame_origins"]  # noqa: Y015
+    _WhichOneofReturnType__logo: _TypeAlias = _typing.Literal["logo"]  # noqa: Y015
+    _WhichOneofArgType__logo: _TypeAlias = _typing.Literal["_logo", b"_logo"]  # noqa: Y015
+    _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
+    _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
+    _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
+    _WhichOneofArgType__success_url: _TypeAlias = _typing.Literal["_success_url", b"_success_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed_currencies) -> _WhichOneofReturnType__allowed_currencies | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed_methods) -> _WhichOneofReturnType__allowed_methods | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__callback_url) -> _WhichOneofReturnType__callback_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__category_code) -> _WhichOneofReturnType__category_code | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_share) -> _WhichOneofReturnType__client_share | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__colour) -> _WhichOneofReturnType__colour | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fail_url) -> _WhichOneofReturnType__fail_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__frame_origins) -> _WhichOneofReturnType__frame_origins | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__logo) -> _WhichOneofReturnType__logo | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
+
+Global___SeenOptions: _TypeAlias = SeenOptions  # noqa: Y015
 
 @_typing.final
 class AllowedOrigins(_message.Message):
@@ -907,6 +1077,85 @@ class UnbanMerchantResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UnbanMerchantResponse: _TypeAlias = UnbanMerchantResponse  # noqa: Y015
+
+@_typing.final
+class GetOwnerRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_FIELD_NUMBER: _builtins.int
+    owner: _builtins.str
+    """UUID, or the e-mail address."""
+    def __init__(
+        self,
+        *,
+        owner: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner", b"owner"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetOwnerRequest: _TypeAlias = GetOwnerRequest  # noqa: Y015
+
+@_typing.final
+class GetOwnerResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def owner(self) -> Global___Owner: ...
+    def __init__(
+        self,
+        *,
+        owner: Global___Owner | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["owner", b"owner"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner", b"owner"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetOwnerResponse: _TypeAlias = GetOwnerResponse  # noqa: Y015
+
+@_typing.final
+class Owner(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    BLOCKED_AT_FIELD_NUMBER: _builtins.int
+    MERCHANTS_FIELD_NUMBER: _builtins.int
+    owner_id: _builtins.str
+    """UUID."""
+    email: _builtins.str
+    merchants: _builtins.int
+    """At most 1000 are counted."""
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def blocked_at(self) -> _timestamp_pb2.Timestamp:
+        """Null: not blocked."""
+
+    def __init__(
+        self,
+        *,
+        owner_id: _builtins.str = ...,
+        email: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        blocked_at: _timestamp_pb2.Timestamp | None = ...,
+        merchants: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_blocked_at", b"_blocked_at", "blocked_at", b"blocked_at", "created_at", b"created_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blocked_at", b"_blocked_at", "blocked_at", b"blocked_at", "created_at", b"created_at", "email", b"email", "merchants", b"merchants", "owner_id", b"owner_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__blocked_at: _TypeAlias = _typing.Literal["blocked_at"]  # noqa: Y015
+    _WhichOneofArgType__blocked_at: _TypeAlias = _typing.Literal["_blocked_at", b"_blocked_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__blocked_at) -> _WhichOneofReturnType__blocked_at | None: ...
+
+Global___Owner: _TypeAlias = Owner  # noqa: Y015
 
 @_typing.final
 class BlockOwnerRequest(_message.Message):

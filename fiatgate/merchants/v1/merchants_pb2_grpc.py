@@ -87,6 +87,16 @@ class MerchantsServiceStub:
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.FromString,
                 _registered_method=True)
+        self.KeepLogo = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/KeepLogo',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoResponse.FromString,
+                _registered_method=True)
+        self.GetOwner = channel.unary_unary(
+                '/fiatgate.merchants.v1.MerchantsService/GetOwner',
+                request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerResponse.FromString,
+                _registered_method=True)
         self.BlockOwner = channel.unary_unary(
                 '/fiatgate.merchants.v1.MerchantsService/BlockOwner',
                 request_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.BlockOwnerRequest.SerializeToString,
@@ -172,8 +182,8 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConfigureMerchant(self, request, context):
-        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
-        MERCHANT_CATEGORY_NOT_FOUND.
+        """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
+        Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -202,6 +212,20 @@ class MerchantsServiceServicer:
 
     def GetLogo(self, request, context):
         """A picture that a merchant has or had as its logo. Reason: NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def KeepLogo(self, request, context):
+        """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetOwner(self, request, context):
+        """Reason: OWNER_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -317,6 +341,16 @@ def add_MerchantsServiceServicer_to_server(servicer, server):
                     servicer.GetLogo,
                     request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.FromString,
                     response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.SerializeToString,
+            ),
+            'KeepLogo': grpc.unary_unary_rpc_method_handler(
+                    servicer.KeepLogo,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoResponse.SerializeToString,
+            ),
+            'GetOwner': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetOwner,
+                    request_deserializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerRequest.FromString,
+                    response_serializer=fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerResponse.SerializeToString,
             ),
             'BlockOwner': grpc.unary_unary_rpc_method_handler(
                     servicer.BlockOwner,
@@ -632,6 +666,60 @@ class MerchantsService:
             '/fiatgate.merchants.v1.MerchantsService/GetLogo',
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoRequest.SerializeToString,
             fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetLogoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def KeepLogo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/KeepLogo',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.KeepLogoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetOwner(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.merchants.v1.MerchantsService/GetOwner',
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerRequest.SerializeToString,
+            fiatgate_dot_merchants_dot_v1_dot_merchants__pb2.GetOwnerResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,8 +49,8 @@ class MerchantsServiceStub:
     NameMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]
     """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
-    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
-    MERCHANT_CATEGORY_NOT_FOUND.
+    """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
+    Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
     """
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
@@ -60,6 +60,10 @@ class MerchantsServiceStub:
     """banned -> the state it had before. Reason: MERCHANT_NOT_FOUND."""
     GetLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
+    KeepLogo: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.KeepLogoRequest, _merchants_pb2.KeepLogoResponse]
+    """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+    GetOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetOwnerRequest, _merchants_pb2.GetOwnerResponse]
+    """Reason: OWNER_NOT_FOUND."""
     BlockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]
     """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]
@@ -102,8 +106,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     NameMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]  # type: ignore[assignment]
     """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
-    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
-    MERCHANT_CATEGORY_NOT_FOUND.
+    """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
+    Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
     """
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
@@ -113,6 +117,10 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     """banned -> the state it had before. Reason: MERCHANT_NOT_FOUND."""
     GetLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetLogoRequest, _merchants_pb2.GetLogoResponse]  # type: ignore[assignment]
     """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
+    KeepLogo: _aio.UnaryUnaryMultiCallable[_merchants_pb2.KeepLogoRequest, _merchants_pb2.KeepLogoResponse]  # type: ignore[assignment]
+    """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+    GetOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetOwnerRequest, _merchants_pb2.GetOwnerResponse]  # type: ignore[assignment]
+    """Reason: OWNER_NOT_FOUND."""
     BlockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.BlockOwnerRequest, _merchants_pb2.BlockOwnerResponse]  # type: ignore[assignment]
     """Blocks all merchants of the owner from the next request on. Reason: OWNER_NOT_FOUND."""
     UnblockOwner: _aio.UnaryUnaryMultiCallable[_merchants_pb2.UnblockOwnerRequest, _merchants_pb2.UnblockOwnerResponse]  # type: ignore[assignment]
@@ -188,8 +196,8 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ConfigureMerchantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ConfigureMerchantResponse, _abc.Awaitable[_merchants_pb2.ConfigureMerchantResponse]]:
-        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND,
-        MERCHANT_CATEGORY_NOT_FOUND.
+        """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
+        Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -223,6 +231,22 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.GetLogoResponse, _abc.Awaitable[_merchants_pb2.GetLogoResponse]]:
         """A picture that a merchant has or had as its logo. Reason: NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def KeepLogo(
+        self,
+        request: _merchants_pb2.KeepLogoRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.KeepLogoResponse, _abc.Awaitable[_merchants_pb2.KeepLogoResponse]]:
+        """Checks, cleans and stores a picture that may become a logo, so that an operator sees it before it is one."""
+
+    @_abc_1.abstractmethod
+    def GetOwner(
+        self,
+        request: _merchants_pb2.GetOwnerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_merchants_pb2.GetOwnerResponse, _abc.Awaitable[_merchants_pb2.GetOwnerResponse]]:
+        """Reason: OWNER_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def BlockOwner(

@@ -1,8 +1,9 @@
 """Merchants: creating, configuring, activating, banning."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -14,13 +15,14 @@ from kit.base.money import parse_fraction
 from kit.egress.address import check_url
 from kit.rpc import values
 from services.merchants import domain, errors, models, store
-from services.merchants.domain import Merchant, MerchantStatus
+from services.merchants.domain import Merchant, MerchantFilter, MerchantStatus
 from services.merchants.operations import fields
 from services.merchants.operations.logos import kept_logo
 from services.merchants.operations.lookup import id_of_merchant, merchant_or_refuse
 from services.merchants.wiring import Deps
 
 MERCHANTS_PER_PAGE: Final = 200
+ALL_MERCHANTS: Final = MerchantFilter()
 _IN_ACTS: Final = (
     "name",
     "owner_email",
@@ -59,6 +61,11 @@ class MerchantOptions:
     frame_origins: Sequence[str] | None = None
 
 
+Seen = Mapping[str, str | Sequence[str]]
+"""Options by name, as the author of a change saw them; the logo by its digest."""
+NOTHING_SEEN: Final[Seen] = MappingProxyType({})
+
+
 def create_merchant(
     deps: Deps, *, owner_email: str, options: MerchantOptions, active: bool = False
 ) -> Merchant:
@@ -94,22 +101,25 @@ def get_merchant(deps: Deps, *, merchant_id: str) -> Merchant:
 def list_merchants(
     deps: Deps,
     *,
+    filters: MerchantFilter = ALL_MERCHANTS,
     older_than_merchant_id: str = "",
     limit: int = 0,
-    created_from: datetime | None = None,
-    created_before: datetime | None = None,
 ) -> list[Merchant]:
     """Returns merchants, newest first: the page after the given merchant, or the first page when it is empty."""
     limit = values.rows(limit, default=MERCHANTS_PER_PAGE, most=MERCHANTS_PER_PAGE)
     older_than = id_of_merchant(older_than_merchant_id) if older_than_merchant_id else None
-    with deps.db.transaction() as tx:
-        return store.merchants_newest_first(
-            tx,
-            older_than=older_than,
-            created_from=created_from,
-            created_before=created_before,
-            limit=limit,
-        )
+    checked = replace(
+        filters,
+        owner_email=_if_given("owner_email", filters.owner_email, fields.parse_email),
+        category_code=_if_given("category_code", filters.category_code, fields.parse_category_code),
+        name=_if_given("name", filters.name, fields.parse_name),
+    )
+    with deps.db.autocommit() as connection:
+        return store.merchants_newest_first(connection, checked, older_than=older_than, limit=limit)
+
+
+def _if_given(field: str, text: str, parse: Callable[[str], str]) -> str:
+    return values.parsed(field, text, parse) if text else ""
 
 
 def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str]:
@@ -120,11 +130,17 @@ def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str
         return store.names_of_merchants(connection, ids)
 
 
-def configure_merchant(deps: Deps, *, merchant_id: str, options: MerchantOptions) -> Merchant:
-    """Changes the options that are given. Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND."""
+def configure_merchant(
+    deps: Deps, *, merchant_id: str, options: MerchantOptions, seen: Seen = NOTHING_SEEN
+) -> Merchant:
+    """Changes the options that are given, if those of them that are in `seen` are still as they were seen.
+
+    Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+    """
     logo = None if options.logo is None else kept_logo(deps, options.logo)
 
     def configure(tx: Session, merchant: models.Merchant) -> None:
+        _require_as_seen(merchant, options, seen)
         _configure(deps, merchant, options)
         _require_category(tx, options.category_code)
         if options.logo is not None:
@@ -218,6 +234,22 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
         given = getattr(options, field)
         if given is not None:
             setattr(merchant, field, values.parsed(field, given, parse))
+
+
+def _require_as_seen(merchant: models.Merchant, options: MerchantOptions, seen: Seen) -> None:
+    """Refuses the first option that another author has changed since it was seen."""
+    for field, before in seen.items():
+        now = _option(getattr(merchant, field))
+        if getattr(options, field) is not None and now != before:
+            shown = ", ".join(now) if isinstance(now, Sequence) and not isinstance(now, str) else now
+            raise values.invalid(field, f"{field}: changed meanwhile, it is now {shown or 'empty'}")
+
+
+def _option(value: object) -> str | Sequence[str]:
+    """Returns the value of a column as MerchantOptions has it."""
+    if isinstance(value, Decimal):
+        return domain.fraction_text(value)
+    return value if isinstance(value, list) else str(value or "")
 
 
 def _or_none(parse: Callable[[str], str]) -> Callable[[str], str | None]:

@@ -1,13 +1,27 @@
 """Owners: the block that holds for all their merchants."""
 
 from datetime import datetime
+from typing import Final
 
 from kit.audit import acts
+from kit.base.ids import parse_id
 from kit.rpc import values
 from services.merchants import errors, store
-from services.merchants.domain import Owner
+from services.merchants.domain import Owner, OwnerFacts
 from services.merchants.operations import fields
 from services.merchants.wiring import Deps
+
+MERCHANTS_COUNTED: Final = 1000
+
+
+def get_owner(deps: Deps, *, owner: str) -> OwnerFacts:
+    """Returns the owner with this id or e-mail address. Raises OWNER_NOT_FOUND."""
+    known_by = parse_id(owner) or values.parsed("owner", owner, fields.parse_email)
+    with deps.db.autocommit() as connection:
+        found = store.owner_by_id_or_email(connection, known_by, counted=MERCHANTS_COUNTED)
+    if found is None:
+        raise errors.owner_not_found()
+    return found
 
 
 def block_owner(deps: Deps, *, email: str) -> Owner:
