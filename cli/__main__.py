@@ -29,6 +29,7 @@ from cli.commands import (
     parked,
     people,
     rates,
+    reports,
     requisites,
     status,
     verify,
@@ -74,6 +75,9 @@ BOOKS, WORK, SETUP = "Overview", "Every day", "Merchants, methods and prices"
 app.command("status", rich_help_panel=BOOKS, epilog="Example: fiatgate status --watch")(status.status)
 app.command("find", rich_help_panel=BOOKS, epilog="Example: fiatgate find 50.90")(find.find)
 app.command("verify", rich_help_panel=BOOKS, epilog="Example: fiatgate verify --repair")(verify.verify)
+app.command(
+    "reports", rich_help_panel=BOOKS, epilog="Example: fiatgate reports --by merchant --month 2026-11"
+)(reports.reports)
 app.command("balance", rich_help_panel=BOOKS, epilog="Example: fiatgate balance 0197…")(balance.balance)
 app.command("demo", rich_help_panel=BOOKS, epilog="Example: fiatgate demo")(demo.demo)
 for group in (deals, cases, invoices, withdrawals, approvals, audit, webhooks, parked, checkout):

@@ -25,6 +25,7 @@ from fiatgate.invoices.v1.invoices_pb2_grpc import (
     CheckoutServiceStub,
     DealDeskServiceStub,
     InvoicesServiceStub,
+    ReportsServiceStub,
 )
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
@@ -70,6 +71,10 @@ def checkout() -> CheckoutServiceStub:
 
 def desk() -> DealDeskServiceStub:
     return DealDeskServiceStub(_channel("invoices"))
+
+
+def reports() -> ReportsServiceStub:
+    return ReportsServiceStub(_channel("invoices"))
 
 
 def withdrawals() -> WithdrawalsServiceStub:

@@ -87,6 +87,8 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
         start, end = _ENDS[part.key_type]
+        if not _exists(tx, part.table):
+            return Page(0, 0, (), end, more=False)
         first = after or start
         keys = _keys(tx, part, first, limit)
         more = len(keys) == limit
@@ -98,7 +100,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
             for id, field, found, due in tx.execute(text(statement), span)
         ]
         unrecorded = 0
-        if part.kind and _has_records(tx):
+        if part.kind and _exists(tx, "records"):
             recorded, unrecorded = _against_records(tx, part, span)
             problems = recorded + problems
     # A statement may find the same problem as a record.
@@ -112,9 +114,9 @@ def _keys(tx: Session, part: Part, first: str, limit: int) -> list[str]:
     return [str(key) for key in tx.scalars(text(statement), {"first": first, "limit": limit})]
 
 
-def _has_records(tx: Session) -> bool:
-    """Returns false on the schema of the version before."""
-    return tx.scalar(text("SELECT to_regclass('public.records') IS NOT NULL")) or False
+def _exists(tx: Session, table: str) -> bool:
+    """Returns false for a table that the schema of the version before does not have."""
+    return tx.scalar(text("SELECT to_regclass('public.' || :table) IS NOT NULL"), {"table": table}) or False
 
 
 # `entries` are the records. `totals` are the values that they add up to: the first record has the whole row, each later

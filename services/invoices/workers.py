@@ -1,4 +1,4 @@
-"""The loops of the service: three timers, the relay of the outbox, the copy of the catalog."""
+"""The loops of the service: three timers, the sums of days, the relay of the outbox, the copy of the catalog."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,23 +7,26 @@ from kit.rpc import approvals
 from kit.rpc.status import Gauge
 from kit.work.worker import Loop, Worker
 from services.invoices.models import BusState, Outbox
-from services.invoices.operations import timers
+from services.invoices.operations import reports, timers
 from services.invoices.store import cases, deals, invoices
 from services.invoices.wiring import Deps
 
 # How late a time-out may be noticed. A customer's own steps check the time themselves.
 TIMER_SECONDS = 1.0
+SUMS_SECONDS = 10.0
+"""How often events are added to the sums of their days. Until then a report counts them from the rows."""
 METHODS_SHOWN = 100
 """The number of methods with metrics of their own, the fullest ones: one series for each would have no bound."""
 CROWDED_PERCENT = 80
 
 
 def workers(deps: Deps) -> Sequence[Worker]:
-    """Returns the timers; any number of processes may run them side by side."""
+    """Returns the timers and the sums of days; any number of processes may run them side by side."""
     return [
         _timer("expire-invoices", deps, timers.expire_invoices),
         _timer("expire-deals", deps, timers.expire_deals),
         _timer("overdue-confirmations", deps, timers.open_overdue_appeals),
+        Loop("daily-sums", lambda: reports.sum_days(deps), every_seconds=SUMS_SECONDS, required=False),
     ]
 
 

@@ -112,6 +112,29 @@ SORT_ORDER_DESC: SortOrder.ValueType  # 1
 SORT_ORDER_ASC: SortOrder.ValueType  # 2
 Global___SortOrder: _TypeAlias = SortOrder  # noqa: Y015
 
+class _ReportBy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReportByEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReportBy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REPORT_BY_UNSPECIFIED: _ReportBy.ValueType  # 0
+    """As REPORT_BY_DAY."""
+    REPORT_BY_DAY: _ReportBy.ValueType  # 1
+    REPORT_BY_MERCHANT: _ReportBy.ValueType  # 2
+    REPORT_BY_METHOD: _ReportBy.ValueType  # 3
+    REPORT_BY_CURRENCY: _ReportBy.ValueType  # 4
+
+class ReportBy(_ReportBy, metaclass=_ReportByEnumTypeWrapper): ...
+
+REPORT_BY_UNSPECIFIED: ReportBy.ValueType  # 0
+"""As REPORT_BY_DAY."""
+REPORT_BY_DAY: ReportBy.ValueType  # 1
+REPORT_BY_MERCHANT: ReportBy.ValueType  # 2
+REPORT_BY_METHOD: ReportBy.ValueType  # 3
+REPORT_BY_CURRENCY: ReportBy.ValueType  # 4
+Global___ReportBy: _TypeAlias = ReportBy  # noqa: Y015
+
 @_typing.final
 class Invoice(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -2478,3 +2501,171 @@ class SetDealsSystemResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SetDealsSystemResponse: _TypeAlias = SetDealsSystemResponse  # noqa: Y015
+
+@_typing.final
+class GetReportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    LARGEST_FIRST_FIELD_NUMBER: _builtins.int
+    AFTER_KEY_FIELD_NUMBER: _builtins.int
+    AFTER_CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    first_day: _builtins.str
+    """The first and the last day, both included: "2026-11-22", in UTC. At most 366 days."""
+    last_day: _builtins.str
+    by: Global___ReportBy.ValueType
+    merchant_id: _builtins.str
+    """Only this merchant, method, currency. Empty: all."""
+    method_code: _builtins.str
+    currency_code: _builtins.str
+    largest_first: _builtins.bool
+    """The rows with the greatest turnover instead of the first ones."""
+    after_key: _builtins.str
+    """Only rows that stand after this one, by key and currency. Not with largest_first."""
+    after_currency_code: _builtins.str
+    limit: _builtins.int
+    """1 to 1000; 0 means 1000."""
+    def __init__(
+        self,
+        *,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+        by: Global___ReportBy.ValueType = ...,
+        merchant_id: _builtins.str = ...,
+        method_code: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        largest_first: _builtins.bool = ...,
+        after_key: _builtins.str = ...,
+        after_currency_code: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_currency_code", b"after_currency_code", "after_key", b"after_key", "by", b"by", "currency_code", b"currency_code", "first_day", b"first_day", "largest_first", b"largest_first", "last_day", b"last_day", "limit", b"limit", "merchant_id", b"merchant_id", "method_code", b"method_code"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReportRequest: _TypeAlias = GetReportRequest  # noqa: Y015
+
+@_typing.final
+class GetReportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROWS_FIELD_NUMBER: _builtins.int
+    TOTALS_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    COMPLETE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """There are further rows."""
+    complete: _builtins.bool
+    """False while the service still sums earlier days, as after an upgrade: then the numbers are too small."""
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportRow]:
+        """By key and currency, unless largest_first."""
+
+    @_builtins.property
+    def totals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportRow]:
+        """One for each currency, over all rows of the report, also those that are not listed; key is empty."""
+
+    @_builtins.property
+    def all(self) -> Global___ReportRow:
+        """All currencies together. No amounts in fiat; key and currency_code are empty."""
+
+    def __init__(
+        self,
+        *,
+        rows: _abc.Iterable[Global___ReportRow] | None = ...,
+        totals: _abc.Iterable[Global___ReportRow] | None = ...,
+        all: Global___ReportRow | None = ...,
+        more: _builtins.bool = ...,
+        complete: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["all", b"all"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "complete", b"complete", "more", b"more", "rows", b"rows", "totals", b"totals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReportResponse: _TypeAlias = GetReportResponse  # noqa: Y015
+
+@_typing.final
+class ReportRow(_message.Message):
+    """The numbers of one key in one currency. Times are right to a twentieth, or to a second."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
+    CHOSEN_FIELD_NUMBER: _builtins.int
+    MARKED_FIELD_NUMBER: _builtins.int
+    CONFIRMED_FIELD_NUMBER: _builtins.int
+    REJECTED_FIELD_NUMBER: _builtins.int
+    TURNOVER_FIELD_NUMBER: _builtins.int
+    COMMISSION_FIELD_NUMBER: _builtins.int
+    TURNOVER_USDT_FIELD_NUMBER: _builtins.int
+    COMMISSION_USDT_FIELD_NUMBER: _builtins.int
+    CREDITED_USDT_FIELD_NUMBER: _builtins.int
+    MEDIAN_SECONDS_FIELD_NUMBER: _builtins.int
+    P95_SECONDS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """A day, a merchant's id, a method's code, a currency's code; empty for the invoices without a method."""
+    currency_code: _builtins.str
+    created: _builtins.int
+    """Invoices that were created."""
+    chosen: _builtins.int
+    """Invoices for which a method was chosen. A customer who changes the method counts for the new one only."""
+    marked: _builtins.int
+    """Deals that customers marked paid."""
+    confirmed: _builtins.int
+    """Deals that ended with a payment, and with a rejection."""
+    rejected: _builtins.int
+    turnover: _builtins.str
+    """Fiat that customers paid, and our part of it."""
+    commission: _builtins.str
+    turnover_usdt: _builtins.str
+    """The same in USDT, each deal at its locked rate; turnover_usdt is the sum of the other two."""
+    commission_usdt: _builtins.str
+    credited_usdt: _builtins.str
+    median_seconds: _builtins.int
+    """From "I have paid" to the confirmation, in seconds: half of the deals took no longer, and 95 of 100. Null: none."""
+    p95_seconds: _builtins.int
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        created: _builtins.int = ...,
+        chosen: _builtins.int = ...,
+        marked: _builtins.int = ...,
+        confirmed: _builtins.int = ...,
+        rejected: _builtins.int = ...,
+        turnover: _builtins.str = ...,
+        commission: _builtins.str = ...,
+        turnover_usdt: _builtins.str = ...,
+        commission_usdt: _builtins.str = ...,
+        credited_usdt: _builtins.str = ...,
+        median_seconds: _builtins.int | None = ...,
+        p95_seconds: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds", "_p95_seconds", b"_p95_seconds", "median_seconds", b"median_seconds", "p95_seconds", b"p95_seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds", "_p95_seconds", b"_p95_seconds", "chosen", b"chosen", "commission", b"commission", "commission_usdt", b"commission_usdt", "confirmed", b"confirmed", "created", b"created", "credited_usdt", b"credited_usdt", "currency_code", b"currency_code", "key", b"key", "marked", b"marked", "median_seconds", b"median_seconds", "p95_seconds", b"p95_seconds", "rejected", b"rejected", "turnover", b"turnover", "turnover_usdt", b"turnover_usdt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__median_seconds: _TypeAlias = _typing.Literal["median_seconds"]  # noqa: Y015
+    _WhichOneofArgType__median_seconds: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__p95_seconds: _TypeAlias = _typing.Literal["p95_seconds"]  # noqa: Y015
+    _WhichOneofArgType__p95_seconds: _TypeAlias = _typing.Literal["_p95_seconds", b"_p95_seconds"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__median_seconds) -> _WhichOneofReturnType__median_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__p95_seconds) -> _WhichOneofReturnType__p95_seconds | None: ...
+
+Global___ReportRow: _TypeAlias = ReportRow  # noqa: Y015

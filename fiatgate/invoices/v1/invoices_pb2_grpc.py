@@ -1508,3 +1508,80 @@ class DealDeskService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ReportsServiceStub:
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.GetReport = channel.unary_unary(
+                '/fiatgate.invoices.v1.ReportsService/GetReport',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportResponse.FromString,
+                _registered_method=True)
+
+
+class ReportsServiceServicer:
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators.
+    """
+
+    def GetReport(self, request, context):
+        """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
+        a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ReportsServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'GetReport': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReport,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'fiatgate.invoices.v1.ReportsService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('fiatgate.invoices.v1.ReportsService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class ReportsService:
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators.
+    """
+
+    @staticmethod
+    def GetReport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.ReportsService/GetReport',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetReportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

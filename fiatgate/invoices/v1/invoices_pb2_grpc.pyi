@@ -553,3 +553,40 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         """Off: no new invoice and no new deal; open deals go on."""
 
 def add_DealDeskServiceServicer_to_server(servicer: DealDeskServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class ReportsServiceStub:
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> ReportsServiceAsyncStub: ...
+    GetReport: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetReportRequest, _invoices_pb2.GetReportResponse]
+    """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
+    a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+    """
+
+@_typing.type_check_only
+class ReportsServiceAsyncStub(ReportsServiceStub):
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    GetReport: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetReportRequest, _invoices_pb2.GetReportResponse]  # type: ignore[assignment]
+    """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
+    a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+    """
+
+class ReportsServiceServicer(metaclass=_abc_1.ABCMeta):
+    """What the business earned: sums of invoices and deals by day, merchant, method or currency. For operators."""
+
+    @_abc_1.abstractmethod
+    def GetReport(
+        self,
+        request: _invoices_pb2.GetReportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetReportResponse, _abc.Awaitable[_invoices_pb2.GetReportResponse]]:
+        """An event counts on the UTC day on which it happened: a creation, a choice, "I have paid", a decision. So the numbers of
+        a day that is over do not change (docs/decisions/0074-days-are-closed-by-their-events.md).
+        """
+
+def add_ReportsServiceServicer_to_server(servicer: ReportsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -22,6 +22,9 @@ RIGHTS: Mapping[str, str] = {
     "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",
     "approvals": approvals.RIGHTS,
+    "daily_sums": "SELECT, INSERT, UPDATE",
+    "daily_times": "SELECT, INSERT, UPDATE",
+    "daily_place": "SELECT, INSERT, UPDATE",
     **ACT_RIGHTS,
 }
 """The rights of the service's role on each table (kit.db.rights). Rows that never change: no DELETE, and UPDATE

@@ -3,6 +3,7 @@
 - `merchants`: merchants' calls on invoices
 - `customers`: the payment page
 - `desk`: the operator's desk
+- `reports`: what the business earned
 - `converters`: rows and values to messages, and back
 """
 
@@ -22,6 +23,7 @@ from services.invoices.operations.verification import ACCEPT, accept_approved, a
 from services.invoices.rpc.customers import CheckoutServicer
 from services.invoices.rpc.desk import DealDeskServicer
 from services.invoices.rpc.merchants import InvoicesServicer
+from services.invoices.rpc.reports import ReportsServicer
 from services.invoices.store.books import PARTS
 from services.invoices.store.finding import IDS, SEARCHES
 from services.invoices.wiring import Deps
@@ -100,6 +102,8 @@ SLOTS: Final = (
         | approvals.METHODS,
         threads=2,
     ),
+    # A report over a year and all merchants takes a second.
+    Slots(name="reports", methods=frozenset({"ReportsService/GetReport"}), threads=1, waiting=8),
     proofs("InvoicesService/ListFinishedInvoices", "InvoicesService/ReannounceInvoices"),
 )
 
@@ -150,6 +154,7 @@ PERMISSIONS: Final[Permissions] = {
     "DealDeskService/DisableRequisite": _DESK,
     "DealDeskService/GetDealsSystem": _READ,
     "DealDeskService/SetDealsSystem": _DESK,
+    "ReportsService/GetReport": _READ,
 }
 
 
@@ -158,6 +163,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_InvoicesServiceServicer_to_server(InvoicesServicer(deps), server)
     pb_grpc.add_CheckoutServiceServicer_to_server(CheckoutServicer(deps), server)
     pb_grpc.add_DealDeskServiceServicer_to_server(DealDeskServicer(deps), server)
+    pb_grpc.add_ReportsServiceServicer_to_server(ReportsServicer(deps), server)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, SEARCHES)

@@ -167,6 +167,75 @@ WHERE cases.invoice_id > CAST(:first AS uuid) AND cases.invoice_id <= CAST(:last
   AND compared.found IS DISTINCT FROM compared.due
 """
 
+# -- the sums of days that are over, computed from the invoices and deals instead of from the events
+
+_SUMS_ARE_THOSE_OF_THE_ROWS = """
+WITH summed AS (
+  SELECT CAST(summed_until AT TIME ZONE 'UTC' AS date) AS until FROM daily_place WHERE summed_until > '-infinity'
+), events AS (
+  SELECT created_at AS at, merchant_id, currency_code, '' AS method_code, 'created' AS field, 1.0 AS value
+  FROM invoices WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+  UNION ALL
+  SELECT event.at, merchant_id, currency_code, method_code, event.field, event.value
+  FROM deals
+  CROSS JOIN LATERAL (SELECT coalesce(adjusted_amount, invoice_amount) AS paid) AS base
+  CROSS JOIN LATERAL (VALUES
+    ('opened', created_at, 1.0),
+    ('marked', mark_paid_at, 1.0),
+    ('replaced', finished_at, CASE WHEN sub_status = 'replaced' THEN 1.0 END),
+    ('rejected', finished_at, CASE WHEN status = 'failed' THEN 1.0 END),
+    ('confirmed', finished_at, CASE WHEN status = 'completed' THEN 1.0 END),
+    ('turnover', finished_at, CASE WHEN status = 'completed' THEN amount_fiat END),
+    ('commission', finished_at, CASE WHEN status = 'completed'
+       THEN amount_fiat - paid + paid * merchant_percent / 100 END),
+    ('turnover_usdt', finished_at, CASE WHEN status = 'completed' THEN round(amount_fiat / conversion_rate, 6) END),
+    ('credited_usdt', finished_at, CASE WHEN status = 'completed' THEN merchant_usdt END)
+  ) AS event (field, at, value)
+  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+), due AS (
+  SELECT CAST(at AT TIME ZONE 'UTC' AS date) AS day, merchant_id, currency_code, method_code, field, sum(value) AS value
+  FROM events WHERE value IS NOT NULL AND at < (SELECT until FROM summed)
+  GROUP BY 1, 2, 3, 4, 5
+), found AS (
+  SELECT day, merchant_id, currency_code, method_code, each.field, each.value
+  FROM daily_sums CROSS JOIN LATERAL (VALUES
+    ('created', created), ('opened', opened), ('replaced', replaced), ('marked', marked), ('confirmed', confirmed),
+    ('rejected', rejected), ('turnover', turnover), ('commission', commission), ('turnover_usdt', turnover_usdt),
+    ('credited_usdt', credited_usdt)
+  ) AS each (field, value)
+  WHERE each.value <> 0 AND day < (SELECT until FROM summed)
+    AND merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid)
+)
+SELECT merchant_id AS id, concat_ws(' ', day, currency_code, nullif(method_code, ''), field) AS field,
+       trim_scale(coalesce(found.value, 0)) AS found, trim_scale(coalesce(due.value, 0)) AS due
+FROM due FULL JOIN found USING (day, merchant_id, currency_code, method_code, field)
+WHERE coalesce(due.value, 0) <> coalesce(found.value, 0)
+ORDER BY 1, 2 LIMIT 100
+"""
+
+# A deal that was not marked paid has no time; so the spans are fewer than the confirmed deals.
+_TIMES_ARE_THOSE_OF_THE_DEALS = """
+WITH summed AS (
+  SELECT CAST(summed_until AT TIME ZONE 'UTC' AS date) AS until FROM daily_place WHERE summed_until > '-infinity'
+), due AS (
+  SELECT CAST(finished_at AT TIME ZONE 'UTC' AS date) AS day, merchant_id, currency_code, method_code, count(*) AS deals
+  FROM deals
+  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid) AND status = 'completed'
+    AND mark_paid_at IS NOT NULL AND finished_at < (SELECT until FROM summed)
+  GROUP BY 1, 2, 3, 4
+), found AS (
+  SELECT day, merchant_id, currency_code, method_code, sum(deals) AS deals
+  FROM daily_times
+  WHERE merchant_id > CAST(:first AS uuid) AND merchant_id <= CAST(:last AS uuid) AND day < (SELECT until FROM summed)
+  GROUP BY 1, 2, 3, 4
+)
+SELECT merchant_id AS id, concat_ws(' ', day, currency_code, method_code, 'times') AS field,
+       coalesce(found.deals, 0) AS found, coalesce(due.deals, 0) AS due
+FROM due FULL JOIN found USING (day, merchant_id, currency_code, method_code)
+WHERE coalesce(due.deals, 0) <> coalesce(found.deals, 0)
+ORDER BY 1, 2 LIMIT 100
+"""
+
 PARTS: Final = (
     Part(
         name="invoices",
@@ -236,5 +305,12 @@ PARTS: Final = (
         made_at="opened_at",
         kept=("number", "deal_id", "merchant_id", "note"),
         follows=(_CASE_IS_OF_ITS_INVOICE,),
+    ),
+    Part(
+        name="sums of days",
+        one="sums of merchant",
+        table="daily_sums",
+        key="merchant_id",
+        follows=(_SUMS_ARE_THOSE_OF_THE_ROWS, _TIMES_ARE_THOSE_OF_THE_DEALS),
     ),
 )

@@ -1,0 +1,150 @@
+"""`fiatgate reports`: what the business earned, by day, merchant, method or currency."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from typing import Annotated, Any, Final
+
+import typer
+
+from cli import connection, csv_file, ids, names, output
+from cli.csv_file import Csv
+from cli.output import Json
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.clock import SystemClock
+from kit.rpc.values import LIST_MOST_ROWS
+
+BY: Final = {
+    "day": pb.REPORT_BY_DAY,
+    "merchant": pb.REPORT_BY_MERCHANT,
+    "method": pb.REPORT_BY_METHOD,
+    "currency": pb.REPORT_BY_CURRENCY,
+}
+COLUMNS: Final = {
+    "key": "key",
+    "currency_code": "currency",
+    "created": "created",
+    "chosen": "method chosen",
+    "marked": "marked paid",
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "turnover": "turnover",
+    "commission": "commission",
+    "turnover_usdt": "turnover USDT",
+    "commission_usdt": "commission USDT",
+    "credited_usdt": "credited USDT",
+    "median_seconds": "median s",
+    "p95_seconds": "p95 s",
+}
+STACKS: Final = (
+    ("key", "currency_code"),
+    ("created", "chosen"),
+    ("marked", "rejected"),
+    ("confirmed",),
+    ("turnover", "commission"),
+    ("turnover_usdt", "commission_usdt", "credited_usdt"),
+    ("median_seconds", "p95_seconds"),
+)
+
+
+def reports(
+    *,
+    by: Annotated[
+        str, typer.Option(metavar="KEY", help="day, merchant, method or currency: the rows.")
+    ] = "day",
+    days: Annotated[
+        int, typer.Option(metavar="N", min=1, max=366, help="The last N days, today included.")
+    ] = 7,
+    month: Annotated[str, typer.Option(metavar="MONTH", help="As 2026-11, in place of --days.")] = "",
+    first_day: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="As 2026-11-22, in UTC, in place of --days.")
+    ] = "",
+    last_day: Annotated[
+        str, typer.Option("--to", metavar="DAY", help="The last day, with --from; today without it.")
+    ] = "",
+    merchant: ids.OfMerchant = "",
+    method: Annotated[str, typer.Option(metavar="CODE", help="Only this payment method.")] = "",
+    currency: Annotated[str, typer.Option(metavar="CODE", help="Only this currency.")] = "",
+    as_csv: Csv = False,
+    as_json: Json = False,
+) -> None:
+    """Report turnover, conversion, commissions and times to confirmation.
+
+    An event counts on the UTC day on which it happened. Times are right to a twentieth, or to a second: from "I have paid" to the confirmation.
+    """
+    if by not in BY:
+        raise typer.BadParameter(f"{by!r} is none of {', '.join(BY)}", param_hint="--by")
+    begin, end = _period(SystemClock().now().date(), days, month, first_day, last_day)
+    request = pb.GetReportRequest(
+        first_day=begin,
+        last_day=end,
+        by=BY[by],
+        merchant_id=merchant,
+        method_code=method,
+        currency_code=currency,
+        limit=LIST_MOST_ROWS,
+    )
+    if as_csv:
+        csv_file.write(_all_rows(request), list(COLUMNS))
+        return
+    request.largest_first = by != "day"
+    report = connection.reports().GetReport(request)
+    if as_json:
+        output.print_json(output.plain(report))
+    else:
+        _print(report, by, f"{begin} to {end}" if begin != end else begin)
+    if report.more:
+        output.note(f"[dim]Only the largest {LIST_MOST_ROWS} rows: --csv has all.[/dim]")
+    if not report.complete:
+        output.note("[bold red]Earlier days are still being summed: the numbers are too small.[/bold red]")
+
+
+def _period(today: date, days: int, month: str, first_day: str, last_day: str) -> tuple[str, str]:
+    """Returns the first and the last day. Raises typer.BadParameter for two periods at once."""
+    if month and (first_day or last_day):
+        raise typer.BadParameter("give either a month or days", param_hint="--month")
+    if month:
+        try:
+            begin = date.fromisoformat(f"{month}-01")
+        except ValueError:
+            raise typer.BadParameter(f"{month!r} is no month such as 2026-11", param_hint="--month") from None
+        return begin.isoformat(), (
+            (begin + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        ).isoformat()
+    if last_day and not first_day:
+        raise typer.BadParameter("it needs --from", param_hint="--to")
+    begin_text = first_day or (today - timedelta(days=days - 1)).isoformat()
+    return begin_text, last_day or today.isoformat()
+
+
+def _all_rows(request: pb.GetReportRequest) -> Iterator[dict[str, Any]]:
+    more = True
+    while more:
+        page = connection.reports().GetReport(request)
+        yield from map(output.plain, page.rows)
+        more = page.more
+        if more:
+            request.after_key, request.after_currency_code = page.rows[-1].key, page.rows[-1].currency_code
+
+
+def _print(report: pb.GetReportResponse, by: str, period: str) -> None:
+    merchants = names.of_merchants(row.key for row in report.rows) if by == "merchant" else {}
+    rows = [output.plain(row) | {"key": _named(row.key, by, merchants)} for row in report.rows]
+    totals = _totals(report)
+    columns = COLUMNS | {"key": by}
+    output.overview(
+        f"{period}: {report.all.turnover_usdt} USDT of turnover, {report.all.confirmed} confirmed."
+    )
+    output.rows(
+        [*rows, *totals], columns, as_json=False, empty="Nothing happened on these days", stacks=STACKS
+    )
+
+
+def _named(key: str, by: str, merchants: dict[str, str]) -> str:
+    return merchants[key] if by == "merchant" else key or "none chosen"
+
+
+def _totals(report: pb.GetReportResponse) -> Sequence[dict[str, Any]]:
+    totals = [output.plain(row) | {"key": "all"} for row in report.totals if len(report.rows) > 1]
+    if len(totals) > 1:
+        totals.append(output.plain(report.all) | {"key": "all", "currency_code": "all"})
+    return totals
