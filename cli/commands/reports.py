@@ -69,7 +69,8 @@ def reports(
 ) -> None:
     """Report turnover, conversion, commissions and times to confirmation.
 
-    An event counts on the UTC day on which it happened. Times are right to a twentieth, or to a second: from "I have paid" to the confirmation.
+    An event counts on the UTC day on which it happened. Times are from "I have paid" to the confirmation, right to a
+    twentieth, or to a second.
     """
     if by not in BY:
         raise typer.BadParameter(f"{by!r} is none of {', '.join(BY)}", param_hint="--by")

@@ -21,7 +21,7 @@ BOUNDS: Final = _bounds()
 """Span n has the times of BOUNDS[n - 1] seconds or more, and below BOUNDS[n]. It must not change: the rows of
 daily_times depend on it.
 """
-_MIDDLES: Final = (0, *(round((low + high) / 2) for low, high in pairwise(BOUNDS)), BOUNDS[-1])
+_MIDDLES: Final = (0, *((low + high) // 2 for low, high in pairwise(BOUNDS)), BOUNDS[-1])
 
 
 def percentile_seconds(deals_by_span: Mapping[int, int], percent: int) -> int | None:
