@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import Connection, text
@@ -229,5 +229,7 @@ def report(connection: Connection, wanted: ReportFilter, by: By) -> Summed:
 
 
 def _sums(key: tuple[str, str], numbers: Sequence[Decimal], spans: Mapping[int, int]) -> Sums:
-    counts, amounts = map(int, numbers[:_COUNTS]), numbers[_COUNTS:]
-    return Sums(*key, *counts, *amounts, spans=spans)
+    values: dict[str, Any] = dict(
+        zip(_NUMBERS, [*map(int, numbers[:_COUNTS]), *numbers[_COUNTS:]], strict=True)
+    )
+    return Sums(*key, **values, spans=spans)
