@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
