@@ -1,7 +1,6 @@
 """`fiatgate invoices …`"""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from cli.moments import Since, Until
 from cli.output import Everything, Json
 from fiatgate.find.v1 import find_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
-from kit.base.proto import timestamp_from
+from kit.base.proto import datetime_from, timestamp_from
 from kit.rpc.errors import not_found
 from kit.rpc.values import LIST_MOST_ROWS
 
@@ -58,6 +57,16 @@ def list_all(
     since: Since = None,
     until: Until = None,
     amount: Annotated[str, typer.Option(metavar="A", help="Only invoices of this requested amount.")] = "",
+    amount_from: Annotated[
+        str, typer.Option(metavar="A", help="Only of this requested amount or more.")
+    ] = "",
+    amount_to: Annotated[str, typer.Option(metavar="A", help="Only of this requested amount or less.")] = "",
+    currency: Annotated[str, typer.Option(metavar="CODE", help="Only invoices in this currency.")] = "",
+    method: Annotated[
+        str, typer.Option(metavar="CODE", help="Only invoices whose newest deal has this method.")
+    ] = "",
+    order: Annotated[str, typer.Option(metavar="TEXT", help="Only invoices of this order.")] = "",
+    customer: Annotated[str, typer.Option(metavar="TEXT", help="Only invoices of this customer.")] = "",
     status: Annotated[
         str | None, typer.Option(metavar="S", help="pending, success, fail, expired, canceled.")
     ] = None,
@@ -68,49 +77,51 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """List the invoices of all merchants, newest first. CSV has all of them, whatever the limit."""
-    request = _request(since, until, amount=amount, status=status, merchant=merchant, after=after)
-    if as_csv:
-        csv_file.write(_csv_rows(request), CSV_COLUMNS)
-        return
-    request.limit = paging.asked(limit)
-    found = connection.desk().ListAllInvoices(request).invoices
-    paging.print_page(found, limit, table=_print_page, last_id=lambda last: last.invoice_id, as_json=as_json)
-
-
-def _request(
-    since: datetime | None,
-    until: datetime | None,
-    *,
-    amount: str,
-    status: str | None,
-    merchant: str,
-    after: str,
-) -> pb.ListAllInvoicesRequest:
     request = pb.ListAllInvoicesRequest(
         merchant_id=merchant,
+        external_id=order,
+        customer_id=customer,
         amount=amount,
+        amount_from=amount_from,
+        amount_to=amount_to,
+        currency_code=currency,
+        payment_method_code=method,
         created_from=timestamp_from(since),
         created_before=timestamp_from(until),
         after_invoice_id=after,
     )
     request.status = output.enum_number(pb.InvoiceStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
-    return request
+    if as_csv:
+        csv_file.write(_csv_rows(request), CSV_COLUMNS)
+        return
+    request.limit = paging.asked(limit)
+    answer = connection.desk().ListAllInvoices(request)
+    paging.print_page(
+        answer.invoices, limit, table=_print_page, last_id=lambda last: last.invoice_id, as_json=as_json
+    )
+    if answer.reached_invoice_id:
+        reached = datetime_from(answer.reached_at)
+        output.note(
+            f"Searched back to {reached:%Y-%m-%d %H:%M} UTC. Give --merchant, --order, --customer or --since for less."
+        )
+        paging.print_more(answer.reached_invoice_id)
 
 
 def _csv_rows(request: pb.ListAllInvoicesRequest) -> Iterator[dict[str, Any]]:
     """Yields a row for each invoice, page by page: the first lines are written before the last are read."""
     request.limit = LIST_MOST_ROWS
     while True:
-        page = connection.desk().ListAllInvoices(request).invoices
+        answer = connection.desk().ListAllInvoices(request)
+        page = answer.invoices
         merchants = names.of_merchants(invoice.merchant_id for invoice in page)
         for invoice in page:
             row = output.plain(invoice)
             deal = row["deal"] or {}
             of_deal = {"deal_status": deal.get("status"), "deal_sub_status": deal.get("sub_status")}
             yield deal | row | of_deal | {"merchant": merchants[invoice.merchant_id]}
-        if len(page) < LIST_MOST_ROWS:
+        if len(page) < LIST_MOST_ROWS and not answer.reached_invoice_id:
             return
-        request.after_invoice_id = page[-1].invoice_id
+        request.after_invoice_id = answer.reached_invoice_id or page[-1].invoice_id
 
 
 def _print_page(page: Sequence[pb.Invoice], *, more: bool) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from kit.audit.chain import CHAIN, COLUMNS
 from kit.audit.chaining import earliest_id
@@ -62,6 +62,19 @@ def list_acts(db: Database, wanted: Filter, *, after: UUID | None, limit: int) -
         if not CHAIN.is_usable(connection):
             return []
         return [Act(*row) for row in connection.execute(text(statement), values | {"limit": limit})]
+
+
+_ON_OBJECTS = text(
+    f"SELECT {', '.join(COLUMNS)} FROM acts WHERE object = ANY (:objects) ORDER BY id DESC LIMIT :limit"  # noqa: S608
+)
+
+
+def newest_acts_on(connection: Connection, objects: Sequence[str], *, limit: int) -> list[Act]:
+    """Returns the newest acts on these objects, newest first."""
+    if not CHAIN.is_usable(connection):
+        return []
+    rows = connection.execute(_ON_OBJECTS, {"objects": list(objects), "limit": limit})
+    return [Act(*row) for row in rows]
 
 
 def _conditions(wanted: Filter, after: UUID | None) -> tuple[str, dict[str, Any]]:

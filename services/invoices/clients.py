@@ -17,6 +17,7 @@ from uuid import UUID
 from fiatgate.catalog.v1 import catalog_pb2, catalog_pb2_grpc
 from fiatgate.merchants.v1 import merchants_pb2, merchants_pb2_grpc
 from kit.base.clock import monotonic_seconds
+from kit.base.proto import datetime_from
 from kit.base.tls import Identity
 from kit.events.subjects import subject_of
 from kit.rpc.breaker import Breaker
@@ -24,6 +25,7 @@ from kit.rpc.client import channel
 from kit.rpc.errors import Refused, database_unavailable
 from kit.work.worker import Loop, Outage, Signal
 from services.invoices.account_forms import AccountKind
+from services.invoices.domain.rates import RateBasis, RateSource
 
 CATALOG_CHANGED = subject_of(catalog_pb2.CatalogChanged)
 CATALOG_RELOAD_SECONDS = 2.0
@@ -91,6 +93,7 @@ class Quote:
     merchant_percent: Decimal
     rate: Decimal
     takes_reference: bool
+    rate_basis: RateBasis | None
 
 
 class CatalogClient:
@@ -158,6 +161,8 @@ class CatalogClient:
             merchant_percent=Decimal(answer.offer.merchant_percent),
             rate=Decimal(answer.rate),
             takes_reference=method.takes_reference,
+            # A catalog of the version before sends none.
+            rate_basis=rate_basis_from_message(answer.basis) if answer.HasField("basis") else None,
         )
 
     def offers(
@@ -185,6 +190,19 @@ class CatalogClient:
         answer = self._choice_calls.call(self._stub.GetCatalog, catalog_pb2.GetCatalogRequest())
         self._catalog = catalog_from_message(answer)
         self._loaded_at_seconds = monotonic_seconds()
+
+
+def rate_basis_from_message(basis: catalog_pb2.RateBasis) -> RateBasis:
+    return RateBasis(
+        origin=catalog_pb2.RateOrigin.Name(basis.origin).removeprefix("RATE_ORIGIN_").lower(),
+        source_rate=basis.source_rate,
+        markup=basis.markup,
+        taken_at=datetime_from(basis.taken_at),
+        sources=[
+            RateSource(each.source, each.rate if each.HasField("rate") else None, each.error)
+            for each in basis.sources
+        ],
+    )
 
 
 def catalog_from_message(answer: catalog_pb2.GetCatalogResponse) -> CatalogSnapshot:

@@ -101,6 +101,13 @@ def test_invoices_are_listed_by_time_amount_status_and_merchant_page_by_page(
     assert listed("--until", "2026-01-01") == []
     assert listed("--status", "success") == []
     assert listed("--amount", invoices[0]["amount"]) == [invoices[0]["invoice_id"]]
+    assert listed("--order", invoices[1]["external_id"]) == listed("--customer", invoices[1]["customer_id"])
+    assert listed("--order", invoices[1]["external_id"]) == [invoices[1]["invoice_id"]]
+    method, most = invoices[0]["deal"]["payment_method_code"], invoices[0]["amount"]
+    assert listed(
+        "--method", method, "--currency", "eur", "--amount-from", most, "--amount-to", most
+    ) == listed("--amount", most)
+    assert listed("--method", "none") == []
     first = run(*of_shop, "--limit", "2")
     more = first.err.partition("More: fiatgate ")[2].split()
     assert more == [*of_shop, "--limit", "2", "--after", newest_first[1][:13]]

@@ -147,7 +147,7 @@ def world(module_world: World) -> Iterator[World]:
     url = past_all_rules(module_world.deps.settings.database_url)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute(
-            "TRUNCATE invoices, deals, deal_transitions, requisites, outbox, facts, switches CASCADE"
+            "TRUNCATE invoices, deals, deal_transitions, requisites, outbox, facts, switches, page_openings CASCADE"
         )
         cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
     for method in ("card_eur", "sepa_eur"):

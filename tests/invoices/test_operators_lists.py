@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import psycopg2
@@ -15,6 +16,7 @@ from kit.db.finding import Search
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading
 from services.invoices.store import finding
+from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList, Place, newest_invoices
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
 
@@ -108,6 +110,12 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
         "invoices of a time": invoices(**span),
         "invoices after another": invoices(after_invoice_id=invoice),
         "invoices of an amount": invoices(amount="49.50"),
+        "invoices of amounts": invoices(amount_from="49.50", amount_to="60", currency_code="EUR"),
+        "invoices of an order": invoices(external_id="old-77"),
+        "invoices of a customer": invoices(customer_id="c-77", created_from=now - timedelta(days=300)),
+        "invoices of a customer of a merchant": invoices(customer_id="c-77", merchant_id=merchant),
+        "invoices of a method": invoices(method_code="card_eur", after_invoice_id=invoice),
+        "rare invoices": invoices(status=InvoiceStatus.FAIL),
         "invoices of a merchant": invoices(merchant_id=merchant, status=InvoiceStatus.SUCCESS),
         "successful invoices": invoices(status=InvoiceStatus.SUCCESS, after_invoice_id=invoice),
         "all deals": deals(),
@@ -158,7 +166,9 @@ def test_all_pages_together_are_the_list(crowd: World) -> None:
     found: list[Any] = []
     while True:
         after = str(found[-1].id) if found else ""
-        page = reading.list_all_invoices(crowd.deps, limit=70, created_from=since, after_invoice_id=after)
+        page = reading.list_all_invoices(
+            crowd.deps, limit=70, created_from=since, after_invoice_id=after
+        ).invoices
         found += page
         if len(page) < 70:
             break
@@ -171,3 +181,34 @@ def test_all_pages_together_are_the_list(crowd: World) -> None:
         newest = finding._invoices_by_customer(connection, "c-77", 11)
     assert (one.value, one.field) == ("old-77", "order")
     assert [each.facts["external_id"] for each in newest] == [f"old-{77 + 500 * n}" for n in range(11)]
+
+
+def test_a_list_reads_a_bounded_number_of_invoices_and_goes_on_where_it_stopped(crowd: World) -> None:
+    def one(after: Place | None, **wanted: Any) -> InvoiceList:
+        with crowd.deps.db.autocommit() as connection:
+            return newest_invoices(connection, InvoiceFilter(after=after, **wanted), 10, read_most=700)
+
+    rare: list[str] = []
+    places: list[Place | None] = [None]
+    while len(places) == 1 or places[-1] is not None:
+        found = one(places[-1], amount_from=Decimal("4000"), amount_to=Decimal("4000.90"))
+        rare += [each.external_id for each in found.invoices]
+        places.append(found.reached)
+    # One in five thousand; each call read 700, the last one the rest.
+    assert rare == ["old-4000", "old-9000", "old-14000", "old-19000"]
+    assert len(places) == ROWS // 700 + 2
+    assert places[1] is not None
+    assert places[1][0] == crowd.clock.now() - timedelta(minutes=700)
+
+    full = one(None, status=InvoiceStatus.SUCCESS)
+    assert (len(full.invoices), full.reached) == (10, None)
+    # An order is found at once, however old it is.
+    (old,) = one(None, external_id="old-19999").invoices
+    assert old.external_id == "old-19999"
+    customers = one(None, customer_id="c-77", amount_to=Decimal("77.50"))
+    assert [each.external_id for each in customers.invoices] == [
+        "old-77",
+        "old-5077",
+        "old-10077",
+        "old-15077",
+    ]

@@ -362,6 +362,11 @@ def test_all_steps_work_on_the_schema_of_the_version_before(world: World, _datab
         assert parse_code(new.reference)
         assert new.sender_name == "Zoë Müller"
         assert desk.get_deal(old.deps, deal_id=str(deal.id)).deal == deal
+        checkout.get_checkout(old.deps, invoice_id=str(old.create().id))
+        stories = [
+            reading.get_invoice_story(old.deps, invoice_id=str(each.invoice_id)) for each in (deal, new)
+        ]
+        assert [story.deals[0].rate_basis is None for story in stories] == [True, False]
     finally:
         old.deps.db.dispose()
         _databases.drop(url)
@@ -370,7 +375,7 @@ def test_all_steps_work_on_the_schema_of_the_version_before(world: World, _datab
 def test_the_version_before_opens_deals_on_the_new_schema(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(opening._OPEN_DEAL, True, opening._OPEN_DEAL[False])
+    monkeypatch.setitem(opening._OPEN_DEAL, (True, True), opening._OPEN_DEAL[False, False])
     deal = chosen(world)
     assert (deal.reference, deal.takes_reference) == ("", False)
     assert {field for field, value in asdict(deal).items() if value == ""} == {"reference"}

@@ -516,23 +516,66 @@ class GetQuoteResponse(_message.Message):
 
     OFFER_FIELD_NUMBER: _builtins.int
     RATE_FIELD_NUMBER: _builtins.int
+    BASIS_FIELD_NUMBER: _builtins.int
     rate: _builtins.str
     """Fiat per USDT, 2 decimals, above zero."""
     @_builtins.property
     def offer(self) -> Global___MethodOffer: ...
+    @_builtins.property
+    def basis(self) -> Global___RateBasis: ...
     def __init__(
         self,
         *,
         offer: Global___MethodOffer | None = ...,
         rate: _builtins.str = ...,
+        basis: Global___RateBasis | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["offer", b"offer"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["basis", b"basis", "offer", b"offer"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["offer", b"offer", "rate", b"rate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["basis", b"basis", "offer", b"offer", "rate", b"rate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetQuoteResponse: _TypeAlias = GetQuoteResponse  # noqa: Y015
+
+@_typing.final
+class RateBasis(_message.Message):
+    """Where the rate of a quote comes from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    SOURCE_RATE_FIELD_NUMBER: _builtins.int
+    MARKUP_FIELD_NUMBER: _builtins.int
+    TAKEN_AT_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    origin: Global___RateOrigin.ValueType
+    source_rate: _builtins.str
+    """Fiat per USDT as set or as the median of the sources, before the markup."""
+    markup: _builtins.str
+    """The currency's markup, a fraction 0..1."""
+    @_builtins.property
+    def taken_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceQuote]:
+        """As in Rate."""
+
+    def __init__(
+        self,
+        *,
+        origin: Global___RateOrigin.ValueType = ...,
+        source_rate: _builtins.str = ...,
+        markup: _builtins.str = ...,
+        taken_at: _timestamp_pb2.Timestamp | None = ...,
+        sources: _abc.Iterable[Global___SourceQuote] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["taken_at", b"taken_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["markup", b"markup", "origin", b"origin", "source_rate", b"source_rate", "sources", b"sources", "taken_at", b"taken_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RateBasis: _TypeAlias = RateBasis  # noqa: Y015
 
 @_typing.final
 class GetCatalogRequest(_message.Message):

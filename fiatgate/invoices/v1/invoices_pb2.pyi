@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2 as _catalog_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as _merchants_pb2
 from google.protobuf import descriptor as _descriptor
@@ -1712,6 +1713,12 @@ class ListAllInvoicesRequest(_message.Message):
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_INVOICE_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: _builtins.int
+    CUSTOMER_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FROM_FIELD_NUMBER: _builtins.int
+    AMOUNT_TO_FIELD_NUMBER: _builtins.int
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    PAYMENT_METHOD_CODE_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """Empty: all."""
     status: Global___InvoiceStatus.ValueType
@@ -1722,6 +1729,18 @@ class ListAllInvoicesRequest(_message.Message):
     """Only invoices that stand after this one in the list. Empty: from the start. INVOICE_NOT_FOUND for an unknown one."""
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    external_id: _builtins.str
+    """Only invoices with this external_id, of any merchant. Empty: all."""
+    customer_id: _builtins.str
+    """Only invoices of this customer, of any merchant. Empty: all."""
+    amount_from: _builtins.str
+    """Only invoices of this requested amount or more. Empty: all."""
+    amount_to: _builtins.str
+    """Only invoices of this requested amount or less. Empty: all."""
+    currency_code: _builtins.str
+    """Upper-case. Empty: all."""
+    payment_method_code: _builtins.str
+    """Only invoices whose newest deal has this method. Empty: all."""
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only invoices created at this time or later. Null: all."""
@@ -1740,10 +1759,16 @@ class ListAllInvoicesRequest(_message.Message):
         created_before: _timestamp_pb2.Timestamp | None = ...,
         after_invoice_id: _builtins.str = ...,
         limit: _builtins.int = ...,
+        external_id: _builtins.str = ...,
+        customer_id: _builtins.str = ...,
+        amount_from: _builtins.str = ...,
+        amount_to: _builtins.str = ...,
+        currency_code: _builtins.str = ...,
+        payment_method_code: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_invoice_id", b"after_invoice_id", "amount", b"amount", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "limit", b"limit", "merchant_id", b"merchant_id", "payment_method_code", b"payment_method_code", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
@@ -1761,20 +1786,150 @@ class ListAllInvoicesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     INVOICES_FIELD_NUMBER: _builtins.int
+    REACHED_INVOICE_ID_FIELD_NUMBER: _builtins.int
+    REACHED_AT_FIELD_NUMBER: _builtins.int
+    reached_invoice_id: _builtins.str
+    """The call read as many invoices as it may before it found `limit` of them. This is the last one that it read: a call
+    with it as after_invoice_id goes on there. Empty: no others match, or the answer has `limit` invoices.
+    """
     @_builtins.property
     def invoices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Invoice]: ...
+    @_builtins.property
+    def reached_at(self) -> _timestamp_pb2.Timestamp:
+        """The time at which that one was created. Null: as above."""
+
     def __init__(
         self,
         *,
         invoices: _abc.Iterable[Global___Invoice] | None = ...,
+        reached_invoice_id: _builtins.str = ...,
+        reached_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "reached_at", b"reached_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "invoices", b"invoices", "reached_at", b"reached_at", "reached_invoice_id", b"reached_invoice_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reached_at: _TypeAlias = _typing.Literal["reached_at"]  # noqa: Y015
+    _WhichOneofArgType__reached_at: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reached_at) -> _WhichOneofReturnType__reached_at | None: ...
+
+Global___ListAllInvoicesResponse: _TypeAlias = ListAllInvoicesResponse  # noqa: Y015
+
+@_typing.final
+class GetInvoiceStoryRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_ID_FIELD_NUMBER: _builtins.int
+    invoice_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        invoice_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoices", b"invoices"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListAllInvoicesResponse: _TypeAlias = ListAllInvoicesResponse  # noqa: Y015
+Global___GetInvoiceStoryRequest: _TypeAlias = GetInvoiceStoryRequest  # noqa: Y015
+
+@_typing.final
+class GetInvoiceStoryResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INVOICE_FIELD_NUMBER: _builtins.int
+    OPENED_AT_FIELD_NUMBER: _builtins.int
+    DEALS_FIELD_NUMBER: _builtins.int
+    CASE_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def invoice(self) -> Global___Invoice: ...
+    @_builtins.property
+    def opened_at(self) -> _timestamp_pb2.Timestamp:
+        """When the payment page was opened for the first time. Null: it was not, or before this was recorded."""
+
+    @_builtins.property
+    def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealStory]:
+        """Oldest first; at most the 100 newest."""
+
+    @_builtins.property
+    def case(self) -> Global___Case:
+        """Null when the customer never reported late money."""
+
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """The acts on the invoice, its deals and its case, requests for approval among them. Oldest first; at most the 200
+        newest.
+        """
+
+    def __init__(
+        self,
+        *,
+        invoice: Global___Invoice | None = ...,
+        opened_at: _timestamp_pb2.Timestamp | None = ...,
+        deals: _abc.Iterable[Global___DealStory] | None = ...,
+        case: Global___Case | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_opened_at", b"_opened_at", "case", b"case", "invoice", b"invoice", "opened_at", b"opened_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_case", b"_case", "_opened_at", b"_opened_at", "acts", b"acts", "case", b"case", "deals", b"deals", "invoice", b"invoice", "opened_at", b"opened_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__case: _TypeAlias = _typing.Literal["case"]  # noqa: Y015
+    _WhichOneofArgType__case: _TypeAlias = _typing.Literal["_case", b"_case"]  # noqa: Y015
+    _WhichOneofReturnType__opened_at: _TypeAlias = _typing.Literal["opened_at"]  # noqa: Y015
+    _WhichOneofArgType__opened_at: _TypeAlias = _typing.Literal["_opened_at", b"_opened_at"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__case) -> _WhichOneofReturnType__case | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__opened_at) -> _WhichOneofReturnType__opened_at | None: ...
+
+Global___GetInvoiceStoryResponse: _TypeAlias = GetInvoiceStoryResponse  # noqa: Y015
+
+@_typing.final
+class DealStory(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEAL_FIELD_NUMBER: _builtins.int
+    REQUISITE_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
+    PROOFS_FIELD_NUMBER: _builtins.int
+    RATE_BASIS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def deal(self) -> Global___Deal: ...
+    @_builtins.property
+    def requisite(self) -> Global___Requisite: ...
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealTransition]:
+        """Oldest first."""
+
+    @_builtins.property
+    def proofs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Proof]:
+        """At most one per kind."""
+
+    @_builtins.property
+    def rate_basis(self) -> _catalog_pb2.RateBasis:
+        """Where the deal's rate came from. Null: the deal was opened before this was recorded."""
+
+    def __init__(
+        self,
+        *,
+        deal: Global___Deal | None = ...,
+        requisite: Global___Requisite | None = ...,
+        history: _abc.Iterable[Global___DealTransition] | None = ...,
+        proofs: _abc.Iterable[Global___Proof] | None = ...,
+        rate_basis: _catalog_pb2.RateBasis | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_rate_basis", b"_rate_basis", "deal", b"deal", "rate_basis", b"rate_basis", "requisite", b"requisite"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rate_basis", b"_rate_basis", "deal", b"deal", "history", b"history", "proofs", b"proofs", "rate_basis", b"rate_basis", "requisite", b"requisite"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__rate_basis: _TypeAlias = _typing.Literal["rate_basis"]  # noqa: Y015
+    _WhichOneofArgType__rate_basis: _TypeAlias = _typing.Literal["_rate_basis", b"_rate_basis"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rate_basis) -> _WhichOneofReturnType__rate_basis | None: ...
+
+Global___DealStory: _TypeAlias = DealStory  # noqa: Y015
 
 @_typing.final
 class GetDealRequest(_message.Message):

@@ -699,6 +699,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.FromString,
                 _registered_method=True)
+        self.GetInvoiceStory = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/GetInvoiceStory',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryResponse.FromString,
+                _registered_method=True)
         self.ListDeals = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/ListDeals',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.SerializeToString,
@@ -791,7 +796,14 @@ class DealDeskServiceServicer:
     """
 
     def ListAllInvoices(self, request, context):
-        """The invoices of all merchants, newest first, each with its newest deal.
+        """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetInvoiceStory(self, request, context):
+        """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -926,6 +938,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.SerializeToString,
             ),
+            'GetInvoiceStory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetInvoiceStory,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryResponse.SerializeToString,
+            ),
             'ListDeals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDeals,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListDealsRequest.FromString,
@@ -1040,6 +1057,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/ListAllInvoices',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListAllInvoicesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetInvoiceStory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/GetInvoiceStory',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetInvoiceStoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

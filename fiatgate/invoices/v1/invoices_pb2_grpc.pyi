@@ -315,7 +315,9 @@ class DealDeskServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DealDeskServiceAsyncStub: ...
     ListAllInvoices: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]
-    """The invoices of all merchants, newest first, each with its newest deal."""
+    """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+    GetInvoiceStory: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]
+    """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]
     """Newest first."""
     ListDealStates: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]
@@ -361,7 +363,9 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListAllInvoices: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListAllInvoicesRequest, _invoices_pb2.ListAllInvoicesResponse]  # type: ignore[assignment]
-    """The invoices of all merchants, newest first, each with its newest deal."""
+    """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+    GetInvoiceStory: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetInvoiceStoryRequest, _invoices_pb2.GetInvoiceStoryResponse]  # type: ignore[assignment]
+    """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
     ListDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealsRequest, _invoices_pb2.ListDealsResponse]  # type: ignore[assignment]
     """Newest first."""
     ListDealStates: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListDealStatesRequest, _invoices_pb2.ListDealStatesResponse]  # type: ignore[assignment]
@@ -410,7 +414,15 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _invoices_pb2.ListAllInvoicesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListAllInvoicesResponse, _abc.Awaitable[_invoices_pb2.ListAllInvoicesResponse]]:
-        """The invoices of all merchants, newest first, each with its newest deal."""
+        """The invoices of all merchants, newest first, each with its newest deal. A call reads a bounded number of invoices."""
+
+    @_abc_1.abstractmethod
+    def GetInvoiceStory(
+        self,
+        request: _invoices_pb2.GetInvoiceStoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetInvoiceStoryResponse, _abc.Awaitable[_invoices_pb2.GetInvoiceStoryResponse]]:
+        """Everything that this service knows of one invoice, whichever merchant's. Reason: INVOICE_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def ListDeals(

@@ -14,6 +14,7 @@ from services.catalog.domain import (
     Currency,
     Merchant,
     Method,
+    Rate,
     RateFault,
     is_fraction,
     price,
@@ -42,10 +43,11 @@ class MethodOffer:
 
 @dataclass(frozen=True, slots=True)
 class MethodQuote:
-    """An offer with the current rate, fiat per USDT."""
+    """An offer with the current rate, fiat per USDT, and the accepted rate that it was made of."""
 
     offer: MethodOffer
     rate: Decimal
+    basis: Rate
 
 
 def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[CurrencyOffer]:
@@ -110,10 +112,14 @@ def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuot
         raise errors.payment_method_not_found(method_code)
     currency = found.rated.currency
     commission = _commission(_category_commission(merchant), found.method, merchant)
-    rate = _price(deps, found.rated, deps.clock.now())
+    now, max_age = deps.clock.now(), deps.settings.rates_max_age
+    basis = found.rated.rates.in_force(now, max_age)
+    if basis is None:
+        raise errors.rate_not_found()
+    rate = price(currency.markup, basis, now, max_age)
     if isinstance(rate, RateFault):
         raise _REFUSALS[rate](currency.code)
-    return MethodQuote(MethodOffer(found.method, currency, commission), rate)
+    return MethodQuote(MethodOffer(found.method, currency, commission), rate, basis)
 
 
 def _require_rate(deps: Deps, code: str) -> None:

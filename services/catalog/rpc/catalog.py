@@ -11,6 +11,7 @@ from services.catalog.operations import entries, history, logos, offers, rates
 from services.catalog.rpc.converters import (
     accepted_rate_to_message,
     account_kind_from_message,
+    basis_to_message,
     currency_from_message,
     currency_to_message,
     merchant_from_message,
@@ -57,7 +58,11 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         quote = offers.get_quote(
             self._deps, merchant=merchant_from_message(request.merchant), method_code=request.method_code
         )
-        return pb.GetQuoteResponse(offer=offer_to_message(quote.offer), rate=rate_text(quote.rate))
+        return pb.GetQuoteResponse(
+            offer=offer_to_message(quote.offer),
+            rate=rate_text(quote.rate),
+            basis=basis_to_message(quote.basis, quote.offer.currency.markup),
+        )
 
     def GetCatalog(
         self, request: pb.GetCatalogRequest, context: grpc.ServicerContext

@@ -8,7 +8,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
-from services.catalog.domain import AccountKind, Currency, Merchant, Method, Origin, Quote
+from services.catalog.domain import AccountKind, Currency, Merchant, Method, Origin, Quote, Rate
 from services.catalog.operations import fields
 from services.catalog.operations.offers import MethodOffer
 from services.catalog.operations.rates import RateInfo, RateState
@@ -165,6 +165,16 @@ def step_to_message(step: RateStep) -> pb.RateStep:
         last=plain_text(step.last),
         accepted=step.accepted,
         by_operators=step.by_operators,
+    )
+
+
+def basis_to_message(rate: Rate, markup: Decimal) -> pb.RateBasis:
+    return pb.RateBasis(
+        origin=_ORIGINS[rate.origin],
+        source_rate=plain_text(rate.source_rate),
+        markup=plain_text(markup),
+        taken_at=timestamp_from(rate.taken_at),
+        sources=[quote_to_message(quote) for quote in rate.quotes or ()],
     )
 
 

@@ -18,6 +18,7 @@ RIGHTS: Mapping[str, str] = {
     "proofs": "SELECT, INSERT",
     "records": "SELECT",
     "switches": "SELECT, INSERT, UPDATE",
+    "page_openings": "SELECT, INSERT",
     "outbox": "SELECT, INSERT, UPDATE, DELETE",
     "facts": "SELECT, INSERT",
     "bus_state": "SELECT, INSERT, UPDATE",

@@ -1,6 +1,7 @@
 """The customer's steps on the payment page. Each may be repeated: a reload or a second click changes nothing."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -16,12 +17,14 @@ from kit.base.ids import new_id
 from kit.base.pictures import Picture
 from kit.db.database import refusing, retry_conflicts
 from kit.rpc.errors import Refused
+from kit.work.worker import Outage
 from services.invoices import errors
 from services.invoices.clients import Quote, Storefront
 from services.invoices.domain import money, states
 from services.invoices.domain.late import PictureKind, late_money_possible
 from services.invoices.domain.names import words_of_name
 from services.invoices.domain.places import REFERENCE_CANDIDATES, NewDeal, Wanted
+from services.invoices.domain.rates import rate_basis_to_json
 from services.invoices.domain.states import AWAITING_PAYMENT, DealStatus, InvoiceStatus, Trigger
 from services.invoices.models import Deal, Invoice
 from services.invoices.operations import cases, fields, lifecycle, scarcity, timers
@@ -65,6 +68,11 @@ def get_checkout(deps: Deps, *, invoice_id: str, choosing: bool = False) -> Chec
     """
     now = deps.clock.now()
     view = _fresh_view(deps, fields.invoice_id(invoice_id), now)
+    if (
+        view.status == InvoiceStatus.PENDING and view.deal is None
+    ):  # a method is chosen on a page that was opened
+        with suppress(Outage):  # the page matters more
+            opening.note_opening(deps.db, view.id, now)
     storefront = deps.storefronts.of(view.merchant_id)
     offers: Sequence[Offer] = ()
     refused = None
@@ -282,6 +290,7 @@ def _new_deal(invoice: Invoice, quote: Quote, now: datetime) -> NewDeal:
         expires_at=now + quote.payment_time,
         takes_reference=quote.takes_reference,
         references=[new_code() for _ in range(REFERENCE_CANDIDATES)],
+        rate_basis=rate_basis_to_json(quote.rate_basis) if quote.rate_basis else None,
     )
 
 

@@ -1,15 +1,20 @@
-"""Reads one invoice, and pages of invoices (docs/api.md#get-invoice)."""
+"""Reads one invoice, its story, and pages of invoices (docs/api.md#get-invoice)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 
+from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.ids import parse_id
+from kit.base.proto import most_of
 from kit.rpc import values
 from services.invoices import errors
 from services.invoices.domain.states import InvoiceStatus
 from services.invoices.operations import fields
-from services.invoices.store import invoices
+from services.invoices.store import invoice_lists, invoices, stories
+from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList
+from services.invoices.store.stories import InvoiceStory
 from services.invoices.store.views import InvoiceView
 from services.invoices.wiring import Deps
 
@@ -65,27 +70,57 @@ def list_all_invoices(
     limit: int,
     merchant_id: str = "",
     status: InvoiceStatus | None = None,
+    external_id: str = "",
+    customer_id: str = "",
     amount: str = "",
+    amount_from: str = "",
+    amount_to: str = "",
+    currency_code: str = "",
+    method_code: str = "",
     created_from: datetime | None = None,
     created_before: datetime | None = None,
     after_invoice_id: str = "",
-) -> Sequence[InvoiceView]:
-    """Returns the operator's list over all merchants, newest first. An empty filter matches all.
+) -> InvoiceList:
+    """Returns the operator's list over all merchants, newest first. An empty filter matches all; `amount` is both
+    bounds.
 
     Raises VALIDATION_ERROR, and INVOICE_NOT_FOUND for an unknown `after_invoice_id`.
     """
-    wanted = invoices.InvoiceFilter(
+
+    def decimal(field: str, text: str) -> Decimal | None:
+        return values.decimal(field, text) if text else None
+
+    exact = decimal("amount", amount)
+    wanted = InvoiceFilter(
         merchant_id=values.uuid("merchant_id", merchant_id) if merchant_id else None,
         status=status,
-        amount=values.decimal("amount", amount) if amount else None,
+        external_id=values.text("external_id", external_id, least=0, most=_most("external_id")),
+        customer_id=values.text("customer_id", customer_id, least=0, most=_most("customer_id")),
+        amount_from=decimal("amount_from", amount_from) if exact is None else exact,
+        amount_to=decimal("amount_to", amount_to) if exact is None else exact,
+        currency_code=values.text("currency_code", currency_code, least=0, most=3).upper(),
+        method_code=values.text("payment_method_code", method_code, least=0, most=64),
         created_from=created_from,
         created_before=created_before,
     )
     after = fields.invoice_id(after_invoice_id) if after_invoice_id else None
     with deps.db.autocommit() as connection:
         if after is not None:
-            place = invoices.place_of_invoice(connection, after)
+            place = invoice_lists.place_of_invoice(connection, after)
             if place is None:
                 raise errors.invoice_not_found()
             wanted = replace(wanted, after=place)
-        return invoices.newest_invoices(connection, wanted, values.rows(limit))
+        return invoice_lists.newest_invoices(connection, wanted, values.rows(limit))
+
+
+def _most(field: str) -> int:
+    return most_of(pb.ListAllInvoicesRequest, field)
+
+
+def get_invoice_story(deps: Deps, *, invoice_id: str) -> InvoiceStory:
+    """Returns everything that is stored about the invoice. Raises INVOICE_NOT_FOUND."""
+    with deps.db.autocommit() as connection:
+        story = stories.invoice_story(connection, fields.invoice_id(invoice_id))
+    if story is None:
+        raise errors.invoice_not_found()
+    return story

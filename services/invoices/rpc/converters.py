@@ -1,15 +1,19 @@
 """Values as messages, and back."""
 
+from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.money import fiat_text, percent_text, rate_text, usdt_text
 from kit.base.proto import timestamp_from
 from kit.rpc import values
+from kit.rpc.audit import act_to_message
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.domain.late import PictureKind
+from services.invoices.domain.rates import RateBasis
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.events import invoice_finished
 from services.invoices.operations.verification import Finished
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
+from services.invoices.store.stories import InvoiceStory
 from services.invoices.store.views import (
     CaseView,
     DealView,
@@ -139,6 +143,38 @@ def case_to_message(case: CaseView) -> pb.Case:
         resolved_at=timestamp_from(case.resolved_at),
         outcome=case.outcome,
         actor=case.actor,
+    )
+
+
+def story_to_message(story: InvoiceStory, service: str) -> pb.GetInvoiceStoryResponse:
+    return pb.GetInvoiceStoryResponse(
+        invoice=invoice_to_message(story.invoice),
+        opened_at=timestamp_from(story.opened_at),
+        deals=[
+            pb.DealStory(
+                deal=deal_to_message(each.deal),
+                requisite=requisite_to_message(each.requisite),
+                history=[transition_to_message(step) for step in each.history],
+                proofs=[picture_to_message(picture) for picture in each.pictures],
+                rate_basis=None if each.rate_basis is None else rate_basis_to_message(each.rate_basis),
+            )
+            for each in story.deals
+        ],
+        case=None if story.case is None else case_to_message(story.case),
+        acts=[act_to_message(each, service) for each in story.acts],
+    )
+
+
+def rate_basis_to_message(basis: RateBasis) -> catalog_pb2.RateBasis:
+    return catalog_pb2.RateBasis(
+        origin=catalog_pb2.RateOrigin.Value(f"RATE_ORIGIN_{basis.origin.upper()}"),
+        source_rate=basis.source_rate,
+        markup=basis.markup,
+        taken_at=timestamp_from(basis.taken_at),
+        sources=[
+            catalog_pb2.SourceQuote(source=each.source, rate=each.rate, error=each.error)
+            for each in basis.sources
+        ],
     )
 
 

@@ -4,7 +4,7 @@ import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.proto import optional, optional_datetime
+from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import values
 from services.invoices.operations import cases, desk, reading
 from services.invoices.rpc.converters import (
@@ -18,6 +18,7 @@ from services.invoices.rpc.converters import (
     picture_kind_from_message,
     picture_to_message,
     requisite_to_message,
+    story_to_message,
     transition_to_message,
 )
 from services.invoices.wiring import Deps
@@ -34,17 +35,34 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     def ListAllInvoices(
         self, request: pb.ListAllInvoicesRequest, context: Context
     ) -> pb.ListAllInvoicesResponse:
-        rows = reading.list_all_invoices(
+        found = reading.list_all_invoices(
             self._deps,
             limit=request.limit,
             merchant_id=request.merchant_id,
             status=invoice_status_from_message(request.status),
+            external_id=request.external_id,
+            customer_id=request.customer_id,
             amount=request.amount,
+            amount_from=request.amount_from,
+            amount_to=request.amount_to,
+            currency_code=request.currency_code,
+            method_code=request.payment_method_code,
             created_from=optional_datetime(request, "created_from"),
             created_before=optional_datetime(request, "created_before"),
             after_invoice_id=request.after_invoice_id,
         )
-        return pb.ListAllInvoicesResponse(invoices=[invoice_to_message(row) for row in rows])
+        reached_at, reached_id = found.reached or (None, "")
+        return pb.ListAllInvoicesResponse(
+            invoices=[invoice_to_message(each) for each in found.invoices],
+            reached_invoice_id=str(reached_id),
+            reached_at=timestamp_from(reached_at),
+        )
+
+    def GetInvoiceStory(
+        self, request: pb.GetInvoiceStoryRequest, context: Context
+    ) -> pb.GetInvoiceStoryResponse:
+        story = reading.get_invoice_story(self._deps, invoice_id=request.invoice_id)
+        return story_to_message(story, self._deps.settings.service)
 
     def ListDeals(self, request: pb.ListDealsRequest, context: Context) -> pb.ListDealsResponse:
         rows = desk.list_deals(

@@ -17,7 +17,7 @@ from services.invoices.store.views import CaseView, PictureView, PictureWithCont
 
 _CASES = Rows(CaseView, table_of(Case))
 _SIZE = func.octet_length(CustomerPicture.content)
-_PICTURES = Rows(PictureView, table_of(CustomerPicture), size=_SIZE)
+PICTURES = Rows(PictureView, table_of(CustomerPicture), size=_SIZE)
 _WITH_CONTENT = Rows(PictureWithContent, table_of(CustomerPicture), size=_SIZE)
 
 
@@ -81,8 +81,8 @@ def open_case_count(connection: Connection) -> int:
 
 def pictures(connection: Connection, deal_id: UUID) -> Sequence[PictureView]:
     """Returns the pictures of the deal's appeal and case, in the order of their arrival."""
-    query = select(*_PICTURES.columns).where(CustomerPicture.deal_id == deal_id).order_by(CustomerPicture.at)
-    return _PICTURES.all(connection.execute(query))
+    query = select(*PICTURES.columns).where(CustomerPicture.deal_id == deal_id).order_by(CustomerPicture.at)
+    return PICTURES.all(connection.execute(query))
 
 
 def picture(connection: Connection, deal_id: UUID, kind: PictureKind) -> PictureWithContent | None:

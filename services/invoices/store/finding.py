@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, literal_column, select, text
+from sqlalchemy import ColumnElement, Connection, Select, literal_column, select
 
 from kit.base.codes import parse_code
 from kit.base.money import fiat_text, has_decimals, parse_decimal
@@ -12,6 +12,7 @@ from kit.db.finding import Found, Ids, Search, begins_like
 from services.invoices.domain.names import words_of_name
 from services.invoices.models import ACCOUNT_KEY, DEAL_IS_OPEN, Case, Deal, Invoice, Requisite
 from services.invoices.store.deal_lists import account_key, has_reference, has_sender_like
+from services.invoices.store.invoice_lists import of_each_merchant
 from services.invoices.store.shares import REFERENCE
 
 IDS: Final[Ids] = {"invoice": Invoice.id, "deal": Deal.id, "requisite": Requisite.id}
@@ -52,33 +53,22 @@ def _invoices_by_id(connection: Connection, text: str, limit: int) -> Sequence[F
     return _invoices(connection, select(Invoice).where(condition).limit(limit), "id", "id")
 
 
-# The indexes of orders and customers begin with the merchant. They are read once for each merchant, whose ids come from
-# an index too, one by one: indexes of texts alone would cost each new invoice, and a search is rare.
-_OF_EACH_MERCHANT: Final = """
-WITH RECURSIVE merchants (id) AS (
-    (SELECT merchant_id FROM invoices ORDER BY merchant_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT merchant_id FROM invoices WHERE merchant_id > merchants.id ORDER BY merchant_id LIMIT 1)
-    FROM merchants WHERE merchants.id IS NOT NULL
-)
-SELECT found.id FROM merchants CROSS JOIN LATERAL (
-    SELECT id FROM invoices WHERE merchant_id = merchants.id AND {condition}
-    ORDER BY created_at DESC LIMIT :limit
-) AS found
-WHERE merchants.id IS NOT NULL LIMIT :limit
-"""
-_OF_ORDER = text(_OF_EACH_MERCHANT.format(condition="external_id = :text"))
-_OF_CUSTOMER = text(_OF_EACH_MERCHANT.format(condition="customer_id = :text"))
-
-
 def _invoices_by_order(connection: Connection, text: str, limit: int) -> Sequence[Found]:
-    ids = connection.execute(_OF_ORDER, {"text": text, "limit": limit}).scalars().all()
-    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "order", "external_id")
+    return _newest_invoices(connection, Invoice.external_id == text, limit, "order", "external_id")
 
 
 def _invoices_by_customer(connection: Connection, text: str, limit: int) -> Sequence[Found]:
-    ids = connection.execute(_OF_CUSTOMER, {"text": text, "limit": limit}).scalars().all()
-    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), "customer", "customer_id")
+    return _newest_invoices(connection, Invoice.customer_id == text, limit, "customer", "customer_id")
+
+
+def _newest_invoices(
+    connection: Connection, condition: ColumnElement[bool], limit: int, place: str, column: str
+) -> Sequence[Found]:
+    newest = (
+        of_each_merchant(condition, limit=limit).order_by(literal_column("created_at").desc()).limit(limit)
+    )
+    ids = connection.execute(newest).scalars().all()
+    return _invoices(connection, select(Invoice).where(Invoice.id.in_(ids)), place, column)
 
 
 def _invoices_by_amount(connection: Connection, text: str, limit: int) -> Sequence[Found]:

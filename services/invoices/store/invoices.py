@@ -1,9 +1,7 @@
 """Invoices with their newest deal, and the outbox."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +11,6 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from kit.db import prepared
 from kit.db.database import Database, table_of
-from kit.db.lists import in_span, stands_after
 from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.invoices.domain.creating import CreationFacts, NewInvoice
@@ -25,14 +22,15 @@ from services.invoices.store.shares import REFERENCE, accounts_of, may_have_plac
 from services.invoices.store.views import InvoiceView
 
 _INVOICES = Rows(InvoiceView, table_of(Invoice), without=("deal",))
-_VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
+VIEW = select(*_INVOICES.columns, *DEALS.columns).outerjoin_from(Invoice, Deal, Deal.id == Invoice.deal_id)
+"""Invoices with their newest deal, for `view`."""
 _VIEW_KNOWN = select(*_INVOICES.columns, *DEALS_KNOWN.columns).outerjoin_from(
     Invoice, Deal, Deal.id == Invoice.deal_id
 )
 _DEAL_BEGINS = len(_INVOICES.columns)
 
 
-def _view(*columns: Any) -> InvoiceView:
+def view(*columns: Any) -> InvoiceView:
     """Returns the row as a view. The deal's first column is its id, which is null when the invoice has no deal."""
     deal = None if columns[_DEAL_BEGINS] is None else DEALS.make(*columns[_DEAL_BEGINS:])
     return _INVOICES.make(*columns[:_DEAL_BEGINS], deal)
@@ -173,8 +171,8 @@ def create_if_allowed(
 
 
 def invoice_view(connection: Connection, invoice_id: UUID) -> InvoiceView | None:
-    row = connection.execute(_VIEW.where(Invoice.id == invoice_id)).one_or_none()
-    return None if row is None else _view(*row)
+    row = connection.execute(VIEW.where(Invoice.id == invoice_id)).one_or_none()
+    return None if row is None else view(*row)
 
 
 def _hot_view(
@@ -184,11 +182,11 @@ def _hot_view(
     return {
         known: Prepared(
             name if known else f"{name}_before",
-            f"{view.compile(dialect=postgresql.dialect())} WHERE {condition}",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+            f"{columns.compile(dialect=postgresql.dialect())} WHERE {condition}",  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
             parameters,
-            _view,
+            view,
         )
-        for known, view in ((True, _VIEW_KNOWN), (False, _VIEW))
+        for known, columns in ((True, _VIEW_KNOWN), (False, VIEW))
     }
 
 
@@ -251,8 +249,8 @@ def invoice_page(
     order = keys if ascending else tuple(key.desc() for key in keys)
     # The index alone finds the page: else rows and deals of the pages before would be read and sorted, too.
     ids = _filtered(select(Invoice.id), merchant_id, status, currency_code).order_by(*order)
-    page = _VIEW.where(Invoice.id.in_(ids.offset(offset).limit(limit))).order_by(*order)
-    return [_view(*row) for row in connection.execute(page)]
+    page = VIEW.where(Invoice.id.in_(ids.offset(offset).limit(limit))).order_by(*order)
+    return [view(*row) for row in connection.execute(page)]
 
 
 def _filtered(
@@ -262,42 +260,6 @@ def _filtered(
     if status is not None:
         query = query.where(Invoice.status == status)
     return query if currency_code is None else query.where(Invoice.currency_code == currency_code)
-
-
-@dataclass(frozen=True, kw_only=True)
-class InvoiceFilter:
-    """Conditions on the invoices of all merchants; a null one matches all."""
-
-    merchant_id: UUID | None = None
-    status: InvoiceStatus | None = None
-    amount: Decimal | None = None
-    created_from: datetime | None = None
-    created_before: datetime | None = None
-    after: tuple[datetime, UUID] | None = None
-
-
-def newest_invoices(connection: Connection, wanted: InvoiceFilter, limit: int) -> Sequence[InvoiceView]:
-    """Returns invoices of all merchants, newest first."""
-    query = select(Invoice.id).where(*in_span(Invoice.created_at, wanted.created_from, wanted.created_before))
-    for column, value in (
-        (Invoice.merchant_id, wanted.merchant_id),
-        (Invoice.status, wanted.status),
-        (Invoice.amount, wanted.amount),
-    ):
-        if value is not None:
-            query = query.where(column == value)
-    if wanted.after is not None:
-        query = query.where(stands_after(Invoice.created_at, Invoice.id, wanted.after))
-    newest_first = (Invoice.created_at.desc(), Invoice.id.desc())
-    page = _VIEW.where(Invoice.id.in_(query.order_by(*newest_first).limit(limit))).order_by(*newest_first)
-    return [_view(*row) for row in connection.execute(page)]
-
-
-def place_of_invoice(connection: Connection, invoice_id: UUID) -> tuple[datetime, UUID] | None:
-    """Returns the place of the invoice in a list, for `InvoiceFilter.after`."""
-    query = select(Invoice.created_at, Invoice.id).where(Invoice.id == invoice_id)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else (row.created_at, row.id)
 
 
 _FINISHED = (

@@ -1,15 +1,20 @@
-"""The statement that opens a deal: it finds a requisite with room and a payment reference that is not in use."""
+"""The statement that opens a deal: it finds a requisite with room and a payment reference that is not in use. And the
+first opening of the payment page.
+"""
 
 from collections.abc import Collection
 from dataclasses import asdict
+from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from kit.db import prepared
-from kit.db.database import TransactionConflict, refusing
+from kit.db.database import Database, TransactionConflict, refusing
 from kit.db.prepared import Prepared
+from kit.db.schema import NewColumn, NewTable
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
 from services.invoices.models import DEAL_IS_OPEN
 from services.invoices.store.shares import REFERENCE, accounts_of, may_have_place
@@ -61,6 +66,7 @@ _PARAMETERS = {
     "takes_reference": "boolean",
     "references": "text[]",
     "references_rest_since": "timestamptz",
+    "rate_basis": "text",
 }
 
 
@@ -68,8 +74,12 @@ def _id(id: UUID) -> UUID:
     return id
 
 
-def _open_deal(*, known: bool) -> Prepared[UUID]:
-    """Returns the statement for the present schema, or that of the version before.
+RATE_BASIS: Final = NewColumn("deals", "rate_basis")
+
+
+def _open_deal(*, known: bool, basis: bool) -> Prepared[UUID]:
+    """Returns the statement for the present schema, or for an earlier one: without `rate_basis`, or without references
+    too.
 
     One round trip, because other choices wait for it: finds a requisite that has a free place and no open deal that
     stands against this amount, if the merchant may have it; inserts the deal, its place in the invoice, and the first
@@ -95,11 +105,12 @@ WITH accounts AS (
     INSERT INTO deals (
         id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code, currency_decimals,
         invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent, requisite_id, created_at,
-        expires_at{", reference, takes_reference" if known else ""}
+        expires_at{", reference, takes_reference" if known else ""}{", rate_basis" if basis else ""}
     )
     SELECT :id, :invoice_id, :merchant_id, :status, :sub_status, :method_code, :method_name, :currency_code,
         :currency_decimals, :invoice_amount, :amount_fiat, :conversion_rate, :client_percent, :merchant_percent,
         taken.id, :created_at, :expires_at{", fresh.reference, :takes_reference" if known else ""}
+        {", CAST(:rate_basis AS jsonb)" if basis else ""}
     FROM taken, fresh
     RETURNING id, invoice_id, status, sub_status
 ), placed AS (
@@ -110,10 +121,14 @@ WITH accounts AS (
 )
 SELECT id FROM opened
 """  # noqa: S608  made of constants
-    return Prepared("open_deal" if known else "open_deal_before", sql, _PARAMETERS, _id)
+    name = "open_deal" if basis else "open_deal_without_basis" if known else "open_deal_before"
+    return Prepared(name, sql, _PARAMETERS, _id)
 
 
-_OPEN_DEAL = {known: _open_deal(known=known) for known in (True, False)}
+_OPEN_DEAL = {
+    (known, basis): _open_deal(known=known, basis=basis)
+    for known, basis in ((True, True), (True, False), (False, False))
+}
 
 
 def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> bool:
@@ -131,7 +146,28 @@ def open_deal(tx: Session, new: NewDeal, *, actor: str, share_percent: int) -> b
     }
     rest_since = new.created_at - REFERENCE_RESTS
     with refusing({"uq_deals_open_reference": lambda: TransactionConflict("the reference was just taken")}):
-        opened = prepared.one_or_none(
-            tx, _OPEN_DEAL[REFERENCE.is_there(tx)], values | {"references_rest_since": rest_since}
-        )
+        statement = _OPEN_DEAL[REFERENCE.is_there(tx), RATE_BASIS.is_there(tx)]
+        opened = prepared.one_or_none(tx, statement, values | {"references_rest_since": rest_since})
     return opened is not None
+
+
+# -- the page
+
+PAGE_OPENINGS: Final = NewTable("page_openings")
+# The page doesn't wait for the disk: a crash may lose the openings of its last moments, and a later view notes its own.
+_NOTE_OPENING: Final = Prepared(
+    "note_opening",
+    "INSERT INTO page_openings (invoice_id, at)"
+    " SELECT :invoice_id, :at WHERE set_config('synchronous_commit', 'off', true) = 'off'"
+    " ON CONFLICT DO NOTHING RETURNING invoice_id",
+    {"invoice_id": "uuid", "at": "timestamptz"},
+    _id,
+)
+
+
+def note_opening(db: Database, invoice_id: UUID, at: datetime) -> None:
+    """Stores the time of the first opening of the page; a later one changes nothing. The schema of the version before
+    stores none.
+    """
+    if PAGE_OPENINGS.is_in(db):
+        db.one_or_none(_NOTE_OPENING, {"invoice_id": invoice_id, "at": at})
