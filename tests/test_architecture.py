@@ -194,6 +194,7 @@ def business_in_kit(each: Import) -> bool:
             "events",
             "find",
             "parked",
+            "queues",
             "status",
         )
     )
@@ -438,7 +439,7 @@ def test_every_rpc_belongs_to_one_kind_of_calls(service: str) -> None:
     """One that belongs to none would share its threads with every other such call, and have no bound."""
     rpc = importlib.import_module(f"services.{service}.rpc")
     offered = set(rpcs_of(service).values())
-    for shared in ("approvals", "books", "find", "parked"):
+    for shared in ("approvals", "books", "find", "parked", "queues"):
         if serves(service, shared):
             offered |= set(rpcs_of(shared).values())
     listed = [method for kind in rpc.SLOTS for method in kind.methods]

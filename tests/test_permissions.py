@@ -20,7 +20,7 @@ from kit.base.config.processes import SERVICES
 from kit.rpc.permissions import CONSOLES, OF_NONE, OF_OBJECT, Permission
 from tests.test_architecture import ROOT, rpcs_of, serves
 
-SHARED: Final = ("approvals", "audit", "books", "find", "parked")
+SHARED: Final = ("approvals", "audit", "books", "find", "parked", "queues")
 """Contracts whose servicers several services register."""
 
 

@@ -7,16 +7,19 @@ it claims it would take the place of the true event with that id.
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import delete, func, select, update
 
 from kit.audit import acts
 from kit.base.clock import Clock
 from kit.db.database import Database, if_known, insert_known
+from kit.db.queues import Queue
 from kit.events.bus.messages import Incoming
 from kit.events.inbox import ParkedColumns
 from kit.events.proof import UNKNOWN_KEY_REASON, UNSIGNED_REASON, Unproven, Verifier
 
+QUEUE: Final = Queue(name="parked", table="parked", waits="parked_at IS NOT NULL", at="parked_at")
 ERROR_CHARACTERS = 2000
 MOST_PARKED = 10_000
 """With this many parked events no further unproven ones are kept: a forger must not fill the disk."""

@@ -52,6 +52,7 @@ class Permission:
     machines        processes of ours, as CALLERS lists them
     for_api         the method does the work of a merchant's program
     signing_in      the console calls it before a person is known
+    no_person       the console also calls it by itself, for no person: the answer concerns none
     own             for each person who is signed in, also for a member of several merchants who has chosen none yet
     staff, members  the roles on the desk, and on the dashboard
     merchant_field  the field of the request that must be the member's merchant, or OF_OBJECT, or OF_NONE
@@ -62,6 +63,7 @@ class Permission:
     machines: bool = False
     for_api: bool = False
     signing_in: bool = False
+    no_person: bool = False
     own: bool = False
     staff: frozenset[str] = frozenset()
     members: frozenset[str] = frozenset()
@@ -74,6 +76,7 @@ class Permission:
             machines=self.machines or other.machines,
             for_api=self.for_api or other.for_api,
             signing_in=self.signing_in or other.signing_in,
+            no_person=self.no_person or other.no_person,
             own=self.own or other.own,
             staff=self.staff | other.staff,
             members=self.members | other.members,
@@ -102,6 +105,11 @@ def machine(*, for_api: bool = False, changes: bool = False) -> Permission:
 def signing_in(*, changes: bool = True) -> Permission:
     """Returns the permission of the console's calls before it knows the person."""
     return Permission(machines=True, signing_in=True, changes=changes)
+
+
+def for_no_person() -> Permission:
+    """Returns the permission of a console's own process, as CALLERS lists it, in a call that names no person."""
+    return Permission(no_person=True)
 
 
 def staff(*roles: str, changes: bool = False, steps_up: bool = False) -> Permission:
@@ -192,6 +200,8 @@ class Check:
         processes, and read.
         """
         permission = self._permission
+        if permission.no_person and caller in CONSOLES:
+            return _process(caller)
         if caller in CONSOLES and not permission.signing_in:
             raise self._refused(
                 _process(caller), _invalid("missing", "The console names a person in each call")

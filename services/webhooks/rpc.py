@@ -8,7 +8,7 @@ import grpc
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1 import webhooks_pb2_grpc
 from kit.base.proto import optional_datetime, timestamp_from
-from kit.rpc import audit, books, find, parked, status, values
+from kit.rpc import audit, books, find, parked, queues, status, values
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_OBJECT, READERS, Permissions, machine, members, staff
 from kit.rpc.slots import Slots, lists, proofs
@@ -18,6 +18,7 @@ from services.webhooks.events import finished_invoice_from_message
 from services.webhooks.operations import desk, pruning, reading, resending, verification
 from services.webhooks.store import finding
 from services.webhooks.store.books import PARTS
+from services.webhooks.store.queues import QUEUES
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 from services.webhooks.wiring import Deps
 
@@ -58,6 +59,7 @@ SLOTS: Final = (
                 "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
+                queues.LIST,
                 "WebhooksService/GetEvent",
                 "WebhooksService/ListEvents",
                 "WebhooksService/ListStuckEvents",
@@ -76,6 +78,7 @@ PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
     **find.PERMISSIONS,
+    **queues.PERMISSIONS,
     **parked.permissions("desk"),
     "WebhooksService/ListInvoiceEvents": machine(for_api=True)
     | staff(*READERS)
@@ -99,6 +102,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
     find.add_to(server, deps.db, {}, finding.SEARCHES)
+    queues.add_to(server, deps, QUEUES)
 
 
 class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):

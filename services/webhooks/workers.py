@@ -106,5 +106,8 @@ def gauges(deps: Deps) -> Sequence[Gauge]:
             "Age of the oldest webhook that is still to be delivered",
         ),
         Gauge("inflight", backlog.in_flight, "Attempts to deliver a webhook that are under way"),
+        Gauge(
+            "webhooks_dead", backlog.dead, "Webhooks of the last 7 days that no further attempt is made for"
+        ),
         Gauge("parked", backlog.parked, "Events that could not take effect and were parked"),
     ]

@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kit.db.queues import Waiting, waiting
 from services.invoices.domain.late import PictureKind
 from services.invoices.models import PICTURE_MAX_BYTES, Deal
 from services.invoices.operations import cases, checkout, desk
+from services.invoices.store.queues import QUEUES
 from tests.invoices.conftest import World
 from tests.invoices.test_creating import refusal
 from tests.invoices.test_deals import mark, status_of
@@ -83,6 +85,31 @@ def test_a_case_is_answered_once(world: World) -> None:
     assert [row.case.outcome for row in cases.list_cases(world.deps, open_only=False, limit=10)] == [
         "Sent back"
     ]
+
+
+def queues(world: World) -> dict[str, Waiting]:
+    with world.deps.db.autocommit() as connection:
+        return {each.name: each for each in waiting(connection, QUEUES, now=world.clock.now())}
+
+
+def test_marked_deals_appeals_and_cases_wait_for_the_operator_until_they_are_decided(world: World) -> None:
+    first, second, late = world.with_deal(), world.with_deal(), ended(world)
+    opened(world, late)
+    mark(world, first)
+    begun = world.clock.now()
+    world.clock.advance(seconds=30)
+    mark(world, second)
+    marked = queues(world)["deals_marked"]
+    assert (marked.count, marked.oldest_at, marked.newest_at) == (2, begun, world.clock.now())
+    desk.open_appeal(world.deps, deal_id=str(second.id), note="")
+    assert {name: each.count for name, each in queues(world).items()} == {
+        "deals_marked": 1,
+        "appeals": 1,
+        "cases": 1,
+        "approvals": 0,
+    }
+    desk.confirm_deal(world.deps, deal_id=str(first.id))
+    assert queues(world)["deals_marked"] == Waiting("deals_marked", 0, None, None)
 
 
 @pytest.mark.parametrize("number", [0, 1, 10**15])

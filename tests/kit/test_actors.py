@@ -35,6 +35,7 @@ from kit.rpc.permissions import (
     Checks,
     Permissions,
     everyone,
+    for_no_person,
     machine,
     members,
     signing_in,
@@ -55,12 +56,13 @@ PERMISSIONS: Final[Permissions] = {
     "Shop/Balance": machine() | staff("viewer") | members("viewer"),
     "Shop/Load": members("viewer", merchant_field=OF_OBJECT),
     "Shop/SignIn": signing_in(),
+    "Shop/Watch": staff("viewer") | for_no_person(),
     "Shop/Own": everyone(changes=True, steps_up=True),
 }
 METHODS: Final = frozenset({*PERMISSIONS, "Shop/Forgotten"})
 CALLERS: Final = {
     "cli": frozenset({ALL}),
-    "gateway": frozenset({"Shop/Create", "Shop/Balance", "Shop/Confirm"}),
+    "gateway": frozenset({"Shop/Create", "Shop/Balance", "Shop/Confirm", "Shop/Watch"}),
     "console-desk": frozenset(METHODS),
     "console-dashboard": frozenset(METHODS),
 }
@@ -453,6 +455,18 @@ def test_a_token_counts_for_the_certificate_of_its_surface_only(
     own = member(secured, MERCHANT, "owner")
     assert refusal(secured, "Shop/Confirm", own, files=dashboard).reason == "NOT_PERMITTED"
     assert [problem for _, _, problem in secured.refused] == ["surface", "surface", "NOT_PERMITTED"]
+
+
+def test_the_console_itself_may_make_a_call_that_is_for_no_person_and_no_other_process_may(
+    secured: Shop, unnamed: None, authority: Authority, tmp_path: Path
+) -> None:
+    """A page that stays open is updated without the person's token, which lives for a minute."""
+    desk, gateway = (authority.issue(tmp_path / name, name) for name in ("console-desk", "gateway"))
+    assert call(secured, "Shop/Watch", files=desk) == "process:console-desk"
+    assert refusal(secured, "Shop/Watch", files=gateway).reason == "NOT_PERMITTED"
+    prices = secured.token(roles=frozenset({"prices"}))
+    refused = refusal(secured, "Shop/Watch", lambda: carry_token(prices), files=desk)
+    assert refused.reason == "NOT_PERMITTED"
 
 
 def test_the_console_names_a_person_in_all_but_the_calls_to_sign_in(

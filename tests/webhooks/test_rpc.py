@@ -13,11 +13,13 @@ from sqlalchemy import text
 from fiatgate.webhooks.v1 import webhooks_pb2 as pb
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from kit.base.ids import new_id
+from kit.db.queues import waiting
 from kit.rpc.client import channel
 from kit.rpc.errors import Refused
 from kit.rpc.server import Options, RpcServer
 from services.webhooks import rpc, workers
 from services.webhooks.store.events import HISTORY_ATTEMPTS
+from services.webhooks.store.queues import QUEUES
 from services.webhooks.wiring import RESENDS as RESENDS_OF_ONE
 from tests.support.clock import START, ManualClock
 from tests.support.receiver import Answer, Receiver
@@ -240,6 +242,23 @@ def test_rescheduled_events_get_an_attempt_now(
         house.wait_for_status(invoice_id, "success")
 
 
+def test_a_dead_webhook_waits_for_the_operator_for_a_week(make_house: Callable[..., House]) -> None:
+    house = make_house(clock=ManualClock())
+    house.queue("https://shop.example.com/")
+    with house.deps.db.autocommit() as connection:
+        connection.execute(text("UPDATE events SET status = 'dead', next_retry_at = NULL"))
+
+    def dead() -> tuple[int, float]:
+        with house.deps.db.autocommit() as connection:
+            (queue,) = waiting(connection, QUEUES[:1], now=house.clock.now())
+        (gauge,) = [each for each in workers.gauges(house.deps) if each.name == queue.name]
+        return queue.count, gauge.value
+
+    assert dead() == (1, 1)
+    house.clock.advance(days=7)
+    assert dead() == (0, 0)
+
+
 def test_gauges_tell_what_is_due_how_long_and_what_is_under_way(make_house: Callable[..., House]) -> None:
     house = make_house(clock=ManualClock())
     for _ in range(3):
@@ -253,6 +272,7 @@ def test_gauges_tell_what_is_due_how_long_and_what_is_under_way(make_house: Call
         "oldest_undelivered_seconds": 7,
         "inflight": 1,
         "parked": 0,
+        "webhooks_dead": 0,
     }
 
 

@@ -16,7 +16,7 @@ import grpc
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
 from kit.base import actors
 from kit.base.config.processes import SERVICES
-from kit.rpc import approvals, audit, books, callers, find, status
+from kit.rpc import approvals, audit, books, callers, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import (
@@ -53,6 +53,7 @@ from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
 from services.accounts.store.books import PARTS
 from services.accounts.store.finding import IDS
+from services.accounts.store.queues import QUEUES
 from services.accounts.wiring import Deps
 
 
@@ -117,7 +118,12 @@ _SIGN_INS: Final = frozenset(
     f"SignInService/{each}"
     for each in ("GetInvitation", "AcceptInvitation", "StartPasskey", "SignInByPasskey")
 )
-_PEOPLE: Final = (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS)) - _AUTHORIZE - _PASSWORDS - _SIGN_INS
+_PEOPLE: Final = (
+    (_CONSOLE | approvals.METHODS | set(find.PERMISSIONS) | {queues.LIST})
+    - _AUTHORIZE
+    - _PASSWORDS
+    - _SIGN_INS
+)
 SLOTS: Final = (
     _shared("sessions", _AUTHORIZE, in_all=3, working=2, waiting=22, owners=2),
     _shared("passwords", _PASSWORDS, in_all=2, working=1, waiting=7, owners=4, owner=_surface_and_work_of),
@@ -147,6 +153,7 @@ PERMISSIONS: Final[Permissions] = {
     **approvals.permissions(APPROVABLE),
     **dict.fromkeys(find.PERMISSIONS, _READS_PEOPLE),
     **books.PERMISSIONS,
+    **queues.PERMISSIONS,
     **dict.fromkeys(_methods("SignInService"), signing_in()),
     "OwnAccountService/ListFactors": everyone(),
     "OwnAccountService/ListOwnSessions": everyone(),
@@ -188,3 +195,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     find.add_to(server, deps.db, IDS, ())
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     books.add_to(server, deps.db, PARTS)
+    queues.add_to(server, deps, QUEUES)

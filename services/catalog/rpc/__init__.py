@@ -10,7 +10,7 @@ from typing import Final
 import grpc
 
 from fiatgate.catalog.v1 import catalog_pb2_grpc
-from kit.rpc import approvals, audit, books, status
+from kit.rpc import approvals, audit, books, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, staff
@@ -18,6 +18,7 @@ from kit.rpc.slots import Slots
 from services.catalog.operations import rates
 from services.catalog.rpc.catalog import CatalogServicer
 from services.catalog.store.books import parts
+from services.catalog.store.queues import QUEUES
 from services.catalog.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -62,6 +63,7 @@ SLOTS: Final = (
                 "CatalogService/SetCurrency",
                 "CatalogService/SetPaymentMethod",
                 "CatalogService/SetRate",
+                queues.LIST,
             }
         )
         | approvals.METHODS,
@@ -86,6 +88,7 @@ APPROVABLE: Final[Mapping[str, Approvable[Deps]]] = {
 PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
+    **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     "CatalogService/ListMerchantCurrencies": machine(for_api=True),
     "CatalogService/ListMethodOffers": machine(for_api=True),
@@ -107,3 +110,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogServicer(deps), server)
     books.add_to(server, deps.db, parts(deps.settings.rates_max_jump, deps.settings.rates_max_age))
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
+    queues.add_to(server, deps, QUEUES)

@@ -13,7 +13,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.rpc import approvals, audit, books, find, status
+from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import READERS, Permissions, machine, members, staff
@@ -26,6 +26,7 @@ from services.invoices.rpc.merchants import InvoicesServicer
 from services.invoices.rpc.reports import ReportsServicer
 from services.invoices.store.books import PARTS
 from services.invoices.store.finding import IDS, SEARCHES
+from services.invoices.store.queues import QUEUES
 from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -98,6 +99,7 @@ SLOTS: Final = (
                 "FindService/CompleteId",
                 "FindService/Find",
                 "InvoicesService/CancelInvoice",
+                queues.LIST,
             }
         )
         | approvals.METHODS,
@@ -122,6 +124,7 @@ PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
     **find.PERMISSIONS,
+    **queues.PERMISSIONS,
     **approvals.permissions(APPROVABLE),
     "InvoicesService/CreateInvoice": machine(for_api=True, changes=True),
     "InvoicesService/GetInvoice": machine(for_api=True) | _READ | members("developer", "finance", "viewer"),
@@ -169,3 +172,4 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     find.add_to(server, deps.db, IDS, SEARCHES)
+    queues.add_to(server, deps, QUEUES)

@@ -36,6 +36,7 @@ from services.webhooks.domain import (
 from services.webhooks.models import Attempt, Event
 from services.webhooks.store.books import Difference
 from services.webhooks.store.claims import MOST_COUNTED, SEAL
+from services.webhooks.store.queues import NEWLY_DEAD
 from services.webhooks.store.views import AttemptView, EventHistory, EventView
 
 HISTORY_ATTEMPTS = 100
@@ -273,6 +274,7 @@ class Backlog:
     """The numbers of events that wait, and of due automatic attempts that are under way.
 
     oldest_undelivered  age of the oldest pending event
+    dead                dead events that are no older than a week
     """
 
     due: int
@@ -280,21 +282,23 @@ class Backlog:
     oldest_undelivered: timedelta
     in_flight: int
     parked: int
+    dead: int
 
 
-_BACKLOG = text("""
+_BACKLOG = text(f"""
 SELECT count(*) FILTER (WHERE NOT leased) AS due,
        coalesce(:now - min(next_retry_at) FILTER (WHERE NOT leased), interval '0') AS oldest_due,
        (SELECT coalesce(:now - min(created_at), interval '0') FROM events WHERE status = 'pending')
            AS oldest_undelivered,
        count(*) FILTER (WHERE leased) AS in_flight,
-       (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked
+       (SELECT count(*) FROM parked WHERE parked_at IS NOT NULL) AS parked,
+       (SELECT count(*) FROM events WHERE {NEWLY_DEAD}) AS dead
 FROM (
     SELECT next_retry_at, coalesce(lease_until > :now, false) AS leased
     FROM events
     WHERE status = 'pending' AND next_retry_at <= :now
 ) AS pending
-""")
+""")  # noqa: S608  no value of a call
 
 
 def backlog(connection: Connection, *, now: datetime) -> Backlog:

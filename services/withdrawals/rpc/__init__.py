@@ -10,7 +10,7 @@ from typing import Final
 import grpc
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
-from kit.rpc import approvals, audit, books, find, parked, status
+from kit.rpc import approvals, audit, books, find, parked, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
 from kit.rpc.permissions import OF_NONE, OF_OBJECT, READERS, Permissions, machine, members, staff
@@ -20,6 +20,7 @@ from services.withdrawals.operations import stepping
 from services.withdrawals.rpc.servicer import WithdrawalsServicer
 from services.withdrawals.store.books import PARTS
 from services.withdrawals.store.finding import IDS, SEARCHES
+from services.withdrawals.store.queues import QUEUES
 from services.withdrawals.wiring import Deps
 
 CALLERS: Final[Callers] = {
@@ -41,6 +42,7 @@ SLOTS: Final = (
                 "ParkedService/DiscardParked",
                 "ParkedService/ListParked",
                 "ParkedService/RetryParked",
+                queues.LIST,
                 "WithdrawalsService/CancelWithdrawal",
                 "WithdrawalsService/CompleteWithdrawal",
                 "WithdrawalsService/CreateWithdrawal",
@@ -72,6 +74,7 @@ PERMISSIONS: Final[Permissions] = {
     **status.PERMISSIONS,
     **books.PERMISSIONS,
     **find.PERMISSIONS,
+    **queues.PERMISSIONS,
     **parked.permissions("treasury"),
     **approvals.permissions(APPROVABLE),
     "WithdrawalsService/ListWithdrawals": machine(for_api=True)
@@ -104,4 +107,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
     find.add_to(server, deps.db, IDS, SEARCHES)
+    queues.add_to(server, deps, QUEUES)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)

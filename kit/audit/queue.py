@@ -1,0 +1,10 @@
+"""The queue of requests that wait for a second pair of eyes."""
+
+from typing import Final
+
+from kit.audit.approvals import TABLE
+from kit.db.queues import Queue
+
+QUEUE: Final = Queue(
+    name="approvals", table="approvals", waits="state = 'pending'", at="requested_at", since=TABLE
+)
