@@ -16,7 +16,7 @@ from services.merchants import domain, store
 from services.merchants.domain import MerchantStatus
 from services.merchants.operations import api_keys, categories, logos, merchants, owners
 from services.merchants.operations.api_keys import SigningSecret
-from services.merchants.operations.merchants import MerchantOptions, Seen
+from services.merchants.operations.merchants import Before, MerchantOptions
 from services.merchants.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -163,7 +163,7 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
             self._deps,
             merchant_id=request.merchant_id,
             options=options_from_change(request),
-            seen=seen_from_message(request.seen),
+            was=before_from_message(request.was),
         )
         return pb.ConfigureMerchantResponse(merchant=merchant_to_message(merchant))
 
@@ -351,9 +351,9 @@ def options_from_change(request: pb.ConfigureMerchantRequest) -> MerchantOptions
     )
 
 
-def seen_from_message(seen: pb.SeenOptions) -> Seen:
+def before_from_message(was: pb.MerchantOptions) -> Before:
     found: dict[str, str | Sequence[str]] = {}
-    for field, value in seen.ListFields():
+    for field, value in was.ListFields():
         if isinstance(value, pb.AllowedCodes):
             found[field.name] = list(value.codes)
         elif isinstance(value, pb.AllowedOrigins):

@@ -184,9 +184,9 @@ def test_bytes_that_are_no_picture_are_not_kept(stub: MerchantsServiceStub, cont
 
 
 def configured(
-    stub: MerchantsServiceStub, merchant_id: str, seen: pb.SeenOptions, **options: Any
+    stub: MerchantsServiceStub, merchant_id: str, was: pb.MerchantOptions, **options: Any
 ) -> pb.Merchant:
-    request = pb.ConfigureMerchantRequest(merchant_id=merchant_id, seen=seen, **options)
+    request = pb.ConfigureMerchantRequest(merchant_id=merchant_id, was=was, **options)
     return stub.ConfigureMerchant(request).merchant
 
 
@@ -194,9 +194,9 @@ def test_two_authors_of_different_options_do_not_undo_each_other(
     stub: MerchantsServiceStub, made: dict[str, str]
 ) -> None:
     id = made["Lamp House"]
-    seen = pb.SeenOptions(name="Lamp House", colour="", client_share="0")
-    configured(stub, id, seen, colour="#112233")
-    after = configured(stub, id, seen, client_share="0.50")
+    was = pb.MerchantOptions(name="Lamp House", colour="", client_share="0")
+    configured(stub, id, was, colour="#112233")
+    after = configured(stub, id, was, client_share="0.50")
     assert (after.branding.colour, after.client_share) == ("#112233", "0.5")
 
 
@@ -219,7 +219,7 @@ def test_an_option_that_another_author_has_changed_is_not_overwritten(
 ) -> None:
     request = pb.CreateMerchantRequest(name="Lamp House", owner_email=new_email, client_share="0.1")
     id = stub.CreateMerchant(request).merchant.merchant_id
-    before = pb.SeenOptions(
+    before = pb.MerchantOptions(
         name="Lamp House",
         client_share="0.1",
         callback_url="",
@@ -229,7 +229,7 @@ def test_an_option_that_another_author_has_changed_is_not_overwritten(
     configured(stub, id, before, **{option: first})
     with pytest.raises(Refused) as refused:
         configured(stub, id, before, **{option: second})
-    assert (refused.value.reason, refused.value.metadata["field"]) == ("VALIDATION_ERROR", option)
-    assert "changed meanwhile, it is now " in refused.value.message
-    newer = pb.SeenOptions(**{option: first})
+    assert (refused.value.reason, refused.value.metadata["field"]) == ("EDIT_CONFLICT", option)
+    configured(stub, id, before, **{option: first})  # both want the same
+    newer = pb.MerchantOptions(**{option: first})
     configured(stub, id, newer, **{option: second})

@@ -694,7 +694,7 @@ class ConfigureMerchantRequest(_message.Message):
     LOGO_URL_FIELD_NUMBER: _builtins.int
     FRAME_ORIGINS_FIELD_NUMBER: _builtins.int
     LOGO_FIELD_NUMBER: _builtins.int
-    SEEN_FIELD_NUMBER: _builtins.int
+    WAS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     name: _builtins.str
     category_code: _builtins.str
@@ -717,9 +717,9 @@ class ConfigureMerchantRequest(_message.Message):
     @_builtins.property
     def frame_origins(self) -> Global___AllowedOrigins: ...
     @_builtins.property
-    def seen(self) -> Global___SeenOptions:
-        """The options as the author saw them, from which the change was made. One that is given both here and in the change
-        must still be so; the others may have changed. Null: the change is made whatever they are.
+    def was(self) -> Global___MerchantOptions:
+        """The options that the caller saw and changed. EDIT_CONFLICT when another caller changed one of those that are given
+        both here and above. Null: the options are set whatever they are.
         """
 
     def __init__(
@@ -738,11 +738,11 @@ class ConfigureMerchantRequest(_message.Message):
         logo_url: _builtins.str | None = ...,
         frame_origins: Global___AllowedOrigins | None = ...,
         logo: _builtins.bytes | None = ...,
-        seen: Global___SeenOptions | None = ...,
+        was: Global___MerchantOptions | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_seen", b"_seen", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "seen", b"seen", "success_url", b"success_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_seen", b"_seen", "_success_url", b"_success_url", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "seen", b"seen", "success_url", b"success_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies", "_allowed_methods", b"_allowed_methods", "_callback_url", b"_callback_url", "_category_code", b"_category_code", "_client_share", b"_client_share", "_colour", b"_colour", "_fail_url", b"_fail_url", "_frame_origins", b"_frame_origins", "_logo", b"_logo", "_logo_url", b"_logo_url", "_name", b"_name", "_success_url", b"_success_url", "_was", b"_was", "allowed_currencies", b"allowed_currencies", "allowed_methods", b"allowed_methods", "callback_url", b"callback_url", "category_code", b"category_code", "client_share", b"client_share", "colour", b"colour", "fail_url", b"fail_url", "frame_origins", b"frame_origins", "logo", b"logo", "logo_url", b"logo_url", "merchant_id", b"merchant_id", "name", b"name", "success_url", b"success_url", "was", b"was"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed_currencies: _TypeAlias = _typing.Literal["allowed_currencies"]  # noqa: Y015
     _WhichOneofArgType__allowed_currencies: _TypeAlias = _typing.Literal["_allowed_currencies", b"_allowed_currencies"]  # noqa: Y015
@@ -766,10 +766,10 @@ class ConfigureMerchantRequest(_message.Message):
     _WhichOneofArgType__logo_url: _TypeAlias = _typing.Literal["_logo_url", b"_logo_url"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
-    _WhichOneofReturnType__seen: _TypeAlias = _typing.Literal["seen"]  # noqa: Y015
-    _WhichOneofArgType__seen: _TypeAlias = _typing.Literal["_seen", b"_seen"]  # noqa: Y015
     _WhichOneofReturnType__success_url: _TypeAlias = _typing.Literal["success_url"]  # noqa: Y015
     _WhichOneofArgType__success_url: _TypeAlias = _typing.Literal["_success_url", b"_success_url"]  # noqa: Y015
+    _WhichOneofReturnType__was: _TypeAlias = _typing.Literal["was"]  # noqa: Y015
+    _WhichOneofArgType__was: _TypeAlias = _typing.Literal["_was", b"_was"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed_currencies) -> _WhichOneofReturnType__allowed_currencies | None: ...
     @_typing.overload
@@ -793,15 +793,15 @@ class ConfigureMerchantRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__seen) -> _WhichOneofReturnType__seen | None: ...
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was) -> _WhichOneofReturnType__was | None: ...
 
 Global___ConfigureMerchantRequest: _TypeAlias = ConfigureMerchantRequest  # noqa: Y015
 
 @_typing.final
-class SeenOptions(_message.Message):
-    """Options of a merchant, as in ConfigureMerchantRequest. Null: not seen."""
+class MerchantOptions(_message.Message):
+    """Options of a merchant, as in ConfigureMerchantRequest."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -895,7 +895,7 @@ class SeenOptions(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__success_url) -> _WhichOneofReturnType__success_url | None: ...
 
-Global___SeenOptions: _TypeAlias = SeenOptions  # noqa: Y015
+Global___MerchantOptions: _TypeAlias = MerchantOptions  # noqa: Y015
 
 @_typing.final
 class AllowedOrigins(_message.Message):

@@ -182,8 +182,8 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConfigureMerchant(self, request, context):
-        """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
-        Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
+        EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

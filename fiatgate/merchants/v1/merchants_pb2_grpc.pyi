@@ -49,8 +49,8 @@ class MerchantsServiceStub:
     NameMerchants: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]
     """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]
-    """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
-    Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
+    EDIT_CONFLICT.
     """
     ActivateMerchant: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
@@ -106,8 +106,8 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     NameMerchants: _aio.UnaryUnaryMultiCallable[_merchants_pb2.NameMerchantsRequest, _merchants_pb2.NameMerchantsResponse]  # type: ignore[assignment]
     """The names of these merchants, which their customers read too: for each person who is signed in."""
     ConfigureMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ConfigureMerchantRequest, _merchants_pb2.ConfigureMerchantResponse]  # type: ignore[assignment]
-    """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
-    Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+    """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
+    EDIT_CONFLICT.
     """
     ActivateMerchant: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ActivateMerchantRequest, _merchants_pb2.ActivateMerchantResponse]  # type: ignore[assignment]
     """inactive -> active; active stays active. Reasons: MERCHANT_NOT_FOUND, MERCHANT_STATE_CONFLICT (banned)."""
@@ -196,8 +196,8 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.ConfigureMerchantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.ConfigureMerchantResponse, _abc.Awaitable[_merchants_pb2.ConfigureMerchantResponse]]:
-        """Changes the options that are given, leaves the others. VALIDATION_ERROR for an option that is not as `seen`.
-        Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+        """Changes the options that are given, leaves the others. Reasons: MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND,
+        EDIT_CONFLICT.
         """
 
     @_abc_1.abstractmethod

@@ -61,9 +61,9 @@ class MerchantOptions:
     frame_origins: Sequence[str] | None = None
 
 
-Seen = Mapping[str, str | Sequence[str]]
-"""Options by name, as the author of a change saw them; the logo by its digest."""
-NOTHING_SEEN: Final[Seen] = MappingProxyType({})
+Before = Mapping[str, str | Sequence[str]]
+"""Options by name, as the caller saw them before its change; the logo by its digest."""
+UNKNOWN: Final[Before] = MappingProxyType({})
 
 
 def create_merchant(
@@ -131,20 +131,21 @@ def name_merchants(deps: Deps, *, merchant_ids: Sequence[str]) -> dict[UUID, str
 
 
 def configure_merchant(
-    deps: Deps, *, merchant_id: str, options: MerchantOptions, seen: Seen = NOTHING_SEEN
+    deps: Deps, *, merchant_id: str, options: MerchantOptions, was: Before = UNKNOWN
 ) -> Merchant:
-    """Changes the options that are given, if those of them that are in `seen` are still as they were seen.
+    """Changes the options that are given, from the values that they `was` to the caller, as far as it names them.
 
-    Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND.
+    Raises MERCHANT_NOT_FOUND, MERCHANT_CATEGORY_NOT_FOUND, EDIT_CONFLICT.
     """
     logo = None if options.logo is None else kept_logo(deps, options.logo)
 
     def configure(tx: Session, merchant: models.Merchant) -> None:
-        _require_as_seen(merchant, options, seen)
+        present = {name: _option(getattr(merchant, name)) for name in was}
         _configure(deps, merchant, options)
         _require_category(tx, options.category_code)
         if options.logo is not None:
             merchant.logo = logo
+        _require_no_conflict(merchant, options, was, present)
 
     return _change(deps, merchant_id, "merchant.configure", configure)
 
@@ -236,13 +237,13 @@ def _configure(deps: Deps, merchant: models.Merchant, options: MerchantOptions) 
             setattr(merchant, field, values.parsed(field, given, parse))
 
 
-def _require_as_seen(merchant: models.Merchant, options: MerchantOptions, seen: Seen) -> None:
-    """Refuses the first option that another author has changed since it was seen."""
-    for field, before in seen.items():
-        now = _option(getattr(merchant, field))
-        if getattr(options, field) is not None and now != before:
-            shown = ", ".join(now) if isinstance(now, Sequence) and not isinstance(now, str) else now
-            raise values.invalid(field, f"{field}: changed meanwhile, it is now {shown or 'empty'}")
+def _require_no_conflict(
+    changed: models.Merchant, options: MerchantOptions, was: Before, present: Before
+) -> None:
+    """Raises EDIT_CONFLICT for the first option that another caller has changed to something else."""
+    for field, now in present.items():
+        if getattr(options, field) is not None and now not in (was[field], _option(getattr(changed, field))):
+            raise errors.edit_conflict(field, now if isinstance(now, str) else ", ".join(now))
 
 
 def _option(value: object) -> str | Sequence[str]:
