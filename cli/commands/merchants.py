@@ -11,6 +11,7 @@ from cli import connection, ids, logos, output, paging, several, stack
 from cli.moments import Since, Until
 from cli.output import Everything, Json
 from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2 as pb
 from kit.base.proto import timestamp_from
 from kit.rpc.errors import Refused
@@ -27,6 +28,7 @@ COLUMNS = {
     "category_code": "category",
     "client_share": "client's share",
 }
+METHODS = ("method_code", "currency_code", "commission", "rate", "offered")
 STACKS = (("merchant_id", "state"), ("age",), ("name", "owner_email"), ("category_code", "client_share"))
 app = typer.Typer(help="Merchants: create, configure, activate, ban.", no_args_is_help=True)
 
@@ -206,6 +208,36 @@ def configure(
     _show(changed, f"Changed: {changed.name}.", everything=everything, as_json=as_json)
     if currencies or methods:
         _note_unknown_codes(changed)
+
+
+@app.command("methods", epilog="Example: fiatgate merchants methods 0197…")
+def methods(merchant_id: ids.MerchantId, *, as_json: Json = False) -> None:
+    """List the payment methods as the merchant's customers get them, and what keeps each from being offered."""
+    request = invoices_pb2.ListMerchantMethodsRequest(merchant_id=merchant_id)
+    answer = connection.desk().ListMerchantMethods(request)
+    if as_json:
+        output.record(answer, as_json=True)
+        return
+    if answer.refused:
+        output.note(f"[yellow]All new deals are refused: {answer.refused}[/yellow]")
+    rows = [
+        {
+            "method_code": each.method.method.method_code,
+            "currency_code": each.method.currency.code,
+            "commission": f"{each.method.total_percent} %" if each.method.total_percent else None,
+            "rate": each.method.rate or None,
+            "offered": "; ".join(_obstacles(each)) or "yes",
+        }
+        for each in answer.methods
+    ]
+    output.rows(rows, METHODS, as_json=False, empty="No methods yet: fiatgate methods set")
+
+
+def _obstacles(each: invoices_pb2.OfferedMethod) -> Iterator[str]:
+    for obstacle in each.method.obstacles:
+        yield output.enum_word(catalog_pb2.MethodObstacle.DESCRIPTOR, obstacle).replace("_", " ")
+    if each.no_place:
+        yield each.no_place
 
 
 def _state_command(word: str, help_text: str, call: Callable[[str], Any]) -> None:

@@ -104,6 +104,7 @@ class CatalogClient:
         self._stub = catalog_pb2_grpc.CatalogServiceStub(opened)
         self._page_calls = Breaker("catalog", calls="pages", seconds=PAGE_SECONDS)
         self._choice_calls = Breaker("catalog", calls="deals", seconds=CHOICE_SECONDS)
+        self._desk_calls = Breaker("catalog", calls="desk", seconds=CHOICE_SECONDS)
         self._loading = threading.Lock()
         self._catalog: CatalogSnapshot | None = None
         self._loaded_at_seconds = 0.0
@@ -176,6 +177,11 @@ class CatalogClient:
             merchant=merchant, currency_code=currency_code, payable_now=True
         )
         return self._page_calls.call(self._stub.ListMethodOffers, request).offers
+
+    def methods_of(self, merchant: merchants_pb2.Merchant) -> Sequence[catalog_pb2.MerchantMethod]:
+        """Returns every method as the merchant's customers get it, for operators."""
+        request = catalog_pb2.ListMerchantMethodsRequest(merchant=merchant)
+        return self._desk_calls.call(self._stub.ListMerchantMethods, request).methods
 
     def _reload(self) -> bool:
         try:

@@ -23,7 +23,7 @@ from kit.base.config.processes import SERVICES
 from tests.cli.command_line import run
 
 PROMISED = """
-merchants create|list|show|activate|ban|unban|set
+merchants create|list|show|activate|ban|unban|set|methods
 owners show|block|unblock
 keys create|list|deactivate
 categories set|list

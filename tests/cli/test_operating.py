@@ -120,6 +120,11 @@ def test_a_merchant_is_made_configured_banned_and_let_in_again(fiatgate: Fiatgat
         "banned",
         "active",
     ]
+    offered = fiatgate("merchants", "methods", id)
+    assert offered["refused"] == ""
+    assert {each["method"]["method"]["method_code"] for each in offered["methods"]} == {
+        each["method_code"] for each in fiatgate("methods", "list")
+    }
     assert fiatgate("owners", "block", owner)["blocked"] is True
     assert fiatgate("owners", "show", owner)["blocked_at"] is not None
     assert [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from deploy.local.waiting import wait_until
+from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, timers
+from services.invoices.operations import checkout, desk, scarcity, timers
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
@@ -303,3 +305,25 @@ def test_an_amount_is_free_again_once_its_deal_has_ended(world: World) -> None:
     assert refusal(world.create, amount="4500.00").reason == "NO_AVAILABLE_REQUISITES"
     desk.confirm_deal(world.deps, deal_id=str(deal.id))
     assert world.create(amount="4500.00")
+
+
+def test_operators_are_shown_why_a_method_has_no_place_for_a_merchant(world: World) -> None:
+    def shown() -> tuple[Sequence[str], dict[str, str], str]:
+        found = scarcity.list_merchant_methods(world.deps, merchant_id=world.merchant.merchant_id)
+        offered = [each.method.method_code for each in found.methods if not each.obstacles]
+        return offered, dict(found.no_place), found.refused
+
+    offered, no_place, refused = shown()
+    assert "card_eur" in offered
+    assert ("card_eur" in no_place, refused) == (False, "")
+    only_account(world, max_deals=1)
+    assert take(world) == "taken"
+    assert shown()[1]["card_eur"] == "all 1 places are taken"
+    desk.set_deals_system(world.deps, enabled=False)
+    assert shown()[2] == "DEALS_SYSTEM_DISABLED"
+    ban = merchants_pb2.BanMerchantRequest(merchant_id=world.merchant.merchant_id)
+    world.merchants.BanMerchant(ban)
+    assert shown()[2] == "MERCHANT_BLOCKED"
+    unban = merchants_pb2.UnbanMerchantRequest(merchant_id=world.merchant.merchant_id)
+    world.merchants.UnbanMerchant(unban)
+    desk.set_deals_system(world.deps, enabled=True)

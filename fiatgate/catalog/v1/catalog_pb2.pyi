@@ -77,6 +77,45 @@ RATE_ORIGIN_ACCEPTED: RateOrigin.ValueType  # 3
 """Held back by the jump guard, then accepted by an operator."""
 Global___RateOrigin: _TypeAlias = RateOrigin  # noqa: Y015
 
+class _MethodObstacle:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MethodObstacleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MethodObstacle.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    METHOD_OBSTACLE_UNSPECIFIED: _MethodObstacle.ValueType  # 0
+    METHOD_OBSTACLE_METHOD_INACTIVE: _MethodObstacle.ValueType  # 1
+    METHOD_OBSTACLE_CURRENCY_DISABLED: _MethodObstacle.ValueType  # 2
+    METHOD_OBSTACLE_CURRENCY_NOT_ALLOWED: _MethodObstacle.ValueType  # 3
+    """The merchant may use other currencies only."""
+    METHOD_OBSTACLE_METHOD_NOT_ALLOWED: _MethodObstacle.ValueType  # 4
+    """The merchant may use other methods only."""
+    METHOD_OBSTACLE_CATEGORY_MISSING: _MethodObstacle.ValueType  # 5
+    METHOD_OBSTACLE_CATEGORY_NOT_FOUND: _MethodObstacle.ValueType  # 6
+    METHOD_OBSTACLE_COMMISSION_INVALID: _MethodObstacle.ValueType  # 7
+    """The commissions of category and method are no fraction, or more than 1 together."""
+    METHOD_OBSTACLE_RATE_NOT_FOUND: _MethodObstacle.ValueType  # 8
+    METHOD_OBSTACLE_RATE_STALE: _MethodObstacle.ValueType  # 9
+    METHOD_OBSTACLE_RATE_INVALID: _MethodObstacle.ValueType  # 10
+
+class MethodObstacle(_MethodObstacle, metaclass=_MethodObstacleEnumTypeWrapper): ...
+
+METHOD_OBSTACLE_UNSPECIFIED: MethodObstacle.ValueType  # 0
+METHOD_OBSTACLE_METHOD_INACTIVE: MethodObstacle.ValueType  # 1
+METHOD_OBSTACLE_CURRENCY_DISABLED: MethodObstacle.ValueType  # 2
+METHOD_OBSTACLE_CURRENCY_NOT_ALLOWED: MethodObstacle.ValueType  # 3
+"""The merchant may use other currencies only."""
+METHOD_OBSTACLE_METHOD_NOT_ALLOWED: MethodObstacle.ValueType  # 4
+"""The merchant may use other methods only."""
+METHOD_OBSTACLE_CATEGORY_MISSING: MethodObstacle.ValueType  # 5
+METHOD_OBSTACLE_CATEGORY_NOT_FOUND: MethodObstacle.ValueType  # 6
+METHOD_OBSTACLE_COMMISSION_INVALID: MethodObstacle.ValueType  # 7
+"""The commissions of category and method are no fraction, or more than 1 together."""
+METHOD_OBSTACLE_RATE_NOT_FOUND: MethodObstacle.ValueType  # 8
+METHOD_OBSTACLE_RATE_STALE: MethodObstacle.ValueType  # 9
+METHOD_OBSTACLE_RATE_INVALID: MethodObstacle.ValueType  # 10
+Global___MethodObstacle: _TypeAlias = MethodObstacle  # noqa: Y015
+
 @_typing.final
 class Currency(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -486,6 +525,92 @@ class ListMethodOffersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListMethodOffersResponse: _TypeAlias = ListMethodOffersResponse  # noqa: Y015
+
+@_typing.final
+class ListMerchantMethodsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def merchant(self) -> _merchants_pb2.Merchant: ...
+    def __init__(
+        self,
+        *,
+        merchant: _merchants_pb2.Merchant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant", b"merchant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMerchantMethodsRequest: _TypeAlias = ListMerchantMethodsRequest  # noqa: Y015
+
+@_typing.final
+class ListMerchantMethodsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHODS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___MerchantMethod]: ...
+    def __init__(
+        self,
+        *,
+        methods: _abc.Iterable[Global___MerchantMethod] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["methods", b"methods"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMerchantMethodsResponse: _TypeAlias = ListMerchantMethodsResponse  # noqa: Y015
+
+@_typing.final
+class MerchantMethod(_message.Message):
+    """A method as one merchant's customers get it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    TOTAL_PERCENT_FIELD_NUMBER: _builtins.int
+    CLIENT_PERCENT_FIELD_NUMBER: _builtins.int
+    MERCHANT_PERCENT_FIELD_NUMBER: _builtins.int
+    RATE_FIELD_NUMBER: _builtins.int
+    OBSTACLES_FIELD_NUMBER: _builtins.int
+    total_percent: _builtins.str
+    """As in MethodOffer. Empty with an obstacle of the category."""
+    client_percent: _builtins.str
+    merchant_percent: _builtins.str
+    rate: _builtins.str
+    """Fiat per USDT, 2 decimals. Empty with an obstacle of the rate."""
+    @_builtins.property
+    def method(self) -> Global___PaymentMethod: ...
+    @_builtins.property
+    def currency(self) -> Global___Currency: ...
+    @_builtins.property
+    def obstacles(self) -> _containers.RepeatedScalarFieldContainer[Global___MethodObstacle.ValueType]:
+        """The reasons why it is not offered; none: it is."""
+
+    def __init__(
+        self,
+        *,
+        method: Global___PaymentMethod | None = ...,
+        currency: Global___Currency | None = ...,
+        total_percent: _builtins.str = ...,
+        client_percent: _builtins.str = ...,
+        merchant_percent: _builtins.str = ...,
+        rate: _builtins.str = ...,
+        obstacles: _abc.Iterable[Global___MethodObstacle.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["currency", b"currency", "method", b"method"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_percent", b"client_percent", "currency", b"currency", "merchant_percent", b"merchant_percent", "method", b"method", "obstacles", b"obstacles", "rate", b"rate", "total_percent", b"total_percent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MerchantMethod: _TypeAlias = MerchantMethod  # noqa: Y015
 
 @_typing.final
 class GetQuoteRequest(_message.Message):

@@ -48,6 +48,11 @@ class CatalogServiceStub:
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersResponse.FromString,
                 _registered_method=True)
+        self.ListMerchantMethods = channel.unary_unary(
+                '/fiatgate.catalog.v1.CatalogService/ListMerchantMethods',
+                request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsResponse.FromString,
+                _registered_method=True)
         self.GetQuote = channel.unary_unary(
                 '/fiatgate.catalog.v1.CatalogService/GetQuote',
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetQuoteRequest.SerializeToString,
@@ -124,6 +129,14 @@ class CatalogServiceServicer:
         """Returns the active methods that the merchant may use, ordered by currency and name
         (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
         reasons above.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMerchantMethods(self, request, context):
+        """Every method, active or not, by currency and name: what it costs with this merchant, and what keeps it from being
+        offered. For operators, by way of invoices.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,6 +238,11 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.ListMethodOffers,
                     request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersRequest.FromString,
                     response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersResponse.SerializeToString,
+            ),
+            'ListMerchantMethods': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMerchantMethods,
+                    request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsRequest.FromString,
+                    response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsResponse.SerializeToString,
             ),
             'GetQuote': grpc.unary_unary_rpc_method_handler(
                     servicer.GetQuote,
@@ -340,6 +358,33 @@ class CatalogService:
             '/fiatgate.catalog.v1.CatalogService/ListMethodOffers',
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersRequest.SerializeToString,
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMethodOffersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMerchantMethods(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.catalog.v1.CatalogService/ListMerchantMethods',
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsRequest.SerializeToString,
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.ListMerchantMethodsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -46,6 +46,10 @@ class CatalogServiceStub:
     (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
     reasons above.
     """
+    ListMerchantMethods: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.ListMerchantMethodsRequest, _catalog_pb2.ListMerchantMethodsResponse]
+    """Every method, active or not, by currency and name: what it costs with this merchant, and what keeps it from being
+    offered. For operators, by way of invoices.
+    """
     GetQuote: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]
     """One method with its commission split and the present rate, for locking into a deal. Reasons:
     PAYMENT_METHOD_NOT_FOUND (unknown, inactive, of a disabled currency, or not allowed to the merchant), the category
@@ -98,6 +102,10 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """Returns the active methods that the merchant may use, ordered by currency and name
     (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
     reasons above.
+    """
+    ListMerchantMethods: _aio.UnaryUnaryMultiCallable[_catalog_pb2.ListMerchantMethodsRequest, _catalog_pb2.ListMerchantMethodsResponse]  # type: ignore[assignment]
+    """Every method, active or not, by currency and name: what it costs with this merchant, and what keeps it from being
+    offered. For operators, by way of invoices.
     """
     GetQuote: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetQuoteRequest, _catalog_pb2.GetQuoteResponse]  # type: ignore[assignment]
     """One method with its commission split and the present rate, for locking into a deal. Reasons:
@@ -160,6 +168,16 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the active methods that the merchant may use, ordered by currency and name
         (docs/api.md#list-payment-methods). Reasons: CURRENCY_NOT_FOUND, MERCHANT_CATEGORY_MISSING, MERCHANT_CATEGORY_NOT_FOUND, MERCHANT_CATEGORY_RATE_INVALID; if payable_now, the rate
         reasons above.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMerchantMethods(
+        self,
+        request: _catalog_pb2.ListMerchantMethodsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_pb2.ListMerchantMethodsResponse, _abc.Awaitable[_catalog_pb2.ListMerchantMethodsResponse]]:
+        """Every method, active or not, by currency and name: what it costs with this merchant, and what keeps it from being
+        offered. For operators, by way of invoices.
         """
 
     @_abc_1.abstractmethod

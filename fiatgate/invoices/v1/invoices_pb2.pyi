@@ -2468,6 +2468,77 @@ class AddRequisiteResponse(_message.Message):
 Global___AddRequisiteResponse: _TypeAlias = AddRequisiteResponse  # noqa: Y015
 
 @_typing.final
+class ListMerchantMethodsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MERCHANT_ID_FIELD_NUMBER: _builtins.int
+    merchant_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        merchant_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["merchant_id", b"merchant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMerchantMethodsRequest: _TypeAlias = ListMerchantMethodsRequest  # noqa: Y015
+
+@_typing.final
+class ListMerchantMethodsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHODS_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    refused: _builtins.str
+    """The reason that refuses every new deal of the merchant: OWNER_BLOCKED, MERCHANT_BLOCKED, MERCHANT_NOT_ACTIVE or
+    DEALS_SYSTEM_DISABLED. Empty: none.
+    """
+    @_builtins.property
+    def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedMethod]:
+        """By currency and name, inactive ones too."""
+
+    def __init__(
+        self,
+        *,
+        methods: _abc.Iterable[Global___OfferedMethod] | None = ...,
+        refused: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["methods", b"methods", "refused", b"refused"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMerchantMethodsResponse: _TypeAlias = ListMerchantMethodsResponse  # noqa: Y015
+
+@_typing.final
+class OfferedMethod(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    NO_PLACE_FIELD_NUMBER: _builtins.int
+    no_place: _builtins.str
+    """Why no account has a place for a deal of the merchant now, for operators. Empty: one has, or the method is inactive."""
+    @_builtins.property
+    def method(self) -> _catalog_pb2.MerchantMethod: ...
+    def __init__(
+        self,
+        *,
+        method: _catalog_pb2.MerchantMethod | None = ...,
+        no_place: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method", "no_place", b"no_place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OfferedMethod: _TypeAlias = OfferedMethod  # noqa: Y015
+
+@_typing.final
 class ListRequisitesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

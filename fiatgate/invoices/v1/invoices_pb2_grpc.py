@@ -779,6 +779,11 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteResponse.FromString,
                 _registered_method=True)
+        self.ListMerchantMethods = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListMerchantMethods',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsResponse.FromString,
+                _registered_method=True)
         self.GetDealsSystem = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/GetDealsSystem',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetDealsSystemRequest.SerializeToString,
@@ -916,6 +921,14 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListMerchantMethods(self, request, context):
+        """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
+        MERCHANT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetDealsSystem(self, request, context):
         """Whether new invoices and new deals are accepted.
         """
@@ -1017,6 +1030,11 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     servicer.EnableRequisite,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteResponse.SerializeToString,
+            ),
+            'ListMerchantMethods': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMerchantMethods,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsResponse.SerializeToString,
             ),
             'GetDealsSystem': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDealsSystem,
@@ -1489,6 +1507,33 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/EnableRequisite',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.EnableRequisiteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMerchantMethods(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListMerchantMethods',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMerchantMethodsResponse.FromString,
             options,
             channel_credentials,
             insecure,

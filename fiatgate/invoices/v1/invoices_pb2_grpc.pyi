@@ -352,6 +352,10 @@ class DealDeskServiceStub:
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]
     """Reason: REQUISITE_NOT_FOUND."""
+    ListMerchantMethods: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]
+    """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
+    MERCHANT_NOT_FOUND.
+    """
     GetDealsSystem: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetDealsSystemRequest, _invoices_pb2.GetDealsSystemResponse]
     """Whether new invoices and new deals are accepted."""
     SetDealsSystem: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.SetDealsSystemRequest, _invoices_pb2.SetDealsSystemResponse]
@@ -400,6 +404,10 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]  # type: ignore[assignment]
     """Reason: REQUISITE_NOT_FOUND."""
+    ListMerchantMethods: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListMerchantMethodsRequest, _invoices_pb2.ListMerchantMethodsResponse]  # type: ignore[assignment]
+    """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
+    MERCHANT_NOT_FOUND.
+    """
     GetDealsSystem: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetDealsSystemRequest, _invoices_pb2.GetDealsSystemResponse]  # type: ignore[assignment]
     """Whether new invoices and new deals are accepted."""
     SetDealsSystem: _aio.UnaryUnaryMultiCallable[_invoices_pb2.SetDealsSystemRequest, _invoices_pb2.SetDealsSystemResponse]  # type: ignore[assignment]
@@ -547,6 +555,16 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.EnableRequisiteResponse, _abc.Awaitable[_invoices_pb2.EnableRequisiteResponse]]:
         """Reason: REQUISITE_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListMerchantMethods(
+        self,
+        request: _invoices_pb2.ListMerchantMethodsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListMerchantMethodsResponse, _abc.Awaitable[_invoices_pb2.ListMerchantMethodsResponse]]:
+        """Every payment method as this merchant's customers get it, and what keeps each from being offered. Reason:
+        MERCHANT_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def GetDealsSystem(

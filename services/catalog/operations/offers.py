@@ -1,9 +1,10 @@
 """The currencies and methods that a merchant may use. Each list is one statement, because merchants read it often."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final
 
 from kit.rpc import values
@@ -48,6 +49,32 @@ class MethodQuote:
     offer: MethodOffer
     rate: Decimal
     basis: Rate
+
+
+class Obstacle(StrEnum):
+    """A reason why a method is not offered to a merchant's customers."""
+
+    METHOD_INACTIVE = "method_inactive"
+    CURRENCY_DISABLED = "currency_disabled"
+    CURRENCY_NOT_ALLOWED = "currency_not_allowed"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    CATEGORY_MISSING = "category_missing"
+    CATEGORY_NOT_FOUND = "category_not_found"
+    COMMISSION_INVALID = "commission_invalid"
+    RATE_NOT_FOUND = "rate_not_found"
+    RATE_STALE = "rate_stale"
+    RATE_INVALID = "rate_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantMethod:
+    """A method as one merchant's customers get it; it is offered if there is no obstacle."""
+
+    method: Method
+    currency: Currency
+    commission: Commission | None
+    rate: Decimal | None
+    obstacles: Sequence[Obstacle]
 
 
 def list_merchant_currencies(deps: Deps, *, merchant: Merchant) -> list[CurrencyOffer]:
@@ -97,6 +124,48 @@ def list_method_offers(
         for method in each.methods
         if merchant.may_use(each.currency.code, method.code)
     ]
+
+
+def list_merchant_methods(deps: Deps, *, merchant: Merchant) -> list[MerchantMethod]:
+    """Returns every method, active or not, by currency and name, with the obstacles to its offer."""
+    with deps.db.autocommit() as connection:
+        currencies = {each.currency.code: each for each in rates.all_currencies_with_rates(connection)}
+        methods = entries.all_methods(connection)
+    now = deps.clock.now()
+    return [
+        _merchant_method(method, rated.currency, merchant, _price(deps, rated, now))
+        for method in methods
+        if (rated := currencies.get(method.currency_code)) is not None
+    ]
+
+
+def _merchant_method(
+    method: Method, currency: Currency, merchant: Merchant, rate: Decimal | RateFault
+) -> MerchantMethod:
+    category = merchant.category_commission
+    commission = (
+        None if category is None else split_commission(category, method.commission, merchant.client_share)
+    )
+    obstacles = {
+        Obstacle.METHOD_INACTIVE: not method.active,
+        Obstacle.CURRENCY_DISABLED: not currency.enabled,
+        Obstacle.CURRENCY_NOT_ALLOWED: not merchant.may_use(currency.code),
+        Obstacle.METHOD_NOT_ALLOWED: merchant.may_use(currency.code)
+        and not merchant.may_use(currency.code, method.code),
+        Obstacle.CATEGORY_MISSING: merchant.category_code is None,
+        Obstacle.CATEGORY_NOT_FOUND: merchant.category_code is not None and category is None,
+        Obstacle.COMMISSION_INVALID: category is not None and commission is None,
+        Obstacle.RATE_NOT_FOUND: rate is RateFault.NEVER_ACCEPTED,
+        Obstacle.RATE_STALE: rate is RateFault.STALE,
+        Obstacle.RATE_INVALID: rate in (RateFault.SNAPSHOT_MALFORMED, RateFault.NOT_POSITIVE),
+    }
+    return MerchantMethod(
+        method,
+        currency,
+        commission,
+        rate if isinstance(rate, Decimal) else None,
+        [obstacle for obstacle, stands in obstacles.items() if stands],
+    )
 
 
 def get_quote(deps: Deps, *, merchant: Merchant, method_code: str) -> MethodQuote:

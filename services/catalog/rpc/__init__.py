@@ -33,7 +33,12 @@ CALLERS: Final[Callers] = {
         }
     ),
     "invoices": frozenset(
-        {"CatalogService/GetCatalog", "CatalogService/GetQuote", "CatalogService/ListMethodOffers"}
+        {
+            "CatalogService/GetCatalog",
+            "CatalogService/GetQuote",
+            "CatalogService/ListMerchantMethods",
+            "CatalogService/ListMethodOffers",
+        }
     ),
 }
 
@@ -58,6 +63,7 @@ SLOTS: Final = (
                 "CatalogService/AcceptRate",
                 "CatalogService/GetRateHistory",
                 "CatalogService/ListAcceptedRates",
+                "CatalogService/ListMerchantMethods",
                 "CatalogService/ListRates",
                 # Markups, commissions and rates are money.
                 "CatalogService/SetCurrency",
@@ -92,6 +98,7 @@ PERMISSIONS: Final[Permissions] = {
     **approvals.permissions(APPROVABLE),
     "CatalogService/ListMerchantCurrencies": machine(for_api=True),
     "CatalogService/ListMethodOffers": machine(for_api=True),
+    "CatalogService/ListMerchantMethods": machine(),
     "CatalogService/GetQuote": machine(),
     "CatalogService/GetLogo": machine() | staff(*READERS),
     "CatalogService/GetCatalog": machine() | staff(*READERS),

@@ -15,6 +15,7 @@ from services.catalog.rpc.converters import (
     currency_from_message,
     currency_to_message,
     merchant_from_message,
+    merchant_method_to_message,
     method_from_message,
     method_to_message,
     offer_to_message,
@@ -53,6 +54,12 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
             payable_now=request.payable_now,
         )
         return pb.ListMethodOffersResponse(offers=[offer_to_message(offer) for offer in found])
+
+    def ListMerchantMethods(
+        self, request: pb.ListMerchantMethodsRequest, context: grpc.ServicerContext
+    ) -> pb.ListMerchantMethodsResponse:
+        found = offers.list_merchant_methods(self._deps, merchant=merchant_from_message(request.merchant))
+        return pb.ListMerchantMethodsResponse(methods=[merchant_method_to_message(each) for each in found])
 
     def GetQuote(self, request: pb.GetQuoteRequest, context: grpc.ServicerContext) -> pb.GetQuoteResponse:
         quote = offers.get_quote(

@@ -8,9 +8,9 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.base.money import fiat_text, parse_fraction, percent_text, rate_text
 from kit.base.proto import optional, timestamp_from
 from kit.rpc import values
-from services.catalog.domain import AccountKind, Currency, Merchant, Method, Origin, Quote, Rate
+from services.catalog.domain import AccountKind, Commission, Currency, Merchant, Method, Origin, Quote, Rate
 from services.catalog.operations import fields
-from services.catalog.operations.offers import MethodOffer
+from services.catalog.operations.offers import MerchantMethod, MethodOffer
 from services.catalog.operations.rates import RateInfo, RateState
 from services.catalog.store.rates import NumberedRate, RateStep
 
@@ -105,10 +105,30 @@ def offer_to_message(offer: MethodOffer) -> pb.MethodOffer:
     return pb.MethodOffer(
         method=method_to_message(offer.method),
         currency=currency_to_message(offer.currency),
-        total_percent=percent_text(offer.commission.total_percent),
-        client_percent=percent_text(offer.commission.client_percent),
-        merchant_percent=percent_text(offer.commission.merchant_percent),
+        **_percents(offer.commission),
     )
+
+
+def merchant_method_to_message(each: MerchantMethod) -> pb.MerchantMethod:
+    return pb.MerchantMethod(
+        method=method_to_message(each.method),
+        currency=currency_to_message(each.currency),
+        rate="" if each.rate is None else rate_text(each.rate),
+        obstacles=[
+            pb.MethodObstacle.Value(f"METHOD_OBSTACLE_{obstacle.name}") for obstacle in each.obstacles
+        ],
+        **_percents(each.commission),
+    )
+
+
+def _percents(commission: Commission | None) -> dict[str, str]:
+    if commission is None:
+        return {}
+    return {
+        "total_percent": percent_text(commission.total_percent),
+        "client_percent": percent_text(commission.client_percent),
+        "merchant_percent": percent_text(commission.merchant_percent),
+    }
 
 
 def rate_state_to_message(state: RateState) -> pb.RateState:

@@ -52,7 +52,7 @@ def all_currencies(tx: Session) -> list[Currency]:
     return [_CURRENCY.of(row) for row in tx.execute(query)]
 
 
-def all_methods(tx: Session) -> list[Method]:
+def all_methods(tx: Session | Connection) -> list[Method]:
     query = select(*METHOD.columns).order_by(_methods.c.currency_code, _methods.c.name, _methods.c.code)
     return METHOD.all(tx.execute(query))
 

@@ -90,6 +90,7 @@ SLOTS: Final = (
                 "DealDeskService/ListCases",
                 "DealDeskService/ListDealStates",
                 "DealDeskService/ListDeals",
+                "DealDeskService/ListMerchantMethods",
                 "DealDeskService/ListRequisites",
                 "DealDeskService/OpenAppeal",
                 "DealDeskService/RejectDeal",
@@ -152,6 +153,7 @@ PERMISSIONS: Final[Permissions] = {
     "DealDeskService/ListCases": _READ,
     "DealDeskService/GetCase": _READ,
     "DealDeskService/ResolveCase": _DESK,
+    "DealDeskService/ListMerchantMethods": _READ,
     "DealDeskService/ListRequisites": _READ,
     # Customers pay to it: a stolen session must not put in an account of its own.
     "DealDeskService/AddRequisite": staff("desk", changes=True, steps_up=True),

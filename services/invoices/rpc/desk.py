@@ -6,7 +6,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
 from kit.base.proto import optional, optional_datetime, timestamp_from
 from kit.rpc import values
-from services.invoices.operations import cases, desk, reading
+from services.invoices.operations import cases, desk, reading, scarcity
 from services.invoices.rpc.converters import (
     case_to_message,
     deal_context_to_message,
@@ -205,6 +205,16 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     ) -> pb.EnableRequisiteResponse:
         row = desk.enable_requisite(self._deps, requisite_id=request.requisite_id)
         return pb.EnableRequisiteResponse(requisite=requisite_to_message(row))
+
+    def ListMerchantMethods(
+        self, request: pb.ListMerchantMethodsRequest, context: Context
+    ) -> pb.ListMerchantMethodsResponse:
+        found = scarcity.list_merchant_methods(self._deps, merchant_id=request.merchant_id)
+        methods = [
+            pb.OfferedMethod(method=each, no_place=found.no_place.get(each.method.method_code, ""))
+            for each in found.methods
+        ]
+        return pb.ListMerchantMethodsResponse(methods=methods, refused=found.refused)
 
     def GetDealsSystem(
         self, request: pb.GetDealsSystemRequest, context: Context
