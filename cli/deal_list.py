@@ -63,6 +63,13 @@ class DealFilter:
     method_code: str = ""
     reference: str = ""
     sender_name: str = ""
+    account: str = ""
+    currency_code: str = ""
+    amount_from: str = ""
+    amount_to: str = ""
+    customer_id: str = ""
+    external_id: str = ""
+    marked_paid: bool = False
     created_from: datetime | None = None
     created_before: datetime | None = None
 
@@ -83,6 +90,13 @@ def found(
         payment_method_code=wanted.method_code,
         reference=wanted.reference,
         sender_name=wanted.sender_name,
+        account=wanted.account,
+        currency_code=wanted.currency_code,
+        amount_from=wanted.amount_from,
+        amount_to=wanted.amount_to,
+        customer_id=wanted.customer_id,
+        external_id=wanted.external_id,
+        marked_paid=wanted.marked_paid,
         created_from=timestamp_from(wanted.created_from),
         created_before=timestamp_from(wanted.created_before),
         after_deal_id=after_deal_id,
@@ -106,6 +120,8 @@ def require_wanted(deals: Sequence[pb.Deal], wanted: DealFilter, *, oldest_first
             and wanted.sub_status in ("", deal.sub_status)
             and wanted.merchant_id in ("", deal.merchant_id)
             and wanted.method_code in ("", deal.payment_method_code)
+            and wanted.currency_code in ("", deal.currency_code)
+            and (not wanted.marked_paid or deal.sub_status == AWAITING_CONFIRMATION)
             and (wanted.created_from is None or at >= wanted.created_from)
             and (wanted.created_before is None or at < wanted.created_before)
         )

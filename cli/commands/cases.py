@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli import connection, grouping, names, output, paging
+from cli import connection, grouping, ids, names, output, paging
 from cli.moments import Since, Until
 from cli.output import INT64_MOST, Everything, Json
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -38,6 +38,7 @@ STACKS = (("number", "state"), ("age",), ("invoice_id", "deal_id"), ("merchant",
 def list_all(
     *,
     open_only: Annotated[bool, typer.Option("--open", help="Only cases that wait for an answer.")] = False,
+    merchant: ids.OfMerchant = "",
     since: Since = None,
     until: Until = None,
     after: Annotated[
@@ -53,6 +54,7 @@ def list_all(
         opened_from=timestamp_from(since),
         opened_before=timestamp_from(until),
         after_number=after,
+        merchant_id=merchant,
     )
     found = connection.desk().ListCases(request).cases
     paging.print_page(found, limit, table=_print_page, last_id=lambda last: str(last.number), as_json=as_json)
@@ -60,15 +62,15 @@ def list_all(
 
 def _print_page(page: Sequence[pb.Case], *, more: bool) -> None:
     merchants = names.of_merchants(case.merchant_id for case in page)
-    ids = output.shortened(id for case in page for id in (case.invoice_id, case.deal_id))
+    short = output.shortened(id for case in page for id in (case.invoice_id, case.deal_id))
     rows = [
         output.plain(case)
         | {
             "state": "resolved" if case.HasField("resolved_at") else "open",
             "age": output.age(output.plain(case)["opened_at"]),
             "merchant": merchants[case.merchant_id],
-            "invoice_id": ids[case.invoice_id],
-            "deal_id": ids[case.deal_id],
+            "invoice_id": short[case.invoice_id],
+            "deal_id": short[case.deal_id],
         }
         for case in page
     ]

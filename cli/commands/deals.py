@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -51,6 +52,17 @@ def list_all(
     sender: Annotated[
         str, typer.Option(metavar="NAME", help="Only deals whose sender's name has these words.")
     ] = "",
+    account: Annotated[
+        str, typer.Option(metavar="A", help="Only deals on this account, however it is spaced.")
+    ] = "",
+    amount: Annotated[str, typer.Option(metavar="N", help="Only deals of this amount.")] = "",
+    order: Annotated[
+        str, typer.Option(metavar="ID", help="Only the deals of this order of a merchant.")
+    ] = "",
+    customer: Annotated[str, typer.Option(metavar="ID", help="Only deals of this customer.")] = "",
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Deals marked paid that wait for you, the most urgent first.")
+    ] = False,
     since: Since = None,
     until: Until = None,
     older_than: OlderThan = None,
@@ -59,6 +71,8 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """List deals with their account, reference, sender and order, newest first."""
+    if queue and (status or sub_status or overdue):
+        raise typer.BadParameter("give either --queue or a state", param_hint="--queue")
     wanted = _wanted(
         status,
         sub_status,
@@ -71,12 +85,14 @@ def list_all(
         reference=reference,
         sender=sender,
     )
+    wanted = replace(wanted, account=account, amount_from=amount, amount_to=amount, marked_paid=queue)
+    wanted = replace(wanted, external_id=order, customer_id=customer)
     found = deal_list.found(wanted, paging.asked(limit), after_deal_id=after)
     page = paging.page(found, limit)
     if not as_json:
         more = paging.is_cut(found, limit)
         deals = [listed.deal for listed in page]
-        output.overview(deal_list.summary(deals, more=more), *_next_of_list(deals))
+        output.overview(deal_list.summary(deals, more=more and not queue), *_next_of_list(deals))
     deal_list.print_rows(page, as_json=as_json)
     if paging.is_cut(found, limit):
         paging.print_more(page[-1].deal.deal_id)

@@ -219,6 +219,9 @@ def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
     deal_id = chosen["deal"]["deal_id"]
     assert fiatgate("checkout", "mark-paid", id)["deal"]["mark_paid_at"] is not None
     assert deal_id in [each["deal_id"] for each in fiatgate("deals", "list", "--status", "pending")]
+    queue = fiatgate("deals", "list", "--queue", "--order", invoice["external_id"])
+    assert [each["deal_id"] for each in queue] == [deal_id]
+    assert fiatgate("deals", "list", "--queue", "--customer", "somebody else") == []
     assert like(fiatgate("deals", "confirm", deal_id, "--as", "eve@example.com"), invoices_pb2.Deal)
     story = fiatgate("deals", "show", deal_id)
     assert [step["actor"] for step in story["history"]][:2] == ["customer", "customer"]

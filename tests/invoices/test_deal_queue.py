@@ -58,20 +58,23 @@ def test_a_deal_is_found_by_each_thing_on_the_bank_statement(world: World) -> No
         {"external_id": "order-kim"},
     ):
         assert queue(world, **wanted) == [deal.id], wanted
+    assert queue(world, deal_ids=[str(other.id)]) == [other.id]
     assert queue(world, amount_from="153.76") == [other.id]
     assert queue(world, currency_code="EUR", method_code="card_eur") == [deal.id, other.id]
     assert queue(world, currency_code="JPY") == []
 
 
-@pytest.mark.parametrize("wanted", [{"account": " -"}, {"amount_from": "ten"}, {"external_id": "x" * 129}])
-def test_a_filter_that_fits_nothing_is_refused(world: World, wanted: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "wanted", [{"account": " -"}, {"amount_from": "ten"}, {"external_id": "x" * 129}, {"deal_ids": ["x"]}]
+)
+def test_a_filter_that_fits_nothing_is_refused(world: World, wanted: dict[str, Any]) -> None:
     assert refusal(queue, world, **wanted).reason == "VALIDATION_ERROR"
 
 
 def test_the_states_of_deals_name_the_author_of_the_newest_step(world: World) -> None:
     waiting, decided = marked(world), marked(world)
     acting(ANN, lambda: desk.confirm_deal(world.deps, deal_id=str(decided.id)))
-    ids = [str(waiting.id), str(decided.id), "no id", "0197b0f4-0000-7000-8000-000000000000"]
+    ids = [str(waiting.id), str(decided.id), "0197b0f4-0000-7000-8000-000000000000"]
     states = {row.id: row for row in desk.list_deal_states(world.deps, deal_ids=ids)}
     assert {id: row.sub_status for id, row in states.items()} == {
         waiting.id: "awaiting_confirmation",

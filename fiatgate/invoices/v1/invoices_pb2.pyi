@@ -1490,6 +1490,7 @@ class ListDealsRequest(_message.Message):
     CUSTOMER_ID_FIELD_NUMBER: _builtins.int
     EXTERNAL_ID_FIELD_NUMBER: _builtins.int
     MARKED_PAID_FIELD_NUMBER: _builtins.int
+    DEAL_IDS_FIELD_NUMBER: _builtins.int
     status: Global___DealStatus.ValueType
     """UNSPECIFIED: all."""
     limit: _builtins.int
@@ -1532,6 +1533,10 @@ class ListDealsRequest(_message.Message):
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only deals opened at this time or later. Null: all."""
 
+    @_builtins.property
+    def deal_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these deals; at most 1000. Empty: all."""
+
     def __init__(
         self,
         *,
@@ -1553,10 +1558,11 @@ class ListDealsRequest(_message.Message):
         customer_id: _builtins.str = ...,
         external_id: _builtins.str = ...,
         marked_paid: _builtins.bool = ...,
+        deal_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "account", b"account", "after_deal_id", b"after_deal_id", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "external_id", b"external_id", "limit", b"limit", "marked_paid", b"marked_paid", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "account", b"account", "after_deal_id", b"after_deal_id", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "currency_code", b"currency_code", "customer_id", b"customer_id", "deal_ids", b"deal_ids", "external_id", b"external_id", "limit", b"limit", "marked_paid", b"marked_paid", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "payment_method_code", b"payment_method_code", "reference", b"reference", "sender_name", b"sender_name", "status", b"status", "sub_status", b"sub_status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

@@ -13,7 +13,7 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
 from kit.base import actors
-from kit.base.ids import new_id, parse_id
+from kit.base.ids import new_id
 from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
@@ -83,6 +83,7 @@ def list_deals(
     customer_id: str = "",
     external_id: str = "",
     marked_paid: bool = False,
+    deal_ids: Sequence[str] = (),
 ) -> Sequence[ListedDeal]:
     """Returns deals that match the filter, newest first unless `oldest_first`. An empty filter matches all.
 
@@ -107,6 +108,7 @@ def list_deals(
         amount_to=values.decimal("amount_to", amount_to) if amount_to else None,
         customer_id=_given("customer_id", customer_id),
         external_id=_given("external_id", external_id),
+        ids=_ids(deal_ids),
     )
     after = fields.deal_id(after_deal_id) if after_deal_id else None
     with deps.db.autocommit() as connection:
@@ -124,10 +126,13 @@ def _given(field: str, value: str) -> str:
 
 def list_deal_states(deps: Deps, *, deal_ids: Sequence[str]) -> Sequence[StateOfDeal]:
     """Returns the present states of these deals. Unknown ones are left out."""
-    values.at_most("deal_ids", deal_ids, values.LIST_MOST_ROWS)
-    ids = [id for id in map(parse_id, deal_ids) if id is not None]
     with deps.db.autocommit() as connection:
-        return deal_lists.deal_states(connection, ids)
+        return deal_lists.deal_states(connection, _ids(deal_ids))
+
+
+def _ids(deal_ids: Sequence[str]) -> Sequence[UUID]:
+    values.at_most("deal_ids", deal_ids, values.LIST_MOST_ROWS)
+    return [values.uuid("deal_ids", each) for each in deal_ids]
 
 
 def get_deal(deps: Deps, *, deal_id: str) -> DealStory:

@@ -85,6 +85,7 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
             customer_id=request.customer_id,
             external_id=request.external_id,
             marked_paid=request.marked_paid,
+            deal_ids=request.deal_ids,
         )
         return pb.ListDealsResponse(
             deals=[deal_to_message(row.deal) for row in rows],

@@ -55,6 +55,7 @@ class DealFilter:
     amount_to: Decimal | None = None
     customer_id: str = ""
     external_id: str = ""
+    ids: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ def _conditions(wanted: DealFilter) -> Iterator[ColumnElement[bool]]:
     ):
         if value:
             yield column == value
+    if wanted.ids:
+        yield Deal.id.in_(wanted.ids)
     if wanted.marked_paid:
         yield _IS_MARKED
     if wanted.account_key:
