@@ -1,0 +1,355 @@
+"""The lists and searches of the desk at a million rows: none reads or sorts a large part of a table.
+
+A new list is one line in `LISTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import event
+
+from kit.audit.listing import Filter, list_acts
+from services.invoices.config import InvoicesSettings
+from services.invoices.domain.states import DealStatus, InvoiceStatus
+from services.invoices.operations import cases, desk, reading, reports
+from services.invoices.store import finding as invoices_finding
+from services.invoices.store.daily import By
+from services.invoices.wiring import wire as wire_invoices
+from services.merchants import store as merchants_store
+from services.merchants.config import MerchantsSettings
+from services.merchants.domain import MerchantFilter, MerchantStatus
+from services.merchants.operations import merchants, owners
+from services.merchants.wiring import wire as wire_merchants
+from services.webhooks.config import WebhooksSettings
+from services.webhooks.domain import EventStatus
+from services.webhooks.operations import desk as webhooks_desk
+from services.webhooks.operations import reading as webhooks_reading
+from services.webhooks.store import finding as webhooks_finding
+from services.webhooks.wiring import wire as wire_webhooks
+from services.withdrawals.config import WithdrawalsSettings
+from services.withdrawals.domain import WithdrawalStatus
+from services.withdrawals.operations import ledger, statements
+from services.withdrawals.operations import reading as withdrawals_reading
+from services.withdrawals.store import finding as withdrawals_finding
+from services.withdrawals.wiring import wire as wire_withdrawals
+from tests.lists.crowds import FILLS, NOW, fill, id_of
+from tests.support.serving import TEST_MASTER_KEY
+from tests.support.signing import SIGNING_KEY
+
+SORTED_MOST: Final = 20_000
+"""Rows that a statement may gather before it returns the first one."""
+GATHERS: Final = frozenset(
+    {"Sort", "Incremental Sort", "Hash", "Aggregate", "Materialize", "WindowAgg", "Unique"}
+)
+
+M: Final = id_of("m", 7)
+DAYS: Final[dict[str, Any]] = {
+    "created_from": NOW - timedelta(days=3),
+    "created_before": NOW - timedelta(days=2),
+}
+MONTH: Final[dict[str, Any]] = {"created_from": NOW - timedelta(days=31), "created_before": NOW}
+WORDS: Final = (
+    "49.50",
+    "49.75",
+    "order-77",
+    "customer-77",
+    "name 77",
+    "40000000 1025",
+    id_of("i", 9)[:13],
+    "1001",
+)
+WITHDRAWALS: Final[dict[str, Any]] = {"merchant_id": "", "status": None, "limit": 50}
+TRANSFERS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("merchant_id", "invoice_id", "withdraw_uuid", "after_transfer_id"), ""),
+    "created_from": None,
+    "created_before": None,
+    "limit": 50,
+    "with_balances": True,
+    "after_balance": None,
+}
+EVENTS: Final[dict[str, Any]] = {
+    "status": None,
+    "created_from": None,
+    "created_before": None,
+    "after_event_id": 0,
+    "limit": 50,
+}
+OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
+
+List = Callable[[Any], object]
+
+LISTS: Final[Mapping[str, Mapping[str, List]]] = {
+    "invoices": {
+        "deals: queue": lambda deps: desk.list_deals(deps, **OPEN_DEALS),
+        "deals: queue, next page": lambda deps: desk.list_deals(
+            deps, after_deal_id=id_of("d", 82), **OPEN_DEALS
+        ),
+        "deals: queue of a merchant": lambda deps: desk.list_deals(deps, merchant_id=M, **OPEN_DEALS),
+        "deals: queue of a method": lambda deps: desk.list_deals(deps, method_code="method_1", **OPEN_DEALS),
+        "deals: queue of an account": lambda deps: desk.list_deals(
+            deps, account="4000 0000 0000 1007", **OPEN_DEALS
+        ),
+        "deals: queue of an amount": lambda deps: desk.list_deals(
+            deps, amount_from="100", amount_to="101", **OPEN_DEALS
+        ),
+        "deals: queue of a sender": lambda deps: desk.list_deals(deps, sender_name="name 77", **OPEN_DEALS),
+        "deals: queue of a reference": lambda deps: desk.list_deals(deps, reference="0000077J", **OPEN_DEALS),
+        "deals: queue of a customer": lambda deps: desk.list_deals(
+            deps, customer_id="customer-77", **OPEN_DEALS
+        ),
+        "deals: queue of an order": lambda deps: desk.list_deals(deps, external_id="order-77", **OPEN_DEALS),
+        "deals: appeals": lambda deps: desk.list_deals(
+            deps, status=DealStatus.APPEAL, limit=50, oldest_first=True
+        ),
+        "deals: all": lambda deps: desk.list_deals(deps, limit=50),
+        "deals: days": lambda deps: desk.list_deals(deps, limit=50, **DAYS),
+        "deals: of a reference": lambda deps: desk.list_deals(deps, limit=50, reference="0000077J"),
+        "deals: of a sender": lambda deps: desk.list_deals(deps, limit=50, sender_name="name 777"),
+        "deals: one": lambda deps: desk.get_deal(deps, deal_id=id_of("d", 777)),
+        "cases: open": lambda deps: cases.list_cases(deps, open_only=True, limit=50, oldest_first=True),
+        "cases: all": lambda deps: cases.list_cases(deps, open_only=False, limit=50),
+        "cases: days": lambda deps: cases.list_cases(
+            deps,
+            open_only=False,
+            limit=50,
+            opened_from=DAYS["created_from"],
+            opened_before=DAYS["created_before"],
+        ),
+        "invoices: all": lambda deps: reading.list_all_invoices(deps, limit=50),
+        "invoices: next page": lambda deps: reading.list_all_invoices(
+            deps, limit=50, after_invoice_id=id_of("i", 777)
+        ),
+        "invoices: days": lambda deps: reading.list_all_invoices(deps, limit=50, **DAYS),
+        "invoices: of a merchant": lambda deps: reading.list_all_invoices(deps, limit=50, merchant_id=M),
+        "invoices: pending of a merchant": lambda deps: reading.list_all_invoices(
+            deps, limit=50, merchant_id=M, status=InvoiceStatus.PENDING
+        ),
+        "invoices: successes": lambda deps: reading.list_all_invoices(
+            deps, limit=50, status=InvoiceStatus.SUCCESS
+        ),
+        "invoices: of an amount": lambda deps: reading.list_all_invoices(deps, limit=50, amount="777.50"),
+        "requisites: all": lambda deps: desk.list_requisites(deps, method_code=""),
+        "acts: all": lambda deps: list_acts(deps.db, Filter(), after=None, limit=50),
+    },
+    "withdrawals": {
+        "withdrawals: all": lambda deps: withdrawals_reading.list_all_withdrawals(deps, **WITHDRAWALS),
+        "withdrawals: waiting": lambda deps: withdrawals_reading.list_all_withdrawals(
+            deps, **WITHDRAWALS | {"status": WithdrawalStatus.PENDING}
+        ),
+        "withdrawals: of a merchant": lambda deps: withdrawals_reading.list_all_withdrawals(
+            deps, **WITHDRAWALS | {"merchant_id": M}
+        ),
+        "withdrawals: days": lambda deps: withdrawals_reading.list_all_withdrawals(
+            deps, **WITHDRAWALS, **DAYS
+        ),
+        "ledger: a merchant's month": lambda deps: statements.list_transfers(
+            deps, **TRANSFERS | MONTH | {"merchant_id": M}
+        ),
+        "ledger: of an invoice": lambda deps: statements.list_transfers(
+            deps, **TRANSFERS | {"invoice_id": id_of("i", 777)}
+        ),
+        "ledger: sums of a month": lambda deps: statements.get_statement(deps, merchant_id=M, **MONTH),
+        "ledger: balance": lambda deps: ledger.get_balance(deps, merchant_id=M),
+    },
+    "webhooks": {
+        "webhooks: all": lambda deps: webhooks_desk.list_events(deps, **EVENTS),
+        "webhooks: dead": lambda deps: webhooks_desk.list_events(
+            deps, **EVENTS | {"status": EventStatus.DEAD}
+        ),
+        "webhooks: pending": lambda deps: webhooks_desk.list_events(
+            deps, **EVENTS | {"status": EventStatus.PENDING}
+        ),
+        "webhooks: days": lambda deps: webhooks_desk.list_events(deps, **EVENTS | DAYS),
+        "webhooks: stuck": lambda deps: webhooks_desk.list_stuck_events(deps, overdue_seconds=60, limit=50),
+        "webhooks: of an invoice": lambda deps: webhooks_reading.list_invoice_events(
+            deps, merchant_id=M, invoice_id=id_of("i", 507)
+        ),
+    },
+    "merchants": {
+        "merchants: all": merchants.list_merchants,
+        "merchants: next page": lambda deps: merchants.list_merchants(deps, older_than_merchant_id=M),
+        "merchants: banned": lambda deps: merchants.list_merchants(
+            deps, filters=MerchantFilter(status=MerchantStatus.BANNED)
+        ),
+        "merchants: by name": lambda deps: merchants.list_merchants(
+            deps, filters=MerchantFilter(name="shop 777")
+        ),
+        "merchants: of a category": lambda deps: merchants.list_merchants(
+            deps, filters=MerchantFilter(category_code="category-7")
+        ),
+        "merchants: of an owner": lambda deps: merchants.list_merchants(
+            deps, filters=MerchantFilter(owner_email="owner-7@example.com")
+        ),
+        "owners: one": lambda deps: owners.get_owner(deps, owner="owner-7@example.com"),
+        "names of merchants": lambda deps: merchants.name_merchants(
+            deps, merchant_ids=[id_of("m", n) for n in range(100)]
+        ),
+    },
+}
+
+
+def searches(service: str) -> dict[str, List]:
+    """Each search of the service for each kind of text."""
+    of_service = {
+        "invoices": invoices_finding.SEARCHES,
+        "withdrawals": withdrawals_finding.SEARCHES,
+        "webhooks": webhooks_finding.SEARCHES,
+        "merchants": merchants_store.SEARCHES,
+    }
+
+    def run(search: Any, words: str) -> List:
+        def within(deps: Any) -> object:
+            with deps.db.autocommit() as connection:
+                return search(connection, words, 11)
+
+        return within
+
+    return {f"{each.__name__} {words}": run(each, words) for each in of_service[service] for words in WORDS}
+
+
+@pytest.fixture(scope="module")
+def wired(database_url: Callable[[str], str]) -> Iterator[Callable[[str], Any]]:
+    """`wired("invoices")` -> the service with its million rows; nothing else runs."""
+    made: dict[str, Any] = {}
+    common: dict[str, Any] = {"bind": "127.0.0.1:0"}
+    away = {"nats_url": "nats://127.0.0.1:1"}
+
+    def deps(service: str) -> Any:
+        if service not in made:
+            url = database_url(service)
+            fill(url, service)
+            made[service] = WIRES[service](url, common, away)
+        return made[service]
+
+    yield deps
+    for each in made.values():
+        each.db.dispose()
+
+
+def _invoices(url: str, common: dict[str, Any], away: dict[str, Any]) -> Any:
+    nowhere = {"merchants_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
+    return wire_invoices(
+        InvoicesSettings(database_url=url, fact_signing_key=SIGNING_KEY, **nowhere, **common, **away)
+    )
+
+
+WIRES: Final[Mapping[str, Callable[[str, dict[str, Any], dict[str, Any]], Any]]] = {
+    "invoices": _invoices,
+    "withdrawals": lambda url, common, away: wire_withdrawals(
+        WithdrawalsSettings(database_url=url, fact_public_keys=(SIGNING_KEY,), **common, **away)
+    ),
+    "webhooks": lambda url, common, away: wire_webhooks(
+        WebhooksSettings(
+            database_url=url,
+            fact_public_keys=(SIGNING_KEY,),
+            webhook_seal_keys=(SIGNING_KEY,),
+            merchants_address="127.0.0.1:1",
+            **common,
+            **away,
+        )
+    ),
+    "merchants": lambda url, common, away: wire_merchants(
+        MerchantsSettings(database_url=url, master_keys=(TEST_MASTER_KEY,), **common)
+    ),
+}
+
+
+@contextmanager
+def statements_of(deps: Any) -> Iterator[list[tuple[str, Any]]]:
+    """The statements of the service's database while the block runs, with their values."""
+    found: list[tuple[str, Any]] = []
+
+    def note(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
+        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
+            found.append((statement, values))
+
+    engine = deps.db._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def faults(plan: Mapping[str, Any], large: tuple[str, ...]) -> Iterator[str]:
+    """What the plan does that takes long at a million rows."""
+    node, below = plan["Node Type"], plan.get("Plans", [])
+    if node == "Seq Scan" and plan["Relation Name"] in large:
+        yield f"reads all of {plan['Relation Name']}"
+    if node in GATHERS and any(each["Plan Rows"] > SORTED_MOST for each in below):
+        yield f"{node} of {max(each['Plan Rows'] for each in below)} rows"
+    if node == "Bitmap Index Scan" and plan["Plan Rows"] > SORTED_MOST:
+        yield f"a bitmap of {plan['Plan Rows']} rows of {plan['Index Name']}"
+    for each in below:
+        yield from faults(each, large)
+
+
+def plans_of(deps: Any, run: List) -> dict[str, Mapping[str, Any]]:
+    """The plan of each statement that is made."""
+    with statements_of(deps) as made:
+        run(deps)
+    plans = {}
+    with deps.db.autocommit() as connection:
+        for statement, values in made:
+            (plan,) = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values).scalar_one()
+            plans[statement] = plan["Plan"]
+    return plans
+
+
+def faults_of(plans: Mapping[str, Mapping[str, Any]], large: tuple[str, ...]) -> list[str]:
+    return [f"{fault}: {statement}" for statement, plan in plans.items() for fault in faults(plan, large)]
+
+
+@pytest.mark.parametrize("service", list(LISTS))
+def test_lists_and_searches_read_indexes(wired: Callable[[str], Any], service: str) -> None:
+    deps, large = wired(service), FILLS[service][1]
+    plans = {name: plans_of(deps, run) for name, run in LISTS[service].items()}
+    assert all(plans.values()), "a list whose statement is not seen here is not proved"
+    # A search makes no statement for a text that its thing can't have.
+    plans |= {name: plans_of(deps, run) for name, run in searches(service).items()}
+    wrong = [f"{name}: {fault}" for name, each in plans.items() for fault in faults_of(each, large)]
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_a_report_begins_where_the_sums_end(wired: Callable[[str], Any]) -> None:
+    deps = wired("invoices")
+
+    def report(deps: Any) -> object:
+        return reports.get_report(deps, first_day="2026-01-09", last_day="2026-01-15", by=By.MERCHANT)
+
+    *_, plan = plans_of(deps, report).values()
+    read = {(each["Relation Name"], each.get("Index Name"), each.get("Index Cond")) for each in nodes(plan)}
+    by_key = {(table, index) for table, index, condition in read if condition}
+    assert {("deal_transitions", "pk_deal_transitions"), ("invoices", "ix_invoices_all")} <= by_key, read
+
+
+def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The parts of a plan that read a table."""
+    if "Relation Name" in plan:
+        yield plan
+    for each in plan.get("Plans", ()):
+        yield from nodes(each)
+
+
+def test_a_list_without_an_index_is_noticed(wired: Callable[[str], Any]) -> None:
+    deps, large = wired("invoices"), FILLS["invoices"][1]
+
+    def made(statement: str) -> List:
+        def run(deps: Any) -> object:
+            with deps.db.autocommit() as connection:
+                return connection.exec_driver_sql(statement).all()
+
+        return run
+
+    for statement, fault in (
+        ("SELECT id FROM invoices WHERE purpose = 'x' LIMIT 1", "reads all of invoices"),
+        ("SELECT id FROM deals ORDER BY merchant_usdt LIMIT 1", "Sort of "),
+        ("SELECT count(*) FROM deals WHERE created_at > '2025-06-01'", "Aggregate of "),
+    ):
+        found = faults_of(plans_of(deps, made(statement)), large)
+        assert any(each.startswith(fault) for each in found), f"{statement}: {found}"
