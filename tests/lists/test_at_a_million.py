@@ -217,7 +217,7 @@ def wired(database_url: Callable[[str], str]) -> Iterator[Callable[[str], Any]]:
     """`wired("invoices")` -> the service with its million rows; nothing else runs."""
     made: dict[str, Any] = {}
     common: dict[str, Any] = {"bind": "127.0.0.1:0"}
-    away = {"nats_url": "nats://127.0.0.1:1"}
+    away: dict[str, Any] = {"nats_url": "nats://127.0.0.1:1"}
 
     def deps(service: str) -> Any:
         if service not in made:
@@ -232,7 +232,7 @@ def wired(database_url: Callable[[str], str]) -> Iterator[Callable[[str], Any]]:
 
 
 def _invoices(url: str, common: dict[str, Any], away: dict[str, Any]) -> Any:
-    nowhere = {"merchants_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
+    nowhere: dict[str, Any] = {"merchants_address": "127.0.0.1:1", "catalog_address": "127.0.0.1:1"}
     return wire_invoices(
         InvoicesSettings(database_url=url, fact_signing_key=SIGNING_KEY, **nowhere, **common, **away)
     )
