@@ -75,11 +75,11 @@ class NotFound(Exception):
 
 
 class AlreadyDecided(Exception):
-    """Another actor has approved or rejected the request."""
+    """The request is approved or rejected already, as its decision says."""
 
-    def __init__(self, state: State) -> None:
-        super().__init__(state)
-        self.state = state
+    def __init__(self, decided: "Approval") -> None:
+        super().__init__(decided.state)
+        self.decided = decided
 
 
 class SameAuthor(Exception):
@@ -287,7 +287,7 @@ def _decide(tx: Session, approval_id: UUID, decision: Mapping[str, Any]) -> Appr
     with refusing({"ck_approvals_other_person": lambda: SameAuthor(decision["decided_by"])}):
         made = _APPROVALS.one_or_none(tx.execute(decided))
     if made is None:
-        raise AlreadyDecided(get(tx, approval_id).state)
+        raise AlreadyDecided(get(tx, approval_id))
     believed = made if requested_by_calls(tx, [made]) else replace(made, summary=NO_CALL)
     _record(tx, _DECIDING[made.state], believed, made.decision_note)
     return made
@@ -313,7 +313,7 @@ def _repeated(decided: Approval, actor: Actor, state: State) -> Approval:
     """Returns a decision that the same actor repeats, because the answer was lost for example."""
     if decided.state is state and decided.decided_by == identity(actor):
         return decided
-    raise AlreadyDecided(decided.state)
+    raise AlreadyDecided(decided)
 
 
 # -- the proof of a request
@@ -358,15 +358,34 @@ def get(tx: Session, approval_id: UUID) -> Approval:
     return found
 
 
-def newest(tx: Session, *, state: State | None, object: str, limit: int) -> Sequence[Approval]:
-    """Returns requests, newest first, in any state for None, of any object for ""."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The requests to list.
+
+    states        none: all
+    object        empty: all
+    after         the id of the last one of the page before; this database need not have it
+    oldest_first  their order, which is that of their ids
+    """
+
+    states: Sequence[State] = ()
+    object: str = ""
+    after: UUID | None = None
+    oldest_first: bool = False
+
+
+def page(tx: Session, filter: Filter, *, limit: int) -> Sequence[Approval]:
+    """Returns the first requests that the filter leaves."""
     if not TABLE.is_usable(tx):
         return []
-    wanted = select(*_APPROVALS.columns).order_by(_row.id.desc()).limit(limit)
-    if state is not None:
-        wanted = wanted.where(_row.state == state)
-    if object:
-        wanted = wanted.where(_row.object == object)
+    wanted = select(*_APPROVALS.columns).limit(limit)
+    wanted = wanted.order_by(_row.id if filter.oldest_first else _row.id.desc())
+    if filter.states:
+        wanted = wanted.where(_row.state.in_(filter.states))
+    if filter.object:
+        wanted = wanted.where(_row.object == filter.object)
+    if filter.after is not None:
+        wanted = wanted.where(_row.id > filter.after if filter.oldest_first else _row.id < filter.after)
     return _APPROVALS.all(tx.execute(wanted))
 
 

@@ -18,6 +18,7 @@ from kit.audit.approvals import (
     AlreadyDecided,
     Approval,
     Approved,
+    Filter,
     NoPerson,
     NotFound,
     SameAuthor,
@@ -46,9 +47,11 @@ _STATES: Final = {
     State.APPROVED: pb.APPROVAL_STATE_APPROVED,
     State.REJECTED: pb.APPROVAL_STATE_REJECTED,
 }
-_STATE_FILTERS: Final = {pb.APPROVAL_STATE_UNSPECIFIED: None} | {
-    number: state for state, number in _STATES.items()
+_STATE_FILTERS: Final[Mapping[int, Sequence[State]]] = {pb.APPROVAL_STATE_UNSPECIFIED: ()} | {
+    number: (state,) for state, number in _STATES.items()
 }
+_DECIDED: Final = (State.APPROVED, State.REJECTED)
+OBJECT_MAX_CHARACTERS: Final = 200
 
 
 class Parts(Protocol):
@@ -141,13 +144,9 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
     def ListApprovals(
         self, request: pb.ListApprovalsRequest, context: grpc.ServicerContext
     ) -> pb.ListApprovalsResponse:
-        if request.state not in _STATE_FILTERS:
-            raise values.invalid("state", "Expected pending, approved or rejected")
-        wanted = _STATE_FILTERS[request.state]
-        limit = values.rows(request.limit)
-        object = values.text("object", request.object, least=0, most=200)
+        filter, limit = filter_from_message(request), values.rows(request.limit)
         with self._parts.db.transaction() as tx:
-            found = self._believed(tx, approvals.newest(tx, state=wanted, object=object, limit=limit))
+            found = self._believed(tx, approvals.page(tx, filter, limit=limit))
         return pb.ListApprovalsResponse(approvals=[self._to_message(each) for each in found])
 
     def GetApproval(
@@ -216,7 +215,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         """Raises APPROVAL_STATE_CONFLICT when the request is decided."""
         now = self._get(approval_id)
         if now.state is not State.PENDING:
-            raise _decided_before(now.state)
+            raise _decided_before(now)
 
     def _get(self, approval_id: UUID) -> Approval:
         """Returns the request. Raises APPROVAL_NOT_FOUND."""
@@ -259,6 +258,19 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
         )
 
 
+def filter_from_message(request: pb.ListApprovalsRequest) -> Filter:
+    """Returns the filter of a request. Raises VALIDATION_ERROR."""
+    if request.state not in _STATE_FILTERS:
+        raise values.invalid("state", "Expected pending, approved or rejected")
+    after = request.after_approval_id
+    return Filter(
+        states=_STATE_FILTERS[request.state] or (_DECIDED if request.decided else ()),
+        object=values.text("object", request.object, least=0, most=OBJECT_MAX_CHARACTERS),
+        after=values.uuid("after_approval_id", after) if after else None,
+        oldest_first=request.oldest_first,
+    )
+
+
 @contextmanager
 def _refusing() -> Iterator[None]:
     """Raises the reason of each refusal of kit.audit.approvals in its place."""
@@ -267,7 +279,7 @@ def _refusing() -> Iterator[None]:
     except NotFound:
         raise _not_found() from None
     except AlreadyDecided as decided:
-        raise _decided_before(decided.state) from None
+        raise _decided_before(decided.decided) from None
     except SameAuthor:
         message = (
             "The requester can't approve the request, and a command must name the other person with --as"
@@ -289,8 +301,12 @@ def _not_found() -> Refused:
     return not_found("APPROVAL_NOT_FOUND", "No such request")
 
 
-def _decided_before(state: State) -> Refused:
-    return precondition("APPROVAL_STATE_CONFLICT", f"The request is {state} already", state=state)
+def _decided_before(decided: Approval) -> Refused:
+    """Returns the refusal of a second decision, with the author and the time of the first one."""
+    by, at = decided.decided_as or "", decided.decided_at
+    message = f"The request is {decided.state} already, by {by}"
+    metadata = {"state": decided.state, "decided_by": by, "decided_at": at.isoformat() if at else ""}
+    return precondition("APPROVAL_STATE_CONFLICT", message, **metadata)
 
 
 def gauges(parts: Parts) -> Sequence[Gauge]:

@@ -47,6 +47,15 @@ UNKNOWN: Final = State(WithdrawalStatus.FAILED, "unknown")
 CANCELLED_BY_USER: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_user")
 CANCELLED_BY_ADMIN: Final = State(WithdrawalStatus.CANCELLED, "cancelled_by_admin")
 
+
+class Stage(StrEnum):
+    """The operator's piles of withdrawals: by what is left to do."""
+
+    REQUESTED = "requested"
+    PROCESSING = "processing"
+    DONE = "done"
+
+
 # The states from which each state may be reached. All other steps are refused, so every final state stays.
 REACHED_FROM: Final[Mapping[State, frozenset[State]]] = MappingProxyType(
     {
@@ -108,6 +117,8 @@ class TransferKind(StrEnum):
     RELEASE = "release"
 
 
+STEPS: Final = tuple(kind for kind in TransferKind if kind is not TransferKind.CREDIT)
+
 # The change of a merchant's available and reserved money by one USDT of each kind.
 EFFECTS: Final[Mapping[TransferKind, tuple[int, int]]] = MappingProxyType(
     {
@@ -136,6 +147,11 @@ class Held:
 def invoice_credit(invoice_id: UUID, merchant_usdt: Decimal) -> Movement:
     """Returns the movement of a successful invoice."""
     return Movement(f"invoice:{invoice_id}", AccountKind.SETTLEMENT, AccountKind.AVAILABLE, merchant_usdt)
+
+
+def references_of(withdrawal_id: UUID) -> list[str]:
+    """Returns the references that a withdrawal's transfers can have."""
+    return [f"withdrawal:{withdrawal_id}:{step}" for step in STEPS]
 
 
 def withdrawal_movements(

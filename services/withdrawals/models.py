@@ -130,6 +130,9 @@ class Withdrawal(Base):
         Index("ix_withdrawals_status", "status", "id"),
         Index("ix_withdrawals_all", "created_at", "id"),
         Index("ix_withdrawals_all_status", "status", "created_at", "id"),
+        Index("ix_withdrawals_method", "method_id", "created_at", "id"),
+        Index("ix_withdrawals_address", text("lower(address)"), "created_at", "id"),
+        Index("ix_withdrawals_amount", "amount", "created_at", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

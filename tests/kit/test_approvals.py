@@ -5,9 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Barrier
 from typing import Any, Final
+from uuid import UUID
 
 import psycopg2
 import psycopg2.errors
@@ -16,7 +17,7 @@ from sqlalchemy import text
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.audit import approvals
-from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.audit.approvals import AlreadyDecided, Approval, Filter, NoPerson, NotFound, SameAuthor, State, Terms
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import Clock
@@ -237,8 +238,20 @@ def test_a_rejected_request_is_kept_and_leaves_room_for_the_next(db: Database) -
     again = request(db, ANN, wanted)
     assert again.id != asked.id
     with db.transaction() as tx:
-        assert approvals.newest(tx, state=None, object=wanted.object, limit=9) == [again, rejected]
-        assert approvals.newest(tx, state=State.REJECTED, object=wanted.object, limit=9) == [rejected]
+        of_object = Filter(object=wanted.object)
+        assert approvals.page(tx, of_object, limit=9) == [again, rejected]
+        assert approvals.page(tx, replace(of_object, states=(State.REJECTED,)), limit=9) == [rejected]
+
+
+def test_requests_are_listed_page_by_page_in_both_orders(db: Database) -> None:
+    first, second, third = (request(db, ANN, terms()) for _ in range(3))
+    outside = first.id.int - 1  # of another database: the lists of several services are merged by id
+    with db.transaction() as tx:
+        oldest_first = Filter(states=(State.PENDING,), after=UUID(int=outside), oldest_first=True)
+        assert approvals.page(tx, oldest_first, limit=2) == [first, second]
+        assert approvals.page(tx, replace(oldest_first, after=second.id), limit=2) == [third]
+        assert approvals.page(tx, Filter(), limit=2) == [third, second]
+        assert approvals.page(tx, Filter(after=second.id), limit=1) == [first]
 
 
 def test_a_request_is_closed_by_a_change_that_makes_it_pointless(db: Database) -> None:
@@ -383,7 +396,7 @@ def test_without_the_table_nothing_is_listed_and_nothing_that_needs_a_second_per
     before = Database(url, name="tests", pool_size=1)
     actors.bind(ANN)
     with before.transaction() as tx:
-        assert approvals.newest(tx, state=None, object="", limit=9) == []
+        assert approvals.page(tx, Filter(), limit=9) == []
         approvals.close(tx, "thing:1", at=START, note="")
         with pytest.raises(SchemaBehind):
             approvals.request(tx, terms(), at=START)

@@ -116,21 +116,33 @@ class ListApprovalsRequest(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     OBJECT_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    AFTER_APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    OLDEST_FIRST_FIELD_NUMBER: _builtins.int
+    DECIDED_FIELD_NUMBER: _builtins.int
     state: Global___ApprovalState.ValueType
     """UNSPECIFIED: all."""
     object: _builtins.str
     limit: _builtins.int
     """1 to 1000; 0 means 100."""
+    after_approval_id: _builtins.str
+    """Only requests that stand after this one in the list, also if another service has it. Empty: from the start."""
+    oldest_first: _builtins.bool
+    """Whether the oldest come first."""
+    decided: _builtins.bool
+    """Whether only requests are listed that were approved or rejected; with a state, it has no effect."""
     def __init__(
         self,
         *,
         state: Global___ApprovalState.ValueType = ...,
         object: _builtins.str = ...,
         limit: _builtins.int = ...,
+        after_approval_id: _builtins.str = ...,
+        oldest_first: _builtins.bool = ...,
+        decided: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "object", b"object", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_approval_id", b"after_approval_id", "decided", b"decided", "limit", b"limit", "object", b"object", "oldest_first", b"oldest_first", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -72,7 +72,7 @@ class ApprovalsServiceServicer:
     """
 
     def ListApprovals(self, request, context):
-        """Newest first.
+        """Newest first unless the request says otherwise.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,7 +40,7 @@ class ApprovalsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ApprovalsServiceAsyncStub: ...
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]
-    """Newest first."""
+    """Newest first unless the request says otherwise."""
     GetApproval: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.GetApprovalRequest, _approvals_pb2.GetApprovalResponse]
     """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists."""
     Approve: _grpc.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]
@@ -63,7 +63,7 @@ class ApprovalsServiceAsyncStub(ApprovalsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListApprovals: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ListApprovalsRequest, _approvals_pb2.ListApprovalsResponse]  # type: ignore[assignment]
-    """Newest first."""
+    """Newest first unless the request says otherwise."""
     GetApproval: _aio.UnaryUnaryMultiCallable[_approvals_pb2.GetApprovalRequest, _approvals_pb2.GetApprovalResponse]  # type: ignore[assignment]
     """Reasons: APPROVAL_NOT_FOUND; VALIDATION_ERROR for the beginning of several ids, which it lists."""
     Approve: _aio.UnaryUnaryMultiCallable[_approvals_pb2.ApproveRequest, _approvals_pb2.ApproveResponse]  # type: ignore[assignment]
@@ -89,7 +89,7 @@ class ApprovalsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _approvals_pb2.ListApprovalsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_approvals_pb2.ListApprovalsResponse, _abc.Awaitable[_approvals_pb2.ListApprovalsResponse]]:
-        """Newest first."""
+        """Newest first unless the request says otherwise."""
 
     @_abc_1.abstractmethod
     def GetApproval(

@@ -149,7 +149,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     APPROVAL_NOT_FOUND: _ErrorReason.ValueType  # 134
     APPROVAL_STATE_CONFLICT: _ErrorReason.ValueType  # 135
     """The request is decided already, its object has changed since, or another request waits for the object. Metadata:
-    state, and approval_id of the other one.
+    state; of a decision decided_by and decided_at; approval_id of the other request.
     """
     OTHER_PERSON_REQUIRED: _ErrorReason.ValueType  # 136
     """The requester can't approve."""
@@ -310,7 +310,7 @@ the caller can approve it.
 APPROVAL_NOT_FOUND: ErrorReason.ValueType  # 134
 APPROVAL_STATE_CONFLICT: ErrorReason.ValueType  # 135
 """The request is decided already, its object has changed since, or another request waits for the object. Metadata:
-state, and approval_id of the other one.
+state; of a decision decided_by and decided_at; approval_id of the other request.
 """
 OTHER_PERSON_REQUIRED: ErrorReason.ValueType  # 136
 """The requester can't approve."""

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -60,6 +61,32 @@ SORT_ORDER_UNSPECIFIED: SortOrder.ValueType  # 0
 SORT_ORDER_DESC: SortOrder.ValueType  # 1
 SORT_ORDER_ASC: SortOrder.ValueType  # 2
 Global___SortOrder: _TypeAlias = SortOrder  # noqa: Y015
+
+class _WithdrawalStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WithdrawalStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WithdrawalStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WITHDRAWAL_STAGE_UNSPECIFIED: _WithdrawalStage.ValueType  # 0
+    WITHDRAWAL_STAGE_REQUESTED: _WithdrawalStage.ValueType  # 1
+    """Pending, and nothing is sent yet."""
+    WITHDRAWAL_STAGE_PROCESSING: _WithdrawalStage.ValueType  # 2
+    """Pending (processing): it is being sent."""
+    WITHDRAWAL_STAGE_DONE: _WithdrawalStage.ValueType  # 3
+    """Success, failed or cancelled."""
+
+class WithdrawalStage(_WithdrawalStage, metaclass=_WithdrawalStageEnumTypeWrapper):
+    """The operator's three piles of withdrawals."""
+
+WITHDRAWAL_STAGE_UNSPECIFIED: WithdrawalStage.ValueType  # 0
+WITHDRAWAL_STAGE_REQUESTED: WithdrawalStage.ValueType  # 1
+"""Pending, and nothing is sent yet."""
+WITHDRAWAL_STAGE_PROCESSING: WithdrawalStage.ValueType  # 2
+"""Pending (processing): it is being sent."""
+WITHDRAWAL_STAGE_DONE: WithdrawalStage.ValueType  # 3
+"""Success, failed or cancelled."""
+Global___WithdrawalStage: _TypeAlias = WithdrawalStage  # noqa: Y015
 
 class _TransferKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -336,6 +363,13 @@ class ListAllWithdrawalsRequest(_message.Message):
     CREATED_FROM_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    WITHDRAWAL_METHOD_ID_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    EXTERNAL_TX_ID_FIELD_NUMBER: _builtins.int
+    AMOUNT_FROM_FIELD_NUMBER: _builtins.int
+    AMOUNT_TO_FIELD_NUMBER: _builtins.int
+    OLDEST_FIRST_FIELD_NUMBER: _builtins.int
     status: Global___WithdrawalStatus.ValueType
     """UNSPECIFIED: all."""
     merchant_id: _builtins.str
@@ -346,6 +380,20 @@ class ListAllWithdrawalsRequest(_message.Message):
     """Only withdrawals that stand after this one in the list. Empty: from the start. WITHDRAWAL_NOT_FOUND for an unknown
     one.
     """
+    stage: Global___WithdrawalStage.ValueType
+    """UNSPECIFIED: all."""
+    withdrawal_method_id: _builtins.int
+    """0: all."""
+    address: _builtins.str
+    """The whole address, in either case. Empty: all."""
+    external_tx_id: _builtins.str
+    """A transaction in any of its spellings. Empty: all."""
+    amount_from: _builtins.str
+    """Only withdrawals of this amount or more, the fee included. Empty: all."""
+    amount_to: _builtins.str
+    """Only withdrawals of this amount or less. Empty: all."""
+    oldest_first: _builtins.bool
+    """Whether the oldest come first."""
     @_builtins.property
     def created_from(self) -> _timestamp_pb2.Timestamp:
         """Only withdrawals requested at this time or later. Null: all."""
@@ -363,10 +411,17 @@ class ListAllWithdrawalsRequest(_message.Message):
         created_from: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         after_withdraw_uuid: _builtins.str = ...,
+        stage: Global___WithdrawalStage.ValueType = ...,
+        withdrawal_method_id: _builtins.int = ...,
+        address: _builtins.str = ...,
+        external_tx_id: _builtins.str = ...,
+        amount_from: _builtins.str = ...,
+        amount_to: _builtins.str = ...,
+        oldest_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_withdraw_uuid", b"after_withdraw_uuid", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "merchant_id", b"merchant_id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "address", b"address", "after_withdraw_uuid", b"after_withdraw_uuid", "amount_from", b"amount_from", "amount_to", b"amount_to", "created_before", b"created_before", "created_from", b"created_from", "external_tx_id", b"external_tx_id", "limit", b"limit", "merchant_id", b"merchant_id", "oldest_first", b"oldest_first", "stage", b"stage", "status", b"status", "withdrawal_method_id", b"withdrawal_method_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
@@ -398,6 +453,66 @@ class ListAllWithdrawalsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAllWithdrawalsResponse: _TypeAlias = ListAllWithdrawalsResponse  # noqa: Y015
+
+@_typing.final
+class GetWithdrawalStoryRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHDRAW_UUID_FIELD_NUMBER: _builtins.int
+    withdraw_uuid: _builtins.str
+    """UUID."""
+    def __init__(
+        self,
+        *,
+        withdraw_uuid: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["withdraw_uuid", b"withdraw_uuid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetWithdrawalStoryRequest: _TypeAlias = GetWithdrawalStoryRequest  # noqa: Y015
+
+@_typing.final
+class GetWithdrawalStoryResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHDRAWAL_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
+    TRANSFERS_FIELD_NUMBER: _builtins.int
+    PENDING_APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    pending_approval_id: _builtins.str
+    """The request of it that waits for a second person; empty: none."""
+    @_builtins.property
+    def withdrawal(self) -> Global___Withdrawal: ...
+    @_builtins.property
+    def method(self) -> Global___WithdrawalMethod: ...
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """The acts on it, requests for approval among them. Oldest first; at most the 200 newest."""
+
+    @_builtins.property
+    def transfers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Transfer]:
+        """Oldest first, without balances."""
+
+    def __init__(
+        self,
+        *,
+        withdrawal: Global___Withdrawal | None = ...,
+        method: Global___WithdrawalMethod | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
+        transfers: _abc.Iterable[Global___Transfer] | None = ...,
+        pending_approval_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["method", b"method", "withdrawal", b"withdrawal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "method", b"method", "pending_approval_id", b"pending_approval_id", "transfers", b"transfers", "withdrawal", b"withdrawal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetWithdrawalStoryResponse: _TypeAlias = GetWithdrawalStoryResponse  # noqa: Y015
 
 @_typing.final
 class ListWithdrawalMethodsRequest(_message.Message):

@@ -53,6 +53,11 @@ class WithdrawalsServiceStub:
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsResponse.FromString,
                 _registered_method=True)
+        self.GetWithdrawalStory = channel.unary_unary(
+                '/fiatgate.withdrawals.v1.WithdrawalsService/GetWithdrawalStory',
+                request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryResponse.FromString,
+                _registered_method=True)
         self.ListWithdrawalMethods = channel.unary_unary(
                 '/fiatgate.withdrawals.v1.WithdrawalsService/ListWithdrawalMethods',
                 request_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListWithdrawalMethodsRequest.SerializeToString,
@@ -139,6 +144,13 @@ class WithdrawalsServiceServicer:
 
     def ListAllWithdrawals(self, request, context):
         """The operator's list, newest first, over all merchants.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetWithdrawalStory(self, request, context):
+        """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -251,6 +263,11 @@ def add_WithdrawalsServiceServicer_to_server(servicer, server):
                     servicer.ListAllWithdrawals,
                     request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsRequest.FromString,
                     response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsResponse.SerializeToString,
+            ),
+            'GetWithdrawalStory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetWithdrawalStory,
+                    request_deserializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryRequest.FromString,
+                    response_serializer=fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryResponse.SerializeToString,
             ),
             'ListWithdrawalMethods': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWithdrawalMethods,
@@ -398,6 +415,33 @@ class WithdrawalsService:
             '/fiatgate.withdrawals.v1.WithdrawalsService/ListAllWithdrawals',
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsRequest.SerializeToString,
             fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.ListAllWithdrawalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetWithdrawalStory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.withdrawals.v1.WithdrawalsService/GetWithdrawalStory',
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryRequest.SerializeToString,
+            fiatgate_dot_withdrawals_dot_v1_dot_withdrawals__pb2.GetWithdrawalStoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

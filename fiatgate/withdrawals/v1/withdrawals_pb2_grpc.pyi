@@ -45,6 +45,8 @@ class WithdrawalsServiceStub:
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]
     """The operator's list, newest first, over all merchants."""
+    GetWithdrawalStory: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalStoryRequest, _withdrawals_pb2.GetWithdrawalStoryResponse]
+    """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
     ListWithdrawalMethods: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]
     """By id."""
     SetWithdrawalMethod: _grpc.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]
@@ -97,6 +99,8 @@ class WithdrawalsServiceAsyncStub(WithdrawalsServiceStub):
     """Returns one withdrawal. Reason: WITHDRAWAL_NOT_FOUND, for an unknown one and for another merchant's."""
     ListAllWithdrawals: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListAllWithdrawalsRequest, _withdrawals_pb2.ListAllWithdrawalsResponse]  # type: ignore[assignment]
     """The operator's list, newest first, over all merchants."""
+    GetWithdrawalStory: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.GetWithdrawalStoryRequest, _withdrawals_pb2.GetWithdrawalStoryResponse]  # type: ignore[assignment]
+    """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
     ListWithdrawalMethods: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.ListWithdrawalMethodsRequest, _withdrawals_pb2.ListWithdrawalMethodsResponse]  # type: ignore[assignment]
     """By id."""
     SetWithdrawalMethod: _aio.UnaryUnaryMultiCallable[_withdrawals_pb2.SetWithdrawalMethodRequest, _withdrawals_pb2.SetWithdrawalMethodResponse]  # type: ignore[assignment]
@@ -164,6 +168,14 @@ class WithdrawalsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_withdrawals_pb2.ListAllWithdrawalsResponse, _abc.Awaitable[_withdrawals_pb2.ListAllWithdrawalsResponse]]:
         """The operator's list, newest first, over all merchants."""
+
+    @_abc_1.abstractmethod
+    def GetWithdrawalStory(
+        self,
+        request: _withdrawals_pb2.GetWithdrawalStoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_withdrawals_pb2.GetWithdrawalStoryResponse, _abc.Awaitable[_withdrawals_pb2.GetWithdrawalStoryResponse]]:
+        """Everything that is known of one withdrawal, whichever merchant's. Reason: WITHDRAWAL_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def ListWithdrawalMethods(

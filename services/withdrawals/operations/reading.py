@@ -3,13 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
+from uuid import UUID
 
+from kit.audit.approvals import pending_of
+from kit.audit.listing import Act, newest_acts_on
 from kit.rpc import values
 from services.withdrawals import errors
-from services.withdrawals.domain import WithdrawalStatus
-from services.withdrawals.store import withdrawals
-from services.withdrawals.store.views import WithdrawalView
+from services.withdrawals.addresses import NETWORKS
+from services.withdrawals.domain import STEPS, Stage, WithdrawalStatus, references_of
+from services.withdrawals.operations import fields
+from services.withdrawals.store import statements, withdrawals
+from services.withdrawals.store.statements import Span
+from services.withdrawals.store.views import MethodView, TransferView, WithdrawalView
+from services.withdrawals.store.withdrawals import Filter
+from services.withdrawals.transactions import writings
 from services.withdrawals.wiring import Deps
+
+ACTS_MOST: Final = 200
 
 
 @dataclass(frozen=True)
@@ -61,22 +72,41 @@ def get_withdrawal(deps: Deps, *, merchant_id: str, withdraw_uuid: str) -> Withd
     return withdrawal
 
 
-def list_all_withdrawals(
-    deps: Deps,
-    *,
-    merchant_id: str,
-    status: WithdrawalStatus | None,
-    limit: int,
-    created_from: datetime | None = None,
-    created_before: datetime | None = None,
-    after_withdraw_uuid: str = "",
-) -> Sequence[WithdrawalView]:
-    """Returns the operator's list, newest first; an empty `merchant_id` means all merchants.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The filters of the operator's list as a request has them; an empty text, None and 0 mean all."""
 
-    Raises WITHDRAWAL_NOT_FOUND for an unknown `after_withdraw_uuid`.
-    """
-    merchant = values.uuid("merchant_id", merchant_id) if merchant_id else None
-    limit = values.rows(limit)
+    merchant_id: str = ""
+    status: WithdrawalStatus | None = None
+    stage: Stage | None = None
+    method_id: int = 0
+    address: str = ""
+    external_tx_id: str = ""
+    amount_from: str = ""
+    amount_to: str = ""
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+    def checked(self) -> Filter:
+        return Filter(
+            merchant_id=values.uuid("merchant_id", self.merchant_id) if self.merchant_id else None,
+            status=self.status,
+            stage=self.stage,
+            method_id=self.method_id or None,
+            address=fields.address(self.address) if self.address else None,
+            transaction=_spellings(self.external_tx_id) if self.external_tx_id else None,
+            amount_from=values.decimal("amount_from", self.amount_from) if self.amount_from else None,
+            amount_to=values.decimal("amount_to", self.amount_to) if self.amount_to else None,
+            created_from=self.created_from,
+            created_before=self.created_before,
+        )
+
+
+def list_all_withdrawals(
+    deps: Deps, wanted: Wanted, *, limit: int, after_withdraw_uuid: str, oldest_first: bool
+) -> Sequence[WithdrawalView]:
+    """Returns the operator's list. Raises WITHDRAWAL_NOT_FOUND for an unknown `after_withdraw_uuid`."""
+    filter, limit = wanted.checked(), values.rows(limit)
     after_id = (
         values.uuid_or(errors.withdrawal_not_found, after_withdraw_uuid) if after_withdraw_uuid else None
     )
@@ -84,12 +114,45 @@ def list_all_withdrawals(
         after = None if after_id is None else withdrawals.withdrawal(tx, after_id)
         if after is None and after_id is not None:
             raise errors.withdrawal_not_found()
-        return withdrawals.newest(
-            tx,
-            merchant_id=merchant,
-            status=status,
-            created_from=created_from,
-            created_before=created_before,
-            after=after,
-            limit=limit,
+        return withdrawals.listed(tx, filter, after=after, oldest_first=oldest_first, limit=limit)
+
+
+def _spellings(external_tx_id: str) -> Sequence[str]:
+    """Returns the spellings of the transaction on all networks."""
+    text = fields.external_tx_id(external_tx_id)
+    return sorted({each for network in NETWORKS for each in writings(network, text)})
+
+
+@dataclass(frozen=True)
+class Story:
+    """A withdrawal with its method, and the acts on it and its transfers, oldest first.
+
+    pending_approval_id  the request of it that waits for a second person
+    """
+
+    withdrawal: WithdrawalView
+    method: MethodView
+    acts: Sequence[Act]
+    transfers: Sequence[TransferView]
+    pending_approval_id: UUID | None
+
+
+def get_withdrawal_story(deps: Deps, *, withdraw_uuid: str) -> Story:
+    """Returns the story of one withdrawal of any merchant. Raises WITHDRAWAL_NOT_FOUND."""
+    withdrawal_id = values.uuid_or(errors.withdrawal_not_found, withdraw_uuid)
+    object = f"withdrawal:{withdrawal_id}"
+    with deps.db.transaction() as tx:
+        withdrawal = withdrawals.withdrawal(tx, withdrawal_id)
+        if withdrawal is None:
+            raise errors.withdrawal_not_found()
+        method = withdrawals.method(tx, withdrawal.method_id)
+        if method is None:
+            raise LookupError(f"withdrawal {withdrawal_id} has a method that is not there")
+        pending = pending_of(tx, object)
+        return Story(
+            withdrawal=withdrawal,
+            method=method,
+            acts=newest_acts_on(tx.connection(), [object], limit=ACTS_MOST)[::-1],
+            transfers=statements.of_references(tx, references_of(withdrawal_id), Span(), limit=len(STEPS)),
+            pending_approval_id=pending and pending.id,
         )

@@ -9,14 +9,13 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from kit.rpc import values
-from services.withdrawals.domain import Held, TransferKind
+from services.withdrawals.domain import Held, references_of
 from services.withdrawals.store import checks, statements
 from services.withdrawals.store.statements import MerchantAccounts, Place, Span
 from services.withdrawals.store.views import TransferSum, TransferView
 from services.withdrawals.wiring import Deps
 
 _NOTHING = Held(Decimal(0), Decimal(0))
-_STEPS = tuple(kind for kind in TransferKind if kind is not TransferKind.CREDIT)
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,7 @@ def _references(invoice_id: str, withdraw_uuid: str) -> list[str] | None:
     of_invoice = {f"invoice:{values.uuid('invoice_id', invoice_id)}"} if invoice_id else set[str]()
     of_withdrawal = set[str]()
     if withdraw_uuid:
-        withdrawal = values.uuid("withdraw_uuid", withdraw_uuid)
-        of_withdrawal = {f"withdrawal:{withdrawal}:{step}" for step in _STEPS}
+        of_withdrawal = set(references_of(values.uuid("withdraw_uuid", withdraw_uuid)))
     return sorted(of_invoice & of_withdrawal if invoice_id and withdraw_uuid else of_invoice | of_withdrawal)
 
 

@@ -49,6 +49,7 @@ SLOTS: Final = (
                 "WithdrawalsService/FailWithdrawal",
                 "WithdrawalsService/GetBalance",
                 "WithdrawalsService/GetStatement",
+                "WithdrawalsService/GetWithdrawalStory",
                 "WithdrawalsService/ListAllWithdrawals",
                 "WithdrawalsService/ListTransfers",
                 "WithdrawalsService/ListWithdrawalMethods",
@@ -87,6 +88,7 @@ PERMISSIONS: Final[Permissions] = {
     "WithdrawalsService/ListWithdrawalMethods": staff(*READERS)
     | members("finance", "viewer", merchant_field=OF_NONE),
     "WithdrawalsService/GetBalance": staff(*READERS) | members("finance", "viewer"),
+    "WithdrawalsService/GetWithdrawalStory": staff(*READERS),
     "WithdrawalsService/ListTransfers": staff(*READERS),
     "WithdrawalsService/GetStatement": staff(*READERS),
     "WithdrawalsService/SetWithdrawalMethod": staff("treasury", changes=True, steps_up=True),

@@ -2,11 +2,12 @@
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.money import usdt_text
-from kit.base.proto import timestamp_from
+from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
-from services.withdrawals.domain import Held, TransferKind, WithdrawalStatus
+from services.withdrawals.domain import Held, Stage, TransferKind, WithdrawalStatus
+from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.operations.statements import Entry
-from services.withdrawals.store.views import MethodView, TransferSum, WithdrawalView
+from services.withdrawals.store.views import MethodView, TransferSum, TransferView, WithdrawalView
 
 _STATUSES = {
     WithdrawalStatus.PENDING: pb.WITHDRAWAL_STATUS_PENDING,
@@ -16,6 +17,12 @@ _STATUSES = {
 }
 _STATUS_FILTERS = {pb.WITHDRAWAL_STATUS_UNSPECIFIED: None} | {
     number: status for status, number in _STATUSES.items()
+}
+_STAGE_FILTERS = {
+    pb.WITHDRAWAL_STAGE_UNSPECIFIED: None,
+    pb.WITHDRAWAL_STAGE_REQUESTED: Stage.REQUESTED,
+    pb.WITHDRAWAL_STAGE_PROCESSING: Stage.PROCESSING,
+    pb.WITHDRAWAL_STAGE_DONE: Stage.DONE,
 }
 _TRANSFER_KINDS = {
     TransferKind.CREDIT: pb.TRANSFER_KIND_CREDIT,
@@ -50,8 +57,14 @@ def withdrawal_to_message(withdrawal: WithdrawalView) -> pb.Withdrawal:
     )
 
 
-def transfer_to_message(entry: Entry) -> pb.Transfer:
-    transfer = entry.transfer
+def entry_to_message(entry: Entry) -> pb.Transfer:
+    message = transfer_to_message(entry.transfer)
+    if entry.after is not None:
+        message.after.CopyFrom(held_to_message(entry.after))
+    return message
+
+
+def transfer_to_message(transfer: TransferView) -> pb.Transfer:
     return pb.Transfer(
         transfer_id=str(transfer.id),
         kind=_TRANSFER_KINDS[transfer.kind],
@@ -60,7 +73,6 @@ def transfer_to_message(entry: Entry) -> pb.Transfer:
         invoice_id=str(transfer.invoice_id or ""),
         withdraw_uuid=str(transfer.withdrawal_id or ""),
         created_at=timestamp_from(transfer.created_at),
-        after=None if entry.after is None else held_to_message(entry.after),
     )
 
 
@@ -100,6 +112,28 @@ def status_from_message(status: pb.WithdrawalStatus.ValueType) -> WithdrawalStat
     if status not in _STATUS_FILTERS:
         raise values.query_invalid("status", "Expected pending, success, failed or cancelled")
     return _STATUS_FILTERS[status]
+
+
+def wanted_from_message(request: pb.ListAllWithdrawalsRequest) -> Wanted:
+    return Wanted(
+        merchant_id=request.merchant_id,
+        status=status_from_message(request.status),
+        stage=stage_from_message(request.stage),
+        method_id=request.withdrawal_method_id,
+        address=request.address,
+        external_tx_id=request.external_tx_id,
+        amount_from=request.amount_from,
+        amount_to=request.amount_to,
+        created_from=optional_datetime(request, "created_from"),
+        created_before=optional_datetime(request, "created_before"),
+    )
+
+
+def stage_from_message(stage: pb.WithdrawalStage.ValueType) -> Stage | None:
+    """Returns the stage; None for UNSPECIFIED, which means all."""
+    if stage not in _STAGE_FILTERS:
+        raise values.invalid("stage", "Expected requested, processing or done")
+    return _STAGE_FILTERS[stage]
 
 
 def newest_first_from_message(order: pb.SortOrder.ValueType) -> bool:

@@ -6,8 +6,10 @@ from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
 from kit.base.money import usdt_text
 from kit.base.proto import optional, optional_datetime
+from kit.rpc.audit import act_to_message
 from services.withdrawals.operations import creating, ledger, methods, reading, statements, stepping
 from services.withdrawals.rpc.converters import (
+    entry_to_message,
     held_from_message,
     held_to_message,
     method_to_message,
@@ -15,6 +17,7 @@ from services.withdrawals.rpc.converters import (
     status_from_message,
     transfer_sum_to_message,
     transfer_to_message,
+    wanted_from_message,
     withdrawal_to_message,
 )
 from services.withdrawals.wiring import Deps
@@ -54,14 +57,24 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
     ) -> pb.ListAllWithdrawalsResponse:
         found = reading.list_all_withdrawals(
             self._deps,
-            merchant_id=request.merchant_id,
-            status=status_from_message(request.status),
+            wanted_from_message(request),
             limit=request.limit,
-            created_from=optional_datetime(request, "created_from"),
-            created_before=optional_datetime(request, "created_before"),
             after_withdraw_uuid=request.after_withdraw_uuid,
+            oldest_first=request.oldest_first,
         )
         return pb.ListAllWithdrawalsResponse(withdrawals=[withdrawal_to_message(each) for each in found])
+
+    def GetWithdrawalStory(
+        self, request: pb.GetWithdrawalStoryRequest, context: grpc.ServicerContext
+    ) -> pb.GetWithdrawalStoryResponse:
+        story = reading.get_withdrawal_story(self._deps, withdraw_uuid=request.withdraw_uuid)
+        return pb.GetWithdrawalStoryResponse(
+            withdrawal=withdrawal_to_message(story.withdrawal),
+            method=method_to_message(story.method),
+            acts=[act_to_message(each, self._deps.settings.service) for each in story.acts],
+            transfers=[transfer_to_message(each) for each in story.transfers],
+            pending_approval_id=str(story.pending_approval_id or ""),
+        )
 
     def ListWithdrawalMethods(
         self, request: pb.ListWithdrawalMethodsRequest, context: grpc.ServicerContext
@@ -156,7 +169,7 @@ class WithdrawalsServicer(withdrawals_pb2_grpc.WithdrawalsServiceServicer):
             with_balances=request.with_balances,
             after_balance=held_from_message(request),
         )
-        return pb.ListTransfersResponse(transfers=[transfer_to_message(each) for each in found])
+        return pb.ListTransfersResponse(transfers=[entry_to_message(each) for each in found])
 
     def GetStatement(
         self, request: pb.GetStatementRequest, context: grpc.ServicerContext

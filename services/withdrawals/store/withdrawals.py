@@ -1,9 +1,10 @@
 """Withdrawals and their methods."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text, update
@@ -13,7 +14,8 @@ from sqlalchemy.orm import Session
 from kit.db.database import table_of
 from kit.db.lists import in_span, stands_after
 from kit.db.rows import Rows
-from services.withdrawals.domain import PENDING, State, WithdrawalStatus
+from services.withdrawals.addresses import NETWORKS
+from services.withdrawals.domain import PENDING, PROCESSING, Stage, State, WithdrawalStatus
 from services.withdrawals.models import Withdrawal, WithdrawalMethod
 from services.withdrawals.store.views import Backlog, MethodView, WithdrawalView
 
@@ -33,6 +35,10 @@ def methods_to_change(tx: Session) -> list[MethodView]:
     """
     tx.execute(text("LOCK TABLE withdrawal_methods IN SHARE ROW EXCLUSIVE MODE"))
     return methods(tx)
+
+
+def method(tx: Session, method_id: int) -> MethodView | None:
+    return _METHODS.one_or_none(tx.execute(select(*_METHODS.columns).where(WithdrawalMethod.id == method_id)))
 
 
 def enabled_method(tx: Session, method_id: int) -> MethodView | None:
@@ -140,23 +146,61 @@ def page(
     return _WITHDRAWALS.all(tx.execute(query.offset(offset).limit(limit)))
 
 
-def newest(
-    tx: Session,
-    *,
-    merchant_id: UUID | None,
-    status: WithdrawalStatus | None,
-    created_from: datetime | None,
-    created_before: datetime | None,
-    after: WithdrawalView | None,
-    limit: int,
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """The withdrawals of the operator's list; null filters match all.
+
+    transaction  the transaction in all its lower-case spellings
+    """
+
+    merchant_id: UUID | None = None
+    status: WithdrawalStatus | None = None
+    stage: Stage | None = None
+    method_id: int | None = None
+    address: str | None = None
+    transaction: Sequence[str] | None = None
+    amount_from: Decimal | None = None
+    amount_to: Decimal | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+    def conditions(self) -> Iterator[ColumnElement[bool]]:
+        yield from _matching(self.merchant_id, self.status)
+        yield from in_span(Withdrawal.created_at, self.created_from, self.created_before)
+        if self.stage is not None:
+            yield from _STAGES[self.stage]
+        if self.method_id is not None:
+            yield Withdrawal.method_id == self.method_id
+        if self.address is not None:
+            yield func.lower(Withdrawal.address) == self.address.lower()
+        if self.transaction is not None:
+            # The index begins with the network.
+            yield Withdrawal.network.in_(sorted(NETWORKS))
+            yield func.lower(Withdrawal.external_tx_id).in_(self.transaction)
+        if self.amount_from is not None:
+            yield Withdrawal.amount >= self.amount_from
+        if self.amount_to is not None:
+            yield Withdrawal.amount <= self.amount_to
+
+
+_PENDING: Final = Withdrawal.status == WithdrawalStatus.PENDING
+_STAGES: Final[Mapping[Stage, Sequence[ColumnElement[bool]]]] = {
+    Stage.REQUESTED: (_PENDING, Withdrawal.substatus.is_(None)),
+    Stage.PROCESSING: (_PENDING, Withdrawal.substatus == PROCESSING.substatus),
+    Stage.DONE: (~_PENDING,),
+}
+
+
+def listed(
+    tx: Session, filter: Filter, *, after: WithdrawalView | None, oldest_first: bool, limit: int
 ) -> list[WithdrawalView]:
-    """Returns the newest withdrawals of one merchant, or of all: from the start, or those that stand after `after`."""
-    query = _ALL.where(*_matching(merchant_id, status))
-    query = query.where(*in_span(Withdrawal.created_at, created_from, created_before))
+    """Returns the first withdrawals that the filter leaves: from the start, or those that stand after `after`."""
+    at, id = Withdrawal.created_at, Withdrawal.id
+    query = _ALL.where(*filter.conditions())
     if after is not None:
-        query = query.where(stands_after(Withdrawal.created_at, Withdrawal.id, (after.created_at, after.id)))
-    newest_first = query.order_by(Withdrawal.created_at.desc(), Withdrawal.id.desc())
-    return _WITHDRAWALS.all(tx.execute(newest_first.limit(limit)))
+        query = query.where(stands_after(at, id, (after.created_at, after.id), oldest_first=oldest_first))
+    order = (at, id) if oldest_first else (at.desc(), id.desc())
+    return _WITHDRAWALS.all(tx.execute(query.order_by(*order).limit(limit)))
 
 
 def withdrawal(tx: Session, withdrawal_id: UUID) -> WithdrawalView | None:
