@@ -1,6 +1,7 @@
 """Times that an operator types: `24h` for a day ago, `2026-11-22`, `2026-11-22T14:30`."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
@@ -34,6 +35,28 @@ def moment(text: str | datetime) -> datetime:
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no time such as 24h, 2026-11-22 or 2026-11-22T14:30") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month in UTC, from its first moment to that of the next one."""
+
+    start: datetime
+    end: datetime
+
+    def __str__(self) -> str:
+        return f"{self.start:%B %Y}"
+
+
+def month(text: str | Month) -> Month:
+    """Returns the month of a text such as 2026-11. Raises typer.BadParameter."""
+    if isinstance(text, Month):
+        return text
+    try:
+        start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
+        return Month(start, (start + timedelta(days=31)).replace(day=1))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is no month such as 2026-11") from None
 
 
 Since = Annotated[

@@ -54,10 +54,13 @@ def print_page(
         print_more(last_id(rows[-1]))
 
 
-def print_more(last_id: str) -> None:
-    """Prints the command for the next page: this command, after the last id of this page."""
+def print_more(last_id: str, *, whole: bool = False) -> None:
+    """Prints the command for the next page: this command, after the last id of this page. The id is whole where no
+    service completes it.
+    """
     words = _without_after(sys.argv[1:])
-    output.note(f"[dim]More:[/dim] {shlex.join(['fiatgate', *words, '--after', output.short(last_id)])}")
+    after = last_id if whole else output.short(last_id)
+    output.note(f"[dim]More:[/dim] {shlex.join(['fiatgate', *words, '--after', after])}")
 
 
 def _without_after(words: Sequence[str]) -> list[str]:

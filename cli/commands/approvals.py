@@ -1,18 +1,19 @@
 """`fiatgate approvals …`: requests for a second pair of eyes, of all services that have them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from rich.markup import escape
 
-from cli import author, connection, output, staff, tables
+from cli import author, connection, csv_file, output, paging, staff, tables
+from cli.csv_file import Csv
 from cli.ids import Ambiguous
 from cli.output import Json
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from kit.rpc.errors import Refused, not_found
-from kit.rpc.values import LIST_MOST_ROWS, LIST_ROWS
+from kit.rpc.values import LIST_MOST_ROWS
 
 T = TypeVar("T")
 
@@ -32,6 +33,10 @@ COLUMNS: Final = {
     "requested_by": "requested by",
     "summary": "what approval does",
 }
+CSV_COLUMNS: Final = (
+    *("approval_id", "service", "state", "requested_at", "requested_by", "act", "object", "merchant_id"),
+    *("summary", "note", "decided_at", "decided_by", "decision_note"),
+)
 STACKS: Final = (("approval_id", "state"), ("requested_by", "requested_at"), ("summary",))
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The request's id, or its first characters.")]
@@ -41,24 +46,51 @@ Note = Annotated[str, typer.Option(metavar="TEXT", help="The reason, which is ke
 @app.command("list", epilog="Example: fiatgate approvals list")
 def list_all(
     *,
-    state: Annotated[str, typer.Option(metavar="S", help="pending, approved, rejected, or all.")] = "pending",
+    state: Annotated[
+        str, typer.Option(metavar="S", help="pending, approved, rejected, decided, or all.")
+    ] = "pending",
     object: Annotated[
         str, typer.Option(metavar="KIND:ID", help="Only requests about this thing: withdrawal:0197…")
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=LIST_MOST_ROWS)] = LIST_ROWS,
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="In the order of time.")] = False,
+    after: Annotated[str, typer.Option(metavar="ID", help="Begin after this one: the next page.")] = "",
+    limit: paging.Limit = paging.ROWS,
+    as_csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """List requests, newest first; without options those that wait."""
-    wanted = pb.ListApprovalsRequest(object=object, limit=limit)
-    word = None if state == "all" else state
+    wanted = pb.ListApprovalsRequest(
+        object=object,
+        limit=paging.asked(limit),
+        oldest_first=oldest_first,
+        after_approval_id=_found(after).approval_id if after else "",
+    )
+    word = {"all": None, "decided": None}.get(state, state)
     wanted.state = output.enum_number(pb.ApprovalState.DESCRIPTOR, word)  # type: ignore[assignment]  # see deals
-    found = _listed(wanted)[:limit]
+    wanted.decided = state == "decided"
+    if as_csv:
+        csv_file.write(_csv_rows(wanted), CSV_COLUMNS)
+        return
+    listed = _listed(wanted)
+    found = paging.page(listed, limit)
     rows = [output.plain(each) for each in found]
     if not as_json:
         short = output.shortened([each.approval_id for each in found])
         rows = [row | {"approval_id": short[row["approval_id"]]} for row in rows]
     empty = "No request waits for a second person" if state == "pending" else "No such requests"
     output.rows(rows, COLUMNS, as_json=as_json, empty=empty, stacks=STACKS)
+    if paging.is_cut(listed, limit):
+        paging.print_more(found[-1].approval_id)
+
+
+def _csv_rows(wanted: pb.ListApprovalsRequest) -> Iterator[dict[str, Any]]:
+    wanted.limit = LIST_MOST_ROWS
+    while True:
+        page = _listed(wanted)[:LIST_MOST_ROWS]
+        yield from map(output.plain, page)
+        if len(page) < LIST_MOST_ROWS:
+            return
+        wanted.after_approval_id = page[-1].approval_id
 
 
 @app.command("show", epilog="Example: fiatgate approvals show 0197…")
@@ -144,9 +176,10 @@ def _get(service: str, request: pb.GetApprovalRequest) -> pb.Approval | None:
 
 
 def _listed(wanted: pb.ListApprovalsRequest) -> Sequence[pb.Approval]:
-    """Returns the requests of all services, newest first: their ids begin with their time."""
+    """Returns the requests of all services in the order of time: their ids begin with it."""
     lists = _answers(lambda service: connection.approvals(service).ListApprovals(wanted).approvals)
-    return sorted(chain.from_iterable(lists), key=lambda each: each.approval_id, reverse=True)
+    found = chain.from_iterable(lists)
+    return sorted(found, key=lambda each: each.approval_id, reverse=not wanted.oldest_first)
 
 
 def _answers(call: Callable[[str], T]) -> Sequence[T]:

@@ -2,19 +2,20 @@
 
 import re
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
-from cli import connection, ids, names, output, paging, pending, several
+from cli import acts, connection, csv_file, ids, names, output, paging, pending, several
+from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import INT32_MOST, Everything, Json
-from fiatgate.find.v1 import find_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2 as pb
 from kit.base.ids import new_id
 from kit.base.proto import timestamp_from
-from kit.rpc.errors import Refused, not_found
+from kit.rpc.errors import Refused
+from kit.rpc.values import LIST_MOST_ROWS
 
 NAME = "withdrawals"
 app = typer.Typer(
@@ -30,6 +31,26 @@ COLUMNS = {
     "external_tx_id": "transaction",
     "merchant": "merchant",
 }
+CSV_COLUMNS: Final = (
+    *(
+        "withdraw_uuid",
+        "created_at",
+        "merchant_id",
+        "merchant",
+        "status",
+        "substatus",
+        "amount",
+        "network_fee",
+    ),
+    *(
+        "amount_to_receive",
+        "withdrawal_method_id",
+        "address",
+        "address_memo",
+        "external_tx_id",
+        "processed_at",
+    ),
+)
 STACKS = (
     ("withdraw_uuid", "state"),
     ("age",),
@@ -130,17 +151,27 @@ def create(
     )
 
 
-@app.command("list", epilog="Example: fiatgate withdrawals list --status pending")
+@app.command("list", epilog="Example: fiatgate withdrawals list --stage requested --oldest-first")
 def list_all(
     *,
     merchant: ids.OfMerchant = "",
     status: Annotated[
         str | None, typer.Option(metavar="S", help="pending, success, failed, cancelled.")
     ] = None,
+    stage: Annotated[str | None, typer.Option(metavar="S", help="requested, processing, done.")] = None,
+    method: Annotated[
+        int, typer.Option(metavar="ID", min=0, max=INT32_MOST, help="Only of this method.")
+    ] = 0,
+    address: Annotated[str, typer.Option(metavar="A", help="Only to this address.")] = "",
+    tx: Annotated[str, typer.Option(metavar="H", help="Only with this transaction, in any spelling.")] = "",
+    amount_from: Annotated[str, typer.Option(metavar="A", help="Only this amount or more.")] = "",
+    amount_to: Annotated[str, typer.Option(metavar="A", help="Only this amount or less.")] = "",
     since: Since = None,
     until: Until = None,
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="In the order of time.")] = False,
     after: Annotated[str, ids.after("withdrawal")] = "",
     limit: paging.Limit = paging.ROWS,
+    as_csv: Csv = False,
     as_json: Json = False,
 ) -> None:
     """List withdrawals, newest first."""
@@ -150,12 +181,34 @@ def list_all(
         created_from=timestamp_from(since),
         created_before=timestamp_from(until),
         after_withdraw_uuid=after,
+        withdrawal_method_id=method,
+        address=address,
+        external_tx_id=tx,
+        amount_from=amount_from,
+        amount_to=amount_to,
+        oldest_first=oldest_first,
     )
     request.status = output.enum_number(pb.WithdrawalStatus.DESCRIPTOR, status)  # type: ignore[assignment]  # see deals
+    request.stage = output.enum_number(pb.WithdrawalStage.DESCRIPTOR, stage)  # type: ignore[assignment]  # see deals
+    if as_csv:
+        csv_file.write(_csv_rows(request), CSV_COLUMNS)
+        return
     found = connection.withdrawals().ListAllWithdrawals(request).withdrawals
     paging.print_page(
         found, limit, table=_print_page, last_id=lambda last: last.withdraw_uuid, as_json=as_json
     )
+
+
+def _csv_rows(request: pb.ListAllWithdrawalsRequest) -> Iterator[dict[str, Any]]:
+    request.limit = LIST_MOST_ROWS
+    while True:
+        page = connection.withdrawals().ListAllWithdrawals(request).withdrawals
+        merchants = names.of_merchants(each.merchant_id for each in page)
+        for each in page:
+            yield output.plain(each) | {"merchant": merchants[each.merchant_id]}
+        if len(page) < LIST_MOST_ROWS:
+            return
+        request.after_withdraw_uuid = page[-1].withdraw_uuid
 
 
 def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:
@@ -181,31 +234,49 @@ def _print_page(page: Sequence[pb.Withdrawal], *, more: bool) -> None:
 
 @app.command("show", epilog="Example: fiatgate withdrawals show 0197…")
 def show(withdraw_uuid: ids.WithdrawalId, *, as_json: Json = False) -> None:
-    """Show a withdrawal."""
-    withdrawal = _named(withdraw_uuid)
+    """Show a withdrawal with its history."""
+    story = _story(withdraw_uuid)
+    withdrawal = story.withdrawal
+    if as_json:
+        history = [output.plain(each) for each in story.acts]
+        transfers = [output.plain(each) for each in story.transfers]
+        pending = story.pending_approval_id or None
+        more = {"history": history, "transfers": transfers, "pending_approval_id": pending}
+        output.print_json(output.plain(withdrawal) | more)
+        return
     state = withdrawal.substatus or output.enum_word(pb.WithdrawalStatus.DESCRIPTOR, withdrawal.status)
     to_send = f"{withdrawal.amount_to_receive} to {withdrawal.address}"
     sentence = f"{withdrawal.amount} USDT, {state.replace('_', ' ')}: {to_send}."
-    next_commands = _next_steps(withdrawal)
-    output.outcome(withdrawal, sentence, *next_commands, everything=True, as_json=as_json)
+    output.outcome(withdrawal, sentence, *_next_steps(story), everything=True, as_json=False)
+    output.console.print()
+    rows = [
+        {
+            "at": output.plain(act)["at"],
+            "by": acts.author_of(act),
+            "act": acts.sentence_of(act),
+            "note": act.note,
+        }
+        for act in story.acts
+    ]
+    output.rows(rows, ("at", "by", "act", "note"), as_json=False, empty="It has no recorded acts")
 
 
-def _named(withdraw_uuid: str) -> pb.Withdrawal:
-    """Returns the withdrawal. Raises Refused WITHDRAWAL_NOT_FOUND."""
-    answer = connection.find("withdrawals").Find(find_pb2.FindRequest(text=withdraw_uuid, limit=1))
-    merchants = [each.facts["merchant_id"] for each in answer.found if each.id == withdraw_uuid]
-    if not merchants:
-        raise not_found("WITHDRAWAL_NOT_FOUND", f"No withdrawal has the id {withdraw_uuid}")
-    request = pb.GetWithdrawalRequest(merchant_id=merchants[0], withdraw_uuid=withdraw_uuid)
-    return connection.withdrawals().GetWithdrawal(request).withdrawal
+def _story(withdraw_uuid: str) -> pb.GetWithdrawalStoryResponse:
+    """Returns the withdrawal and its history. Raises Refused WITHDRAWAL_NOT_FOUND."""
+    return connection.withdrawals().GetWithdrawalStory(
+        pb.GetWithdrawalStoryRequest(withdraw_uuid=withdraw_uuid)
+    )
 
 
-def _next_steps(withdrawal: pb.Withdrawal) -> list[str]:
+def _next_steps(story: pb.GetWithdrawalStoryResponse) -> list[str]:
+    withdrawal = story.withdrawal
     id = output.short(withdrawal.withdraw_uuid)
     if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING:
         return []
     if withdrawal.substatus == "processing":
         return [f"fiatgate withdrawals complete {id} --tx HASH"]
+    if story.pending_approval_id:
+        return [f"fiatgate approvals approve {output.short(story.pending_approval_id)} --as THEIR_EMAIL"]
     return [f"fiatgate withdrawals process {id}"]
 
 
@@ -243,7 +314,7 @@ def complete(
 ) -> None:
     """Mark it as sent. A text that is no hash of the network is taken when you agree."""
     if not (yes or _HASH(tx)):
-        _require_hash(_named(withdraw_uuid), tx, as_json=as_json)
+        _require_hash(_story(withdraw_uuid), tx, as_json=as_json)
     request = pb.CompleteWithdrawalRequest(withdraw_uuid=withdraw_uuid, external_tx_id=tx)
     done = connection.withdrawals().CompleteWithdrawal(request).withdrawal
     sentence = (
@@ -252,12 +323,11 @@ def complete(
     output.outcome(done, sentence, everything=everything, as_json=as_json)
 
 
-def _require_hash(withdrawal: pb.Withdrawal, tx: str, *, as_json: bool) -> None:
+def _require_hash(story: pb.GetWithdrawalStoryResponse, tx: str, *, as_json: bool) -> None:
     """Ends the command unless the text is a hash of the withdrawal's network, or the operator agrees. A withdrawal that
     has ended is left to the service's answer.
     """
-    methods = connection.withdrawals().ListWithdrawalMethods(pb.ListWithdrawalMethodsRequest()).methods
-    network = next(each.network for each in methods if each.method_id == withdrawal.withdrawal_method_id)
+    withdrawal, network = story.withdrawal, story.method.network
     if withdrawal.status != pb.WITHDRAWAL_STATUS_PENDING or is_hash(network, tx):
         return
     message = f"{tx!r} is no hash of a transaction on {network}"

@@ -108,7 +108,7 @@ class Movement:
 
 
 class TransferKind(StrEnum):
-    """What a transfer of a merchant's money is for. The kinds of a withdrawal are the ends of their references."""
+    """The purposes of transfers of a merchant's money. Those of withdrawals are the ends of the references."""
 
     CREDIT = "credit"
     RESERVE = "reserve"

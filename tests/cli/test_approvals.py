@@ -118,6 +118,13 @@ def test_a_question_shows_what_approval_does_and_a_no_changes_nothing(
     assert states == []
     (kept,) = fiatgate("approvals", "list", "--state", "rejected", "--object", listed["object"])
     assert kept["decision_note"] == "call them first"
+    decided = ("approvals", "list", "--state", "decided", "--object", listed["object"])
+    assert fiatgate(*decided, "--oldest-first") == [kept]
+    assert fiatgate(*decided, "--after", approval_id) == []
+    assert [line.partition(",")[0] for line in run(*decided, "--csv").out.splitlines()] == [
+        "approval_id",
+        approval_id,
+    ]
 
 
 def test_an_address_of_no_active_person_of_the_staff_is_named_before_and_after_the_decision(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import itertools
 import os
 import pwd
 import socket
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.merchants.v1 import merchants_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base.clock import SystemClock
 from kit.base.ids import new_id
 from tests.cli.command_line import Fiatgate, run
 from tests.support.pictures import PNG
@@ -298,6 +301,41 @@ def _pay_out(fiatgate: Fiatgate, merchant: str) -> None:
     balance = fiatgate("balance", merchant)
     assert like(balance, withdrawals_pb2.GetBalanceResponse)
     assert (balance["reserved"], balance["withdrawn"]) == ("0.000000", "20.000000")
+    of_merchant = ("withdrawals", "list", "--merchant", merchant)
+    assert fiatgate(*of_merchant, "--stage", "done", "--oldest-first") == listed[::-1]
+    assert fiatgate(*of_merchant, "--tx", f"TX-{key}") == [done]
+    assert fiatgate(*of_merchant, "--address", TRON_ADDRESS, "--amount-from", "20.000001") == []
+    lines = run(*of_merchant, "--csv").out.splitlines()
+    assert [line.partition(",")[0] for line in lines] == [
+        "withdraw_uuid",
+        *(each["withdraw_uuid"] for each in listed),
+    ]
+    story = fiatgate("withdrawals", "show", first["withdraw_uuid"])
+    assert [each["act"].partition(".")[2] for each in story["history"]] == ["create", "process", "complete"]
+    assert [each["kind"] for each in story["transfers"]] == ["reserve", "pay", "fee"]
+    shown = fiatgate.shown("withdrawals", "show", first["withdraw_uuid"])
+    assert "began to send withdrawal" in shown
+    _state_the_month(fiatgate, merchant, balance)
+
+
+def _state_the_month(fiatgate: Fiatgate, merchant: str, balance: dict[str, str]) -> None:
+    """The statement of this month begins with nothing and ends with the balance; in CSV it is the same."""
+    month = ("balance", merchant, "--month", f"{SystemClock().now():%Y-%m}")
+    statement = fiatgate(*month)
+    assert statement["opening"] == {"available": "0.000000", "reserved": "0.000000"}
+    assert statement["closing"] == {name: balance[name] for name in ("available", "reserved")}
+    assert statement["transfers"][-1]["after"] == statement["closing"]
+    kinds = [each["kind"] for each in statement["transfers"]]
+    assert kinds == ["credit", "reserve", "pay", "fee", "reserve", "release", "reserve", "release"]
+    assert {each["kind"]: each["count"] for each in statement["sums"]} == Counter(kinds)
+    last = statement["transfers"][-1]["transfer_id"]
+    assert fiatgate(*month, "--after", last)["transfers"] == []
+    in_csv = list(csv.DictReader(run(*month, "--csv").out.splitlines()))
+    assert [each["transfer_id"] for each in in_csv] == [
+        each["transfer_id"] for each in statement["transfers"]
+    ]
+    assert in_csv[-1]["available_after"] == balance["available"]
+    assert f"{balance['available']} USDT available" in fiatgate.shown(*month)
 
 
 @pytest.mark.parametrize(

@@ -154,5 +154,5 @@ def get_withdrawal_story(deps: Deps, *, withdraw_uuid: str) -> Story:
             method=method,
             acts=newest_acts_on(tx.connection(), [object], limit=ACTS_MOST)[::-1],
             transfers=statements.of_references(tx, references_of(withdrawal_id), Span(), limit=len(STEPS)),
-            pending_approval_id=pending and pending.id,
+            pending_approval_id=None if pending is None else pending.id,
         )

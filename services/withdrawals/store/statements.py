@@ -189,7 +189,7 @@ def sums_of(tx: Session, accounts: MerchantAccounts, span: Span) -> list[Transfe
     ours = Transfer.debit_account.in_((accounts.available, accounts.reserved))
     of_withdrawals = select(step, *counted).where(ours, _OF_WITHDRAWALS, *span.conditions()).group_by(step)
     found = {TransferKind(kind): (count, amount) for kind, count, amount in tx.execute(of_withdrawals)}
-    # What arrived and was not released is credited: so the many credits are summed from their index alone.
+    # All that arrived and was not released is credited: so the many credits are summed from their index alone.
     released = found.get(TransferKind.RELEASE, (0, _NOTHING))
     found[TransferKind.CREDIT] = (arrived[0] - released[0], arrived[1] - released[1])
     return [TransferSum(kind, *found[kind]) for kind in TransferKind if kind in found and found[kind][0]]
