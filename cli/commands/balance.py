@@ -55,7 +55,7 @@ def balance(
 def _statement(
     merchant_id: str, of_month: Month, *, after: str, limit: int, as_csv: bool, as_json: bool
 ) -> None:
-    span = {
+    span: dict[str, Any] = {
         "merchant_id": merchant_id,
         "created_from": timestamp_from(of_month.start),
         "created_before": timestamp_from(of_month.end),
