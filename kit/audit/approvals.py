@@ -10,7 +10,7 @@ SQL has none.
 Locks are taken in one order everywhere: first the object of the request, then the request.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Column, Connection, DateTime, MetaData, Table, Text, Uuid, func, select, text, update
+from sqlalchemy import Column, DateTime, MetaData, Table, Text, Uuid, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import Session
 
@@ -28,7 +28,6 @@ from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.ids import new_id
 from kit.db.database import refusing
-from kit.db.finding import COMPLETED_MOST
 from kit.db.rows import Rows
 from kit.db.schema import NewTable, SchemaBehind
 
@@ -38,7 +37,6 @@ RIGHTS: Final = f"SELECT, INSERT, UPDATE ({', '.join(_DECISION)})"
 
 TABLE: Final = NewTable("approvals")
 _INSERT_ATTEMPTS: Final = 3
-_PORTION: Final = 500
 
 WAS: Final = "was"
 """The value in `request` that the object had at the request: shown, but a later request may have another one."""
@@ -57,7 +55,7 @@ _approvals = Table(
     *(Column(name, Text) for name in _TEXTS),
     Column("request", JSONB),
 )
-_row = _approvals.c
+ROW = _approvals.c
 
 
 class State(StrEnum):
@@ -163,7 +161,7 @@ class Approved:
     link: str = ""
 
 
-_APPROVALS: Final = Rows(Approval, _approvals)
+APPROVALS: Final = Rows(Approval, _approvals)
 
 
 def _wanted(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,9 +211,9 @@ def request(tx: Session, terms: Terms, *, at: datetime, note: str = "") -> Appro
         "state": State.PENDING,
     }
     new = insert(_approvals).values(values)
-    once = new.on_conflict_do_nothing(index_elements=[_row.object], index_where=text("state = 'pending'"))
+    once = new.on_conflict_do_nothing(index_elements=[ROW.object], index_where=text("state = 'pending'"))
     for _ in range(_INSERT_ATTEMPTS):  # the pending one may be decided between the two statements
-        if made := _APPROVALS.one_or_none(tx.execute(once.returning(*_APPROVALS.columns))):
+        if made := APPROVALS.one_or_none(tx.execute(once.returning(*APPROVALS.columns))):
             _record(tx, REQUESTED, made, note, terms_sha256=_terms_sha256(made))
             return made
         if pending := pending_of(tx, terms.object):
@@ -227,8 +225,8 @@ def pending_of(tx: Session, object: str) -> Approval | None:
     """Returns the pending request of the object."""
     if not TABLE.is_usable(tx):
         return None
-    wanted = select(*_APPROVALS.columns).where(_row.object == object, _row.state == State.PENDING)
-    return _APPROVALS.one_or_none(tx.execute(wanted))
+    wanted = select(*APPROVALS.columns).where(ROW.object == object, ROW.state == State.PENDING)
+    return APPROVALS.one_or_none(tx.execute(wanted))
 
 
 def close(tx: Session, object: str, *, at: datetime, note: str, act: str = "") -> None:
@@ -282,10 +280,10 @@ def reject(tx: Session, approval_id: UUID, *, at: datetime, note: str) -> Approv
 
 
 def _decide(tx: Session, approval_id: UUID, decision: Mapping[str, Any]) -> Approval:
-    pending = (_row.id == approval_id, _row.state == State.PENDING)
-    decided = update(_approvals).where(*pending).values(decision).returning(*_APPROVALS.columns)
+    pending = (ROW.id == approval_id, ROW.state == State.PENDING)
+    decided = update(_approvals).where(*pending).values(decision).returning(*APPROVALS.columns)
     with refusing({"ck_approvals_other_person": lambda: SameAuthor(decision["decided_by"])}):
-        made = _APPROVALS.one_or_none(tx.execute(decided))
+        made = APPROVALS.one_or_none(tx.execute(decided))
     if made is None:
         raise AlreadyDecided(get(tx, approval_id))
     believed = made if requested_by_calls(tx, [made]) else replace(made, summary=NO_CALL)
@@ -352,68 +350,7 @@ def get(tx: Session, approval_id: UUID) -> Approval:
     """Returns the request as it is committed, or changed here. Raises NotFound."""
     found = None
     if TABLE.is_usable(tx):
-        found = _APPROVALS.one_or_none(tx.execute(select(*_APPROVALS.columns).where(_row.id == approval_id)))
+        found = APPROVALS.one_or_none(tx.execute(select(*APPROVALS.columns).where(ROW.id == approval_id)))
     if found is None:
         raise NotFound
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """The requests to list.
-
-    states        none: all
-    object        empty: all
-    after         the id of the last one of the page before; this database need not have it
-    oldest_first  their order, which is that of their ids
-    """
-
-    states: Sequence[State] = ()
-    object: str = ""
-    after: UUID | None = None
-    oldest_first: bool = False
-
-
-def page(tx: Session, filter: Filter, *, limit: int) -> Sequence[Approval]:
-    """Returns the first requests that the filter leaves."""
-    if not TABLE.is_usable(tx):
-        return []
-    wanted = select(*_APPROVALS.columns).limit(limit)
-    wanted = wanted.order_by(_row.id if filter.oldest_first else _row.id.desc())
-    if filter.states:
-        wanted = wanted.where(_row.state.in_(filter.states))
-    if filter.object:
-        wanted = wanted.where(_row.object == filter.object)
-    if filter.after is not None:
-        wanted = wanted.where(_row.id > filter.after if filter.oldest_first else _row.id < filter.after)
-    return _APPROVALS.all(tx.execute(wanted))
-
-
-def everything(tx: Session) -> Iterator[Sequence[Approval]]:
-    """Yields all requests, in portions."""
-    if TABLE.is_usable(tx):
-        rows = tx.execute(select(*_APPROVALS.columns).execution_options(yield_per=_PORTION))
-        yield from ([_APPROVALS.make(*row) for row in portion] for portion in rows.partitions())
-
-
-def between(tx: Session, least: UUID, greatest: UUID) -> Sequence[Approval]:
-    """Returns the requests with an id from the least to the greatest, the first COMPLETED_MOST of them."""
-    if not TABLE.is_usable(tx):
-        return []
-    wanted = select(*_APPROVALS.columns).where(_row.id.between(least, greatest)).order_by(_row.id)
-    return _APPROVALS.all(tx.execute(wanted.limit(COMPLETED_MOST)))
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The number of pending requests, and the time of the oldest one."""
-
-    count: int
-    oldest: datetime | None
-
-
-def waiting(connection: Connection) -> Waiting:
-    if not TABLE.is_usable(connection):
-        return Waiting(0, None)
-    pending = select(func.count(), func.min(_row.requested_at)).where(_row.state == State.PENDING)
-    return Waiting(*connection.execute(pending).one())

@@ -242,7 +242,7 @@ def _is_on_its_way(tx: Session, exchange: KnownExchange) -> bool:
 def _of_approvals(tx: Session) -> list[str]:
     """Checks that each request for a second person has the act of its call."""
     problems: list[str] = []
-    for portion in approvals.everything(tx):
+    for portion in approval_lists.everything(tx):
         requested = approvals.requested_by_calls(tx, portion)
         problems += [
             f"request {each.id} ({each.act} {each.object}) has no act of its call: it was added by hand"

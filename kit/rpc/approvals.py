@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
 from fiatgate.approvals.v1 import approvals_pb2_grpc
-from kit.audit import approvals
+from kit.audit import approval_lists, approvals
+from kit.audit.approval_lists import Filter
 from kit.audit.approvals import (
     AlreadyDecided,
     Approval,
     Approved,
-    Filter,
     NoPerson,
     NotFound,
     SameAuthor,
@@ -146,7 +146,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
     ) -> pb.ListApprovalsResponse:
         filter, limit = filter_from_message(request), values.rows(request.limit)
         with self._parts.db.transaction() as tx:
-            found = self._believed(tx, approvals.page(tx, filter, limit=limit))
+            found = self._believed(tx, approval_lists.page(tx, filter, limit=limit))
         return pb.ListApprovalsResponse(approvals=[self._to_message(each) for each in found])
 
     def GetApproval(
@@ -158,7 +158,7 @@ class ApprovalsServicer(approvals_pb2_grpc.ApprovalsServiceServicer, Generic[D])
                 "approval_id", f"Expected a UUID, or {BEGINNING_DIGITS} or more digits of its beginning"
             )
         with self._parts.db.transaction() as tx:
-            found = self._believed(tx, approvals.between(tx, *bounds))
+            found = self._believed(tx, approval_lists.between(tx, *bounds))
         if not found:
             raise _not_found()
         if len(found) > 1:
@@ -312,7 +312,7 @@ def _decided_before(decided: Approval) -> Refused:
 def gauges(parts: Parts) -> Sequence[Gauge]:
     """Returns the numbers of requests that wait for a second person, for `fiatgate status` and Prometheus."""
     with parts.db.autocommit() as connection:
-        waiting = approvals.waiting(connection)
+        waiting = approval_lists.waiting(connection)
     age = (parts.clock.now() - waiting.oldest).total_seconds() if waiting.oldest else 0.0
     return [
         Gauge("approvals_pending", waiting.count, "Requests that wait for a second person"),

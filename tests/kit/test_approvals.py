@@ -16,8 +16,9 @@ import pytest
 from sqlalchemy import text
 
 from fiatgate.approvals.v1 import approvals_pb2 as pb
-from kit.audit import approvals
-from kit.audit.approvals import AlreadyDecided, Approval, Filter, NoPerson, NotFound, SameAuthor, State, Terms
+from kit.audit import approval_lists, approvals
+from kit.audit.approval_lists import Filter
+from kit.audit.approvals import AlreadyDecided, Approval, NoPerson, NotFound, SameAuthor, State, Terms
 from kit.base import actors
 from kit.base.actors import Actor
 from kit.base.clock import Clock
@@ -239,8 +240,8 @@ def test_a_rejected_request_is_kept_and_leaves_room_for_the_next(db: Database) -
     assert again.id != asked.id
     with db.transaction() as tx:
         of_object = Filter(object=wanted.object)
-        assert approvals.page(tx, of_object, limit=9) == [again, rejected]
-        assert approvals.page(tx, replace(of_object, states=(State.REJECTED,)), limit=9) == [rejected]
+        assert approval_lists.page(tx, of_object, limit=9) == [again, rejected]
+        assert approval_lists.page(tx, replace(of_object, states=(State.REJECTED,)), limit=9) == [rejected]
 
 
 def test_requests_are_listed_page_by_page_in_both_orders(db: Database) -> None:
@@ -248,10 +249,10 @@ def test_requests_are_listed_page_by_page_in_both_orders(db: Database) -> None:
     outside = first.id.int - 1  # of another database: the lists of several services are merged by id
     with db.transaction() as tx:
         oldest_first = Filter(states=(State.PENDING,), after=UUID(int=outside), oldest_first=True)
-        assert approvals.page(tx, oldest_first, limit=2) == [first, second]
-        assert approvals.page(tx, replace(oldest_first, after=second.id), limit=2) == [third]
-        assert approvals.page(tx, Filter(), limit=2) == [third, second]
-        assert approvals.page(tx, Filter(after=second.id), limit=1) == [first]
+        assert approval_lists.page(tx, oldest_first, limit=2) == [first, second]
+        assert approval_lists.page(tx, replace(oldest_first, after=second.id), limit=2) == [third]
+        assert approval_lists.page(tx, Filter(), limit=2) == [third, second]
+        assert approval_lists.page(tx, Filter(after=second.id), limit=1) == [first]
 
 
 def test_a_request_is_closed_by_a_change_that_makes_it_pointless(db: Database) -> None:
@@ -304,7 +305,7 @@ def test_the_beginning_of_an_id_finds_its_request(db: Database) -> None:
 def test_the_oldest_pending_request_is_counted(db: Database) -> None:
     request(db, ANN)
     with db.autocommit() as connection:
-        waiting = approvals.waiting(connection)
+        waiting = approval_lists.waiting(connection)
     assert waiting.count >= 1
     assert waiting.oldest == START
 
@@ -396,7 +397,7 @@ def test_without_the_table_nothing_is_listed_and_nothing_that_needs_a_second_per
     before = Database(url, name="tests", pool_size=1)
     actors.bind(ANN)
     with before.transaction() as tx:
-        assert approvals.page(tx, Filter(), limit=9) == []
+        assert approval_lists.page(tx, Filter(), limit=9) == []
         approvals.close(tx, "thing:1", at=START, note="")
         with pytest.raises(SchemaBehind):
             approvals.request(tx, terms(), at=START)

@@ -1,0 +1,76 @@
+"""Lists of requests for a second pair of eyes (`kit.audit.approvals`): pages, all of them, those that wait."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.orm import Session
+
+from kit.audit.approvals import APPROVALS, ROW, TABLE, Approval, State
+from kit.db.finding import COMPLETED_MOST
+
+_PORTION: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """The requests to list.
+
+    states        none: all
+    object        empty: all
+    after         the id of the last one of the page before; this database need not have it
+    oldest_first  their order, which is that of their ids
+    """
+
+    states: Sequence[State] = ()
+    object: str = ""
+    after: UUID | None = None
+    oldest_first: bool = False
+
+
+def page(tx: Session, filter: Filter, *, limit: int) -> Sequence[Approval]:
+    """Returns the first requests that the filter leaves."""
+    if not TABLE.is_usable(tx):
+        return []
+    wanted = select(*APPROVALS.columns).limit(limit)
+    wanted = wanted.order_by(ROW.id if filter.oldest_first else ROW.id.desc())
+    if filter.states:
+        wanted = wanted.where(ROW.state.in_(filter.states))
+    if filter.object:
+        wanted = wanted.where(ROW.object == filter.object)
+    if filter.after is not None:
+        wanted = wanted.where(ROW.id > filter.after if filter.oldest_first else ROW.id < filter.after)
+    return APPROVALS.all(tx.execute(wanted))
+
+
+def everything(tx: Session) -> Iterator[Sequence[Approval]]:
+    """Yields all requests, in portions."""
+    if TABLE.is_usable(tx):
+        rows = tx.execute(select(*APPROVALS.columns).execution_options(yield_per=_PORTION))
+        yield from ([APPROVALS.make(*row) for row in portion] for portion in rows.partitions())
+
+
+def between(tx: Session, least: UUID, greatest: UUID) -> Sequence[Approval]:
+    """Returns the requests with an id from the least to the greatest, the first COMPLETED_MOST of them."""
+    if not TABLE.is_usable(tx):
+        return []
+    wanted = select(*APPROVALS.columns).where(ROW.id.between(least, greatest)).order_by(ROW.id)
+    return APPROVALS.all(tx.execute(wanted.limit(COMPLETED_MOST)))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The number of pending requests, and the time of the oldest one."""
+
+    count: int
+    oldest: datetime | None
+
+
+def waiting(connection: Connection) -> Waiting:
+    if not TABLE.is_usable(connection):
+        return Waiting(0, None)
+    pending = select(func.count(), func.min(ROW.requested_at)).where(ROW.state == State.PENDING)
+    return Waiting(*connection.execute(pending).one())
