@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
-from kit.audit import approvals, heads
+from kit.audit import approval_lists, approvals, heads
 from kit.audit.acts import time_of
 from kit.audit.chain import CHAIN, COLUMNS, EMPTY, DatedHead, hash_at, hash_of, hashes_at, head
 from kit.audit.chaining import LATE
