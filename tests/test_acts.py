@@ -21,6 +21,7 @@ ACT_OF: Final = {
     "CatalogService/SetPaymentMethod": "method.set",
     "CatalogService/SetRate": "rate.set",
     "DealDeskService/AddRequisite": "requisite.add",
+    "DealDeskService/AddRequisites": "requisite.add",
     "DealDeskService/ConfirmDeal": "deal.confirm",
     "DealDeskService/DisableRequisite": "requisite.disable",
     "DealDeskService/EnableRequisite": "requisite.enable",

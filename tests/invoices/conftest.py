@@ -28,7 +28,7 @@ from services.catalog.wiring import wire as wire_catalog
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.creating import NewInvoice
 from services.invoices.models import Deal, Outbox
-from services.invoices.operations import checkout, creating, desk
+from services.invoices.operations import checkout, creating, desk, requisites
 from services.invoices.rpc import APPROVABLE
 from services.invoices.store.views import DealView
 from services.invoices.wiring import Deps, wire
@@ -152,7 +152,7 @@ def world(module_world: World) -> Iterator[World]:
         cursor.execute("DELETE FROM records WHERE kind <> 'recorded'")
     for method in ("card_eur", "sepa_eur"):
         for number in range(ACCOUNTS):
-            desk.add_requisite(
+            requisites.add_requisite(
                 module_world.deps,
                 method_code=method,
                 holder="A. Holder",

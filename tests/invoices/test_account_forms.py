@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fiatgate.catalog.v1 import catalog_pb2
 from services.invoices.account_forms import AccountKind, normal_form
-from services.invoices.operations import desk
+from services.invoices.operations import requisites
 from tests.invoices.conftest import World
 from tests.invoices.test_creating import refusal
 
@@ -102,10 +102,10 @@ def _set_kind(world: World, kind: str) -> None:
 
 
 def test_only_accounts_of_the_methods_kind_can_be_added_and_those_from_before_stay(of_ibans: World) -> None:
-    before = desk.list_requisites(of_ibans.deps, method_code="card_eur")
+    before = requisites.list_requisites(of_ibans.deps, method_code="card_eur")
     for typed in ("hello", "DE03 1203 0000 0000 2020 51"):
         refused = refusal(
-            desk.add_requisite,
+            requisites.add_requisite,
             of_ibans.deps,
             method_code="card_eur",
             holder="A. Holder",
@@ -115,8 +115,8 @@ def test_only_accounts_of_the_methods_kind_can_be_added_and_those_from_before_st
         )
         assert (refused.reason, refused.metadata["field"]) == ("VALIDATION_ERROR", "account")
         assert "this is no IBAN" in refused.message
-    assert desk.list_requisites(of_ibans.deps, method_code="card_eur") == before
-    added = desk.add_requisite(
+    assert requisites.list_requisites(of_ibans.deps, method_code="card_eur") == before
+    added = requisites.add_requisite(
         of_ibans.deps,
         method_code="card_eur",
         holder="A. Holder",

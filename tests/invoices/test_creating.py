@@ -15,7 +15,7 @@ from sqlalchemy import text
 from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices.clients import CatalogClient
-from services.invoices.operations import checkout, creating, desk, reading
+from services.invoices.operations import checkout, creating, desk, reading, requisites
 from tests.invoices.conftest import World, with_settings
 
 
@@ -133,8 +133,8 @@ def test_the_refusals_come_in_the_promised_order(world: World) -> None:
     checkout.cancel_checkout(world.deps, invoice_id=pending_id)
     step()
     world.clock.advance(minutes=61)
-    for requisite in desk.list_requisites(world.deps, method_code=""):
-        desk.disable_requisite(world.deps, requisite_id=str(requisite.id))
+    for requisite in requisites.list_requisites(world.deps, method_code=""):
+        requisites.disable_requisite(world.deps, requisite_id=str(requisite.id))
     step()
     assert seen == [
         "DEALS_SYSTEM_DISABLED",

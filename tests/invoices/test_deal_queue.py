@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.invoices.models import Deal
-from services.invoices.operations import cases, checkout, desk
+from services.invoices.operations import cases, checkout, desk, requisites
 from tests.invoices.conftest import World
 from tests.invoices.test_creating import refusal
 from tests.support.acting import ANN, acting
@@ -86,8 +86,8 @@ def test_the_states_of_deals_name_the_author_of_the_newest_step(world: World) ->
 
 
 def test_a_deal_comes_with_the_open_deals_of_its_account_nearest_amounts_first(world: World) -> None:
-    for row in desk.list_requisites(world.deps, method_code="card_eur")[1:]:
-        desk.disable_requisite(world.deps, requisite_id=str(row.id))
+    for row in requisites.list_requisites(world.deps, method_code="card_eur")[1:]:
+        requisites.disable_requisite(world.deps, requisite_id=str(row.id))
     deal = marked(world, amount="200.00")
     far, near, ended = (world.with_deal(amount=amount) for amount in ("120.00", "201.00", "200.50"))
     checkout.cancel_checkout(world.deps, invoice_id=str(ended.invoice_id))

@@ -24,7 +24,7 @@ from kit.rpc.errors import Refused
 from kit.work.set_aside import SetAside
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, reading, timers
+from services.invoices.operations import checkout, desk, reading, requisites, timers
 from tests.invoices.conftest import ACCOUNTS, PAYMENT_MINUTES, World, make_merchant, with_settings
 from tests.invoices.test_creating import refusal
 from tests.support.servers import PostgresServer
@@ -45,7 +45,7 @@ def only_fact(world: World, deal: Deal) -> pb.InvoiceFinished:
 
 
 def open_deals(world: World) -> int:
-    return sum(row.open_deals for row in desk.list_requisites(world.deps, method_code=""))
+    return sum(row.open_deals for row in requisites.list_requisites(world.deps, method_code=""))
 
 
 def mark(world: World, deal: Deal) -> None:
@@ -159,9 +159,9 @@ def test_two_open_deals_of_one_amount_never_share_a_requisite(world: World) -> N
 
 def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) -> None:
     world = with_settings(world, method_share_percent=100)
-    for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.disable_requisite(world.deps, requisite_id=str(row.id))
-    small = desk.add_requisite(
+    for row in requisites.list_requisites(world.deps, method_code="card_eur"):
+        requisites.disable_requisite(world.deps, requisite_id=str(row.id))
+    small = requisites.add_requisite(
         world.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=2
     )
     deals = [world.with_deal(), world.with_deal()]
@@ -175,8 +175,8 @@ def test_a_full_requisite_takes_no_more_and_a_disabled_one_none(world: World) ->
 
 def test_a_replacement_that_finds_no_requisite_leaves_the_old_deal_as_it_was(world: World) -> None:
     deal = world.with_deal()
-    for row in desk.list_requisites(world.deps, method_code="sepa_eur"):
-        desk.disable_requisite(world.deps, requisite_id=str(row.id))
+    for row in requisites.list_requisites(world.deps, method_code="sepa_eur"):
+        requisites.disable_requisite(world.deps, requisite_id=str(row.id))
     refused = refusal(
         checkout.select_payment_method, world.deps, invoice_id=str(deal.invoice_id), method_code="sepa_eur"
     )
@@ -442,7 +442,7 @@ def test_deals_are_found_by_state_merchant_method_and_age(world: World) -> None:
     assert (listed.customer_id, listed.external_id) == (invoice.customer_id, invoice.external_id)
     (paid_to,) = [
         each
-        for each in desk.list_requisites(world.deps, method_code="")
+        for each in requisites.list_requisites(world.deps, method_code="")
         if each.id == listed.deal.requisite_id
     ]
     assert (listed.account, listed.holder) == (paid_to.account, paid_to.holder)

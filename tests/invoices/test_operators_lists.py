@@ -16,7 +16,9 @@ from kit.db.finding import Search
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading
 from services.invoices.store import finding
+from services.invoices.store import requisites as store
 from services.invoices.store.invoice_lists import InvoiceFilter, InvoiceList, Place, newest_invoices
+from services.invoices.store.requisites import DealsOfRequisite
 from tests.invoices.conftest import World
 from tests.support.databases import past_all_rules
 
@@ -96,6 +98,7 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
             str, connection.execute(text("SELECT merchant_id, id FROM invoices OFFSET 500 LIMIT 1")).one()
         )
         deal = str(connection.execute(text("SELECT id FROM deals OFFSET 500 LIMIT 1")).scalar_one())
+        requisite = connection.execute(text("SELECT id FROM requisites ORDER BY id LIMIT 1")).scalar_one()
         some = connection.execute(text("SELECT id FROM deals WHERE confirm_before IS NOT NULL LIMIT 1"))
         marked = str(some.scalar_one())
 
@@ -104,6 +107,19 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
 
     def deals(**wanted: Any) -> Callable[[], object]:
         return lambda: desk.list_deals(world.deps, limit=50, **wanted)
+
+    def requisite_deals(status: DealStatus) -> Callable[[], object]:
+        wanted = DealsOfRequisite(requisite_id=requisite, status=status, created_before=now)
+
+        def run() -> object:
+            with world.deps.db.autocommit() as connection:
+                return store.deals_of_requisite(connection, wanted, 50, most=1000)
+
+        return run
+
+    def use() -> object:
+        with world.deps.db.autocommit() as connection:
+            return store.use_since(connection, [requisite], now - timedelta(days=1))
 
     return {
         "all invoices": invoices(),
@@ -127,6 +143,9 @@ def lists(world: World) -> dict[str, Callable[[], object]]:
         "states of deals": lambda: desk.list_deal_states(world.deps, deal_ids=[deal, marked]),
         "a deal with those near it": lambda: desk.get_deal(world.deps, deal_id=deal),
         "deals after another": deals(after_deal_id=deal, status=DealStatus.COMPLETED),
+        "deals of a requisite": requisite_deals(status=DealStatus.COMPLETED),
+        "appeals of a requisite": requisite_deals(status=DealStatus.APPEAL),
+        "use of a requisite": use,
         "cases": lambda: cases.list_cases(world.deps, open_only=True, limit=50),
     }
 

@@ -27,7 +27,7 @@ from kit.db.database import TransactionConflict
 from kit.rpc.errors import Refused
 from services.invoices.domain.names import is_name, words_of_name
 from services.invoices.domain.places import REFERENCE_RESTS, NewDeal
-from services.invoices.operations import checkout, desk, reading
+from services.invoices.operations import checkout, desk, reading, requisites
 from services.invoices.store import opening
 from services.invoices.store.books import PARTS
 from services.invoices.store.finding import SEARCHES
@@ -44,8 +44,8 @@ PRICE = "49.90"
 def sharing(world: World) -> Iterator[World]:
     """The world with transfers of card_eur that carry references, on two accounts; one merchant may hold all places."""
     _takes_reference(world, True)
-    (first, *_) = desk.list_requisites(world.deps, method_code="card_eur")
-    desk.disable_requisite(world.deps, requisite_id=str(first.id))
+    (first, *_) = requisites.list_requisites(world.deps, method_code="card_eur")
+    requisites.disable_requisite(world.deps, requisite_id=str(first.id))
     yield with_settings(world, method_share_percent=100)
     _takes_reference(world, False)
 
@@ -216,7 +216,7 @@ def test_a_reference_in_use_goes_to_no_other_deal_and_no_place_is_lost(world: Wo
     assert second is not None
     assert (first.reference, second.reference) == (one, other)
     assert open_with(world, [one, other]) is None
-    assert sum(row.open_deals for row in desk.list_requisites(world.deps, method_code="")) == 2
+    assert sum(row.open_deals for row in requisites.list_requisites(world.deps, method_code="")) == 2
 
 
 def test_the_reference_of_a_deal_that_ended_rests_for_half_a_year(world: World) -> None:
@@ -346,7 +346,9 @@ def test_all_steps_work_on_the_schema_of_the_version_before(world: World, _datab
     settings = world.deps.settings.model_copy(update={"database_url": url})
     old = replace(world, deps=wire(settings, clock=world.clock))
     try:
-        desk.add_requisite(old.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=10)
+        requisites.add_requisite(
+            old.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=10
+        )
         deal = paid_by(old, "Zoë Müller")
         assert (deal.reference, deal.takes_reference, deal.sender_name) == ("", False, None)
         assert listed(old, reference=new_code()) == listed(old, sender_name="Zoë") == []

@@ -16,7 +16,7 @@ from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 from services.invoices import workers
 from services.invoices.models import Deal
-from services.invoices.operations import checkout, desk, scarcity, timers
+from services.invoices.operations import checkout, desk, requisites, scarcity, timers
 from services.invoices.store.opening import queue_for_requisites
 from tests.invoices.conftest import ACCOUNTS, World, make_merchant, waiting_for_a_lock, with_settings
 from tests.invoices.test_creating import merchant_like, refusal
@@ -54,9 +54,9 @@ def take_until_refused(world: World, method: str = "card_eur", **changes: Any) -
 
 
 def only_account(world: World, *, max_deals: int) -> None:
-    for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.disable_requisite(world.deps, requisite_id=str(row.id))
-    desk.add_requisite(
+    for row in requisites.list_requisites(world.deps, method_code="card_eur"):
+        requisites.disable_requisite(world.deps, requisite_id=str(row.id))
+    requisites.add_requisite(
         world.deps, method_code="card_eur", holder="H", account="1", bank=None, max_deals=max_deals
     )
 
@@ -128,11 +128,11 @@ def test_deals_on_a_disabled_account_take_nothing_of_the_share_of_the_others(wor
 
 def test_an_account_is_disabled_between_deals_and_never_while_one_is_opened(world: World) -> None:
     """The statement that opens a deal chooses one account; it would find none if that one went meanwhile."""
-    (first, *_) = desk.list_requisites(world.deps, method_code="card_eur")
+    (first, *_) = requisites.list_requisites(world.deps, method_code="card_eur")
     with ThreadPoolExecutor(1) as threads:
         with world.deps.db.transaction() as tx:
             queue_for_requisites(tx, ["card_eur"])
-            disabled = threads.submit(desk.disable_requisite, world.deps, requisite_id=str(first.id))
+            disabled = threads.submit(requisites.disable_requisite, world.deps, requisite_id=str(first.id))
             wait_until(
                 lambda: disabled.done() or waiting_for_a_lock(world) > 0, "it to wait", timeout_seconds=15
             )
@@ -151,13 +151,13 @@ def test_changing_the_method_frees_a_place_of_the_share(world: World) -> None:
 
 def test_accounts_fill_evenly_however_a_merchant_opens_and_cancels(world: World) -> None:
     """A merchant that could fill one account after the other would leave others few accounts for one amount."""
-    (first, *_) = (row.id for row in desk.list_requisites(world.deps, method_code="card_eur"))
+    (first, *_) = (row.id for row in requisites.list_requisites(world.deps, method_code="card_eur"))
     for _ in range(SHARE):
         world.clock.advance(seconds=1)
         deal = world.with_deal()
         if deal.requisite_id == first:
             checkout.cancel_checkout(world.deps, invoice_id=str(deal.invoice_id))
-    loads = [row.open_deals for row in desk.list_requisites(world.deps, method_code="card_eur")]
+    loads = [row.open_deals for row in requisites.list_requisites(world.deps, method_code="card_eur")]
     assert sum(loads) < SHARE
     assert max(loads) - min(loads) <= 1
 
@@ -238,8 +238,8 @@ def test_an_operator_reads_why_no_account_was_free(world: World) -> None:
     assert why(world) == f"the merchant holds its share of the places: 1 of 2, {setting}"
     assert take(other) == "taken"
     assert why(other) == "all 2 places are taken"
-    for row in desk.list_requisites(world.deps, method_code="card_eur"):
-        desk.disable_requisite(world.deps, requisite_id=str(row.id))
+    for row in requisites.list_requisites(world.deps, method_code="card_eur"):
+        requisites.disable_requisite(world.deps, requisite_id=str(row.id))
     assert why(world) == "no account is in use"
 
 

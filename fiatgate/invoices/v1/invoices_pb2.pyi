@@ -2545,32 +2545,72 @@ class OfferedMethod(_message.Message):
 Global___OfferedMethod: _TypeAlias = OfferedMethod  # noqa: Y015
 
 @_typing.final
-class ListRequisitesRequest(_message.Message):
+class NewRequisite(_message.Message):
+    """An account to add."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLDER_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    BANK_FIELD_NUMBER: _builtins.int
+    MAX_DEALS_FIELD_NUMBER: _builtins.int
+    holder: _builtins.str
+    account: _builtins.str
+    bank: _builtins.str
+    max_deals: _builtins.int
+    """0 means 100."""
+    def __init__(
+        self,
+        *,
+        holder: _builtins.str = ...,
+        account: _builtins.str = ...,
+        bank: _builtins.str | None = ...,
+        max_deals: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_bank", b"_bank", "bank", b"bank"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_bank", b"_bank", "account", b"account", "bank", b"bank", "holder", b"holder", "max_deals", b"max_deals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__bank: _TypeAlias = _typing.Literal["bank"]  # noqa: Y015
+    _WhichOneofArgType__bank: _TypeAlias = _typing.Literal["_bank", b"_bank"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bank) -> _WhichOneofReturnType__bank | None: ...
+
+Global___NewRequisite: _TypeAlias = NewRequisite  # noqa: Y015
+
+@_typing.final
+class AddRequisitesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     METHOD_CODE_FIELD_NUMBER: _builtins.int
+    REQUISITES_FIELD_NUMBER: _builtins.int
     method_code: _builtins.str
-    """Empty: all."""
+    @_builtins.property
+    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewRequisite]:
+        """1 to 200."""
+
     def __init__(
         self,
         *,
         method_code: _builtins.str = ...,
+        requisites: _abc.Iterable[Global___NewRequisite] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["method_code", b"method_code"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method_code", b"method_code", "requisites", b"requisites"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListRequisitesRequest: _TypeAlias = ListRequisitesRequest  # noqa: Y015
+Global___AddRequisitesRequest: _TypeAlias = AddRequisitesRequest  # noqa: Y015
 
 @_typing.final
-class ListRequisitesResponse(_message.Message):
+class AddRequisitesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REQUISITES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requisite]: ...
+    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requisite]:
+        """In the order of the request."""
+
     def __init__(
         self,
         *,
@@ -2582,7 +2622,462 @@ class ListRequisitesResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+Global___AddRequisitesResponse: _TypeAlias = AddRequisitesResponse  # noqa: Y015
+
+@_typing.final
+class CheckRequisitesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    REQUISITES_FIELD_NUMBER: _builtins.int
+    method_code: _builtins.str
+    @_builtins.property
+    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewRequisite]:
+        """1 to 200."""
+
+    def __init__(
+        self,
+        *,
+        method_code: _builtins.str = ...,
+        requisites: _abc.Iterable[Global___NewRequisite] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method_code", b"method_code", "requisites", b"requisites"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckRequisitesRequest: _TypeAlias = CheckRequisitesRequest  # noqa: Y015
+
+@_typing.final
+class CheckRequisitesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUISITES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___CheckedRequisite]:
+        """One for each, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        requisites: _abc.Iterable[Global___CheckedRequisite] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requisites", b"requisites"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckRequisitesResponse: _TypeAlias = CheckRequisitesResponse  # noqa: Y015
+
+@_typing.final
+class CheckedRequisite(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    account: _builtins.str
+    """As it would be stored; as it was given when it is wrong."""
+    field: _builtins.str
+    """The wrong field: holder, account, bank, max_deals. Empty: it can be added."""
+    problem: _builtins.str
+    """One sentence about the wrong field."""
+    def __init__(
+        self,
+        *,
+        account: _builtins.str = ...,
+        field: _builtins.str = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "field", b"field", "problem", b"problem"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckedRequisite: _TypeAlias = CheckedRequisite  # noqa: Y015
+
+@_typing.final
+class ListRequisitesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    ENABLED_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    FULL_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    AFTER_REQUISITE_ID_FIELD_NUMBER: _builtins.int
+    WITH_USE_FIELD_NUMBER: _builtins.int
+    method_code: _builtins.str
+    """Empty: all."""
+    enabled: _builtins.bool
+    """Null: enabled ones and disabled ones."""
+    text: _builtins.str
+    """Only accounts with this text in account, holder or bank, in any letter case; the account however it is spaced.
+    Empty: all.
+    """
+    full: _builtins.bool
+    """Only accounts without a free place."""
+    rows: _builtins.int
+    """At most so many rows, up to 1000; 0: all."""
+    after_requisite_id: _builtins.str
+    """Only accounts that stand after this one in the list. Empty: from the start. REQUISITE_NOT_FOUND for an unknown one."""
+    with_use: _builtins.bool
+    """Whether to count the deals of today (UTC) too."""
+    def __init__(
+        self,
+        *,
+        method_code: _builtins.str = ...,
+        enabled: _builtins.bool | None = ...,
+        text: _builtins.str = ...,
+        full: _builtins.bool = ...,
+        rows: _builtins.int = ...,
+        after_requisite_id: _builtins.str = ...,
+        with_use: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_enabled", b"_enabled", "enabled", b"enabled"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_enabled", b"_enabled", "after_requisite_id", b"after_requisite_id", "enabled", b"enabled", "full", b"full", "method_code", b"method_code", "rows", b"rows", "text", b"text", "with_use", b"with_use"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__enabled: _TypeAlias = _typing.Literal["enabled"]  # noqa: Y015
+    _WhichOneofArgType__enabled: _TypeAlias = _typing.Literal["_enabled", b"_enabled"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__enabled) -> _WhichOneofReturnType__enabled | None: ...
+
+Global___ListRequisitesRequest: _TypeAlias = ListRequisitesRequest  # noqa: Y015
+
+@_typing.final
+class ListRequisitesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUISITES_FIELD_NUMBER: _builtins.int
+    USES_FIELD_NUMBER: _builtins.int
+    COUNTED_SINCE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requisites(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requisite]: ...
+    @_builtins.property
+    def uses(self) -> _containers.RepeatedCompositeFieldContainer[Global___RequisiteUse]:
+        """One for each requisite, in the same order; none without with_use."""
+
+    @_builtins.property
+    def counted_since(self) -> _timestamp_pb2.Timestamp:
+        """The deals opened since this time are counted: the start of today, or later on a day of very many deals."""
+
+    def __init__(
+        self,
+        *,
+        requisites: _abc.Iterable[Global___Requisite] | None = ...,
+        uses: _abc.Iterable[Global___RequisiteUse] | None = ...,
+        counted_since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_counted_since", b"_counted_since", "counted_since", b"counted_since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_counted_since", b"_counted_since", "counted_since", b"counted_since", "requisites", b"requisites", "uses", b"uses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__counted_since: _TypeAlias = _typing.Literal["counted_since"]  # noqa: Y015
+    _WhichOneofArgType__counted_since: _TypeAlias = _typing.Literal["_counted_since", b"_counted_since"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__counted_since) -> _WhichOneofReturnType__counted_since | None: ...
+
 Global___ListRequisitesResponse: _TypeAlias = ListRequisitesResponse  # noqa: Y015
+
+@_typing.final
+class RequisiteUse(_message.Message):
+    """The use of an account in a span of time. Amounts are fiat, 2 decimals."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAST_USED_AT_FIELD_NUMBER: _builtins.int
+    OPENED_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    opened: _builtins.int
+    """Deals opened in the span."""
+    completed: _builtins.int
+    """Those among them that are completed, and the sum of their amounts."""
+    amount: _builtins.str
+    @_builtins.property
+    def last_used_at(self) -> _timestamp_pb2.Timestamp:
+        """Null: never used."""
+
+    def __init__(
+        self,
+        *,
+        last_used_at: _timestamp_pb2.Timestamp | None = ...,
+        opened: _builtins.int = ...,
+        completed: _builtins.int = ...,
+        amount: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at", "last_used_at", b"last_used_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at", "amount", b"amount", "completed", b"completed", "last_used_at", b"last_used_at", "opened", b"opened"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_used_at: _TypeAlias = _typing.Literal["last_used_at"]  # noqa: Y015
+    _WhichOneofArgType__last_used_at: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_used_at) -> _WhichOneofReturnType__last_used_at | None: ...
+
+Global___RequisiteUse: _TypeAlias = RequisiteUse  # noqa: Y015
+
+@_typing.final
+class GetRequisiteRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUISITE_ID_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    requisite_id: _builtins.str
+    days: _builtins.int
+    """The number of days (UTC) to count, today among them: 1 to 31; 0 means 14."""
+    def __init__(
+        self,
+        *,
+        requisite_id: _builtins.str = ...,
+        days: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["days", b"days", "requisite_id", b"requisite_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetRequisiteRequest: _TypeAlias = GetRequisiteRequest  # noqa: Y015
+
+@_typing.final
+class GetRequisiteResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUISITE_FIELD_NUMBER: _builtins.int
+    LAST_USED_AT_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    COUNTED_SINCE_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requisite(self) -> Global___Requisite: ...
+    @_builtins.property
+    def last_used_at(self) -> _timestamp_pb2.Timestamp:
+        """Null: never used."""
+
+    @_builtins.property
+    def days(self) -> _containers.RepeatedCompositeFieldContainer[Global___RequisiteDay]:
+        """The days on which deals were opened on it, newest first."""
+
+    @_builtins.property
+    def counted_since(self) -> _timestamp_pb2.Timestamp:
+        """The deals opened since this time are counted: the start of the first day, or later when there were very many."""
+
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """Newest first, at most 100."""
+
+    def __init__(
+        self,
+        *,
+        requisite: Global___Requisite | None = ...,
+        last_used_at: _timestamp_pb2.Timestamp | None = ...,
+        days: _abc.Iterable[Global___RequisiteDay] | None = ...,
+        counted_since: _timestamp_pb2.Timestamp | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at", "counted_since", b"counted_since", "last_used_at", b"last_used_at", "requisite", b"requisite"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at", "acts", b"acts", "counted_since", b"counted_since", "days", b"days", "last_used_at", b"last_used_at", "requisite", b"requisite"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_used_at: _TypeAlias = _typing.Literal["last_used_at"]  # noqa: Y015
+    _WhichOneofArgType__last_used_at: _TypeAlias = _typing.Literal["_last_used_at", b"_last_used_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_used_at) -> _WhichOneofReturnType__last_used_at | None: ...
+
+Global___GetRequisiteResponse: _TypeAlias = GetRequisiteResponse  # noqa: Y015
+
+@_typing.final
+class RequisiteDay(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAY_FIELD_NUMBER: _builtins.int
+    OPENED_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    day: _builtins.str
+    """"2026-11-22", UTC."""
+    opened: _builtins.int
+    completed: _builtins.int
+    amount: _builtins.str
+    def __init__(
+        self,
+        *,
+        day: _builtins.str = ...,
+        opened: _builtins.int = ...,
+        completed: _builtins.int = ...,
+        amount: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "completed", b"completed", "day", b"day", "opened", b"opened"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RequisiteDay: _TypeAlias = RequisiteDay  # noqa: Y015
+
+@_typing.final
+class ListRequisiteDealsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUISITE_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CREATED_FROM_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_DEAL_ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    requisite_id: _builtins.str
+    status: Global___DealStatus.ValueType
+    """UNSPECIFIED: all."""
+    after_deal_id: _builtins.str
+    """Only deals that were opened before this one, on any account. Empty: from the newest."""
+    limit: _builtins.int
+    """1 to 1000; 0 means 100."""
+    @_builtins.property
+    def created_from(self) -> _timestamp_pb2.Timestamp:
+        """Only deals opened at this time or later. Null: all."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only deals opened earlier. Null: all."""
+
+    def __init__(
+        self,
+        *,
+        requisite_id: _builtins.str = ...,
+        status: Global___DealStatus.ValueType = ...,
+        created_from: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        after_deal_id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "created_before", b"created_before", "created_from", b"created_from"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_from", b"_created_from", "after_deal_id", b"after_deal_id", "created_before", b"created_before", "created_from", b"created_from", "limit", b"limit", "requisite_id", b"requisite_id", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_from: _TypeAlias = _typing.Literal["created_from"]  # noqa: Y015
+    _WhichOneofArgType__created_from: _TypeAlias = _typing.Literal["_created_from", b"_created_from"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_from) -> _WhichOneofReturnType__created_from | None: ...
+
+Global___ListRequisiteDealsRequest: _TypeAlias = ListRequisiteDealsRequest  # noqa: Y015
+
+@_typing.final
+class ListRequisiteDealsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEALS_FIELD_NUMBER: _builtins.int
+    CONTEXTS_FIELD_NUMBER: _builtins.int
+    REACHED_DEAL_ID_FIELD_NUMBER: _builtins.int
+    REACHED_AT_FIELD_NUMBER: _builtins.int
+    reached_deal_id: _builtins.str
+    """The last deal that the call read, of any account: a call with it as after_deal_id goes on there. Empty: no others
+    match.
+    """
+    @_builtins.property
+    def deals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deal]: ...
+    @_builtins.property
+    def contexts(self) -> _containers.RepeatedCompositeFieldContainer[Global___DealContext]:
+        """One for each deal, in the same order."""
+
+    @_builtins.property
+    def reached_at(self) -> _timestamp_pb2.Timestamp:
+        """The time at which that one was opened. Null: as above."""
+
+    def __init__(
+        self,
+        *,
+        deals: _abc.Iterable[Global___Deal] | None = ...,
+        contexts: _abc.Iterable[Global___DealContext] | None = ...,
+        reached_deal_id: _builtins.str = ...,
+        reached_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "reached_at", b"reached_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at", "contexts", b"contexts", "deals", b"deals", "reached_at", b"reached_at", "reached_deal_id", b"reached_deal_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reached_at: _TypeAlias = _typing.Literal["reached_at"]  # noqa: Y015
+    _WhichOneofArgType__reached_at: _TypeAlias = _typing.Literal["_reached_at", b"_reached_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reached_at) -> _WhichOneofReturnType__reached_at | None: ...
+
+Global___ListRequisiteDealsResponse: _TypeAlias = ListRequisiteDealsResponse  # noqa: Y015
+
+@_typing.final
+class ListMethodPlacesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMethodPlacesRequest: _TypeAlias = ListMethodPlacesRequest  # noqa: Y015
+
+@_typing.final
+class ListMethodPlacesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHODS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___MethodPlaces]: ...
+    def __init__(
+        self,
+        *,
+        methods: _abc.Iterable[Global___MethodPlaces] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["methods", b"methods"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListMethodPlacesResponse: _TypeAlias = ListMethodPlacesResponse  # noqa: Y015
+
+@_typing.final
+class MethodPlaces(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_CODE_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    ENABLED_ACCOUNTS_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
+    TAKEN_FIELD_NUMBER: _builtins.int
+    OPEN_DEALS_FIELD_NUMBER: _builtins.int
+    method_code: _builtins.str
+    accounts: _builtins.int
+    enabled_accounts: _builtins.int
+    places: _builtins.int
+    """The places of enabled accounts, and the taken ones among them. Without a free one customers see the method as
+    unavailable.
+    """
+    taken: _builtins.int
+    open_deals: _builtins.int
+    """Open deals on all accounts of the method, disabled ones too."""
+    def __init__(
+        self,
+        *,
+        method_code: _builtins.str = ...,
+        accounts: _builtins.int = ...,
+        enabled_accounts: _builtins.int = ...,
+        places: _builtins.int = ...,
+        taken: _builtins.int = ...,
+        open_deals: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "enabled_accounts", b"enabled_accounts", "method_code", b"method_code", "open_deals", b"open_deals", "places", b"places", "taken", b"taken"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MethodPlaces: _TypeAlias = MethodPlaces  # noqa: Y015
 
 @_typing.final
 class DisableRequisiteRequest(_message.Message):

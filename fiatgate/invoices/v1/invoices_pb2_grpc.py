@@ -764,10 +764,35 @@ class DealDeskServiceStub:
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisiteRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisiteResponse.FromString,
                 _registered_method=True)
+        self.AddRequisites = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/AddRequisites',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesResponse.FromString,
+                _registered_method=True)
+        self.CheckRequisites = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/CheckRequisites',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesResponse.FromString,
+                _registered_method=True)
         self.ListRequisites = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/ListRequisites',
                 request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesResponse.FromString,
+                _registered_method=True)
+        self.GetRequisite = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/GetRequisite',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteResponse.FromString,
+                _registered_method=True)
+        self.ListRequisiteDeals = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListRequisiteDeals',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsResponse.FromString,
+                _registered_method=True)
+        self.ListMethodPlaces = channel.unary_unary(
+                '/fiatgate.invoices.v1.DealDeskService/ListMethodPlaces',
+                request_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesResponse.FromString,
                 _registered_method=True)
         self.DisableRequisite = channel.unary_unary(
                 '/fiatgate.invoices.v1.DealDeskService/DisableRequisite',
@@ -900,8 +925,45 @@ class DealDeskServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddRequisites(self, request, context):
+        """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
+        (VALIDATION_ERROR with its place, "requisites[2].account").
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckRequisites(self, request, context):
+        """The accounts as AddRequisites would add them, and the reasons for which it would refuse them. Changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListRequisites(self, request, context):
         """By method, then oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetRequisite(self, request, context):
+        """One account, its use by day, and the acts on it. Reason: REQUISITE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRequisiteDeals(self, request, context):
+        """The deals of one account, newest first. A call reads a bounded number of deals. Reasons: REQUISITE_NOT_FOUND,
+        DEAL_NOT_FOUND for an unknown after_deal_id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMethodPlaces(self, request, context):
+        """The accounts and places of each method that has accounts, by method.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -1016,10 +1078,35 @@ def add_DealDeskServiceServicer_to_server(servicer, server):
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisiteRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisiteResponse.SerializeToString,
             ),
+            'AddRequisites': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddRequisites,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesResponse.SerializeToString,
+            ),
+            'CheckRequisites': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckRequisites,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesResponse.SerializeToString,
+            ),
             'ListRequisites': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRequisites,
                     request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesRequest.FromString,
                     response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesResponse.SerializeToString,
+            ),
+            'GetRequisite': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRequisite,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteResponse.SerializeToString,
+            ),
+            'ListRequisiteDeals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRequisiteDeals,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsResponse.SerializeToString,
+            ),
+            'ListMethodPlaces': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMethodPlaces,
+                    request_deserializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesRequest.FromString,
+                    response_serializer=fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesResponse.SerializeToString,
             ),
             'DisableRequisite': grpc.unary_unary_rpc_method_handler(
                     servicer.DisableRequisite,
@@ -1437,6 +1524,60 @@ class DealDeskService:
             _registered_method=True)
 
     @staticmethod
+    def AddRequisites(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/AddRequisites',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.AddRequisitesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckRequisites(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/CheckRequisites',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.CheckRequisitesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListRequisites(request,
             target,
             options=(),
@@ -1453,6 +1594,87 @@ class DealDeskService:
             '/fiatgate.invoices.v1.DealDeskService/ListRequisites',
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesRequest.SerializeToString,
             fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisitesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRequisite(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/GetRequisite',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.GetRequisiteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRequisiteDeals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListRequisiteDeals',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListRequisiteDealsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMethodPlaces(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.invoices.v1.DealDeskService/ListMethodPlaces',
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesRequest.SerializeToString,
+            fiatgate_dot_invoices_dot_v1_dot_invoices__pb2.ListMethodPlacesResponse.FromString,
             options,
             channel_credentials,
             insecure,

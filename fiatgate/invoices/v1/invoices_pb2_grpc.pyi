@@ -346,8 +346,22 @@ class DealDeskServiceStub:
     """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]
     """An account that customers pay to."""
+    AddRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisitesRequest, _invoices_pb2.AddRequisitesResponse]
+    """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
+    (VALIDATION_ERROR with its place, "requisites[2].account").
+    """
+    CheckRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.CheckRequisitesRequest, _invoices_pb2.CheckRequisitesResponse]
+    """The accounts as AddRequisites would add them, and the reasons for which it would refuse them. Changes nothing."""
     ListRequisites: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]
     """By method, then oldest first."""
+    GetRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.GetRequisiteRequest, _invoices_pb2.GetRequisiteResponse]
+    """One account, its use by day, and the acts on it. Reason: REQUISITE_NOT_FOUND."""
+    ListRequisiteDeals: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisiteDealsRequest, _invoices_pb2.ListRequisiteDealsResponse]
+    """The deals of one account, newest first. A call reads a bounded number of deals. Reasons: REQUISITE_NOT_FOUND,
+    DEAL_NOT_FOUND for an unknown after_deal_id.
+    """
+    ListMethodPlaces: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.ListMethodPlacesRequest, _invoices_pb2.ListMethodPlacesResponse]
+    """The accounts and places of each method that has accounts, by method."""
     DisableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _grpc.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]
@@ -398,8 +412,22 @@ class DealDeskServiceAsyncStub(DealDeskServiceStub):
     """Closes it with the answer for the customer. Reasons: CASE_NOT_FOUND, CASE_STATE_CONFLICT (already closed)."""
     AddRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisiteRequest, _invoices_pb2.AddRequisiteResponse]  # type: ignore[assignment]
     """An account that customers pay to."""
+    AddRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.AddRequisitesRequest, _invoices_pb2.AddRequisitesResponse]  # type: ignore[assignment]
+    """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
+    (VALIDATION_ERROR with its place, "requisites[2].account").
+    """
+    CheckRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.CheckRequisitesRequest, _invoices_pb2.CheckRequisitesResponse]  # type: ignore[assignment]
+    """The accounts as AddRequisites would add them, and the reasons for which it would refuse them. Changes nothing."""
     ListRequisites: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisitesRequest, _invoices_pb2.ListRequisitesResponse]  # type: ignore[assignment]
     """By method, then oldest first."""
+    GetRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.GetRequisiteRequest, _invoices_pb2.GetRequisiteResponse]  # type: ignore[assignment]
+    """One account, its use by day, and the acts on it. Reason: REQUISITE_NOT_FOUND."""
+    ListRequisiteDeals: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListRequisiteDealsRequest, _invoices_pb2.ListRequisiteDealsResponse]  # type: ignore[assignment]
+    """The deals of one account, newest first. A call reads a bounded number of deals. Reasons: REQUISITE_NOT_FOUND,
+    DEAL_NOT_FOUND for an unknown after_deal_id.
+    """
+    ListMethodPlaces: _aio.UnaryUnaryMultiCallable[_invoices_pb2.ListMethodPlacesRequest, _invoices_pb2.ListMethodPlacesResponse]  # type: ignore[assignment]
+    """The accounts and places of each method that has accounts, by method."""
     DisableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.DisableRequisiteRequest, _invoices_pb2.DisableRequisiteResponse]  # type: ignore[assignment]
     """No new deals on it; open ones go on. Reason: REQUISITE_NOT_FOUND."""
     EnableRequisite: _aio.UnaryUnaryMultiCallable[_invoices_pb2.EnableRequisiteRequest, _invoices_pb2.EnableRequisiteResponse]  # type: ignore[assignment]
@@ -533,12 +561,56 @@ class DealDeskServiceServicer(metaclass=_abc_1.ABCMeta):
         """An account that customers pay to."""
 
     @_abc_1.abstractmethod
+    def AddRequisites(
+        self,
+        request: _invoices_pb2.AddRequisitesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.AddRequisitesResponse, _abc.Awaitable[_invoices_pb2.AddRequisitesResponse]]:
+        """Several accounts of one method: all of them, or none when one is wrong, or is an account of the method already
+        (VALIDATION_ERROR with its place, "requisites[2].account").
+        """
+
+    @_abc_1.abstractmethod
+    def CheckRequisites(
+        self,
+        request: _invoices_pb2.CheckRequisitesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.CheckRequisitesResponse, _abc.Awaitable[_invoices_pb2.CheckRequisitesResponse]]:
+        """The accounts as AddRequisites would add them, and the reasons for which it would refuse them. Changes nothing."""
+
+    @_abc_1.abstractmethod
     def ListRequisites(
         self,
         request: _invoices_pb2.ListRequisitesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_invoices_pb2.ListRequisitesResponse, _abc.Awaitable[_invoices_pb2.ListRequisitesResponse]]:
         """By method, then oldest first."""
+
+    @_abc_1.abstractmethod
+    def GetRequisite(
+        self,
+        request: _invoices_pb2.GetRequisiteRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.GetRequisiteResponse, _abc.Awaitable[_invoices_pb2.GetRequisiteResponse]]:
+        """One account, its use by day, and the acts on it. Reason: REQUISITE_NOT_FOUND."""
+
+    @_abc_1.abstractmethod
+    def ListRequisiteDeals(
+        self,
+        request: _invoices_pb2.ListRequisiteDealsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListRequisiteDealsResponse, _abc.Awaitable[_invoices_pb2.ListRequisiteDealsResponse]]:
+        """The deals of one account, newest first. A call reads a bounded number of deals. Reasons: REQUISITE_NOT_FOUND,
+        DEAL_NOT_FOUND for an unknown after_deal_id.
+        """
+
+    @_abc_1.abstractmethod
+    def ListMethodPlaces(
+        self,
+        request: _invoices_pb2.ListMethodPlacesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_invoices_pb2.ListMethodPlacesResponse, _abc.Awaitable[_invoices_pb2.ListMethodPlacesResponse]]:
+        """The accounts and places of each method that has accounts, by method."""
 
     @_abc_1.abstractmethod
     def DisableRequisite(

@@ -13,7 +13,6 @@ from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.audit import acts
 from kit.audit.approvals import Approval, Terms, close
 from kit.base import actors
-from kit.base.ids import new_id
 from kit.base.money import fiat_text, has_decimals, usdt_text
 from kit.base.proto import most_of
 from kit.db.database import retry_conflicts
@@ -21,9 +20,8 @@ from kit.rpc import approvals, values
 from services.invoices import errors
 from services.invoices.domain import money
 from services.invoices.domain.names import words_of_name
-from services.invoices.domain.places import DEFAULT_MAX_DEALS
 from services.invoices.domain.states import DealStatus, Trigger
-from services.invoices.models import Deal, Invoice, Requisite
+from services.invoices.models import Deal, Invoice
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deal_lists, deals
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
@@ -59,7 +57,6 @@ _ACTS: Final = {
     Trigger.RESOLVE_ADJUSTED: ADJUST,
 }
 _OF_DEALS: Final = ("status", "sub_status", "amount_fiat", "adjusted_amount", "merchant_usdt")
-_OF_REQUISITES: Final = ("method_code", "holder", "account", "bank", "max_deals", "enabled")
 
 
 def list_deals(
@@ -301,72 +298,6 @@ def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
     return checkout.cancel_invoice(
         deps, fields.invoice_id(invoice_id), Trigger.CANCEL_BY_OPERATOR, actor=str(actors.current())
     )
-
-
-# -- requisites
-
-
-def add_requisite(
-    deps: Deps, *, method_code: str, holder: str, account: str, bank: str | None, max_deals: int
-) -> RequisiteView:
-    """Adds an account to a payment method and returns it. Raises VALIDATION_ERROR, also for an unknown method, and for
-    an account that has not the form of the method's kind.
-    """
-    kind = deps.catalog.account_kind(method_code)
-    if kind is None:
-        raise values.invalid("method_code", "No such payment method; set it with `fiatgate methods set`")
-    row = Requisite(
-        id=new_id(),
-        method_code=method_code,
-        holder=values.text("holder", holder, most=most_of(pb.AddRequisiteRequest, "holder")),
-        account=fields.account(account, kind),
-        bank=values.text("bank", bank, most=most_of(pb.AddRequisiteRequest, "bank")) if bank else None,
-        max_deals=values.whole_number("max_deals", max_deals or DEFAULT_MAX_DEALS, least=1, most=10_000),
-        open_deals=0,
-        enabled=True,
-        created_at=deps.clock.now(),
-    )
-    with deps.db.transaction() as tx:
-        tx.add(row)
-        tx.flush()
-        stored = _found(deals.requisite(tx, row.id))
-        acts.record(tx, "requisite.add", f"requisite:{row.id}", after=acts.values_of(stored, _OF_REQUISITES))
-    return stored
-
-
-def list_requisites(deps: Deps, *, method_code: str) -> Sequence[RequisiteView]:
-    with deps.db.autocommit() as connection:
-        return deals.requisites(connection, method_code.replace("\0", "") or None)
-
-
-def disable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
-    """Disables the requisite: it gets no new deals; its open ones go on."""
-    return _set_enabled(deps, requisite_id, enabled=False)
-
-
-def enable_requisite(deps: Deps, *, requisite_id: str) -> RequisiteView:
-    return _set_enabled(deps, requisite_id, enabled=True)
-
-
-def _set_enabled(deps: Deps, requisite_id: str, *, enabled: bool) -> RequisiteView:
-    id = fields.requisite_id(requisite_id)
-    with deps.db.transaction() as tx:
-        before = _found(deals.requisite_to_change(tx, id))
-        after = _found(deals.set_requisite_enabled(tx, id, enabled=enabled))
-        acts.record(
-            tx,
-            "requisite.enable" if enabled else "requisite.disable",
-            f"requisite:{id}",
-            before={"enabled": before.enabled},
-            after={"enabled": after.enabled},
-        )
-    return after
-
-
-def _found(row: RequisiteView | None) -> RequisiteView:
-    if row is None:
-        raise errors.requisite_not_found()
-    return row
 
 
 # -- the switch

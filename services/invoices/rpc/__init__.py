@@ -2,7 +2,7 @@
 
 - `merchants`: merchants' calls on invoices
 - `customers`: the payment page
-- `desk`: the operator's desk
+- `desk`: the operator's desk, with `requisites`
 - `reports`: what the business earned
 - `converters`: rows and values to messages, and back
 """
@@ -78,6 +78,8 @@ SLOTS: Final = (
         methods=frozenset(
             {
                 "DealDeskService/AddRequisite",
+                "DealDeskService/AddRequisites",
+                "DealDeskService/CheckRequisites",
                 "DealDeskService/ConfirmDeal",
                 "DealDeskService/DisableRequisite",
                 "DealDeskService/EnableRequisite",
@@ -86,11 +88,14 @@ SLOTS: Final = (
                 "DealDeskService/GetDealsSystem",
                 "DealDeskService/GetInvoiceStory",
                 "DealDeskService/GetProof",
+                "DealDeskService/GetRequisite",
                 "DealDeskService/ListAllInvoices",
                 "DealDeskService/ListCases",
                 "DealDeskService/ListDealStates",
                 "DealDeskService/ListDeals",
                 "DealDeskService/ListMerchantMethods",
+                "DealDeskService/ListMethodPlaces",
+                "DealDeskService/ListRequisiteDeals",
                 "DealDeskService/ListRequisites",
                 "DealDeskService/OpenAppeal",
                 "DealDeskService/RejectDeal",
@@ -155,8 +160,13 @@ PERMISSIONS: Final[Permissions] = {
     "DealDeskService/ResolveCase": _DESK,
     "DealDeskService/ListMerchantMethods": _READ,
     "DealDeskService/ListRequisites": _READ,
+    "DealDeskService/ListMethodPlaces": _READ,
+    "DealDeskService/GetRequisite": _READ,
+    "DealDeskService/ListRequisiteDeals": _READ,
+    "DealDeskService/CheckRequisites": _READ,
     # Customers pay to it: a stolen session must not put in an account of its own.
     "DealDeskService/AddRequisite": staff("desk", changes=True, steps_up=True),
+    "DealDeskService/AddRequisites": staff("desk", changes=True, steps_up=True),
     "DealDeskService/EnableRequisite": staff("desk", changes=True, steps_up=True),
     "DealDeskService/DisableRequisite": _DESK,
     "DealDeskService/GetDealsSystem": _READ,

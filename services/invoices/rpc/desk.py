@@ -1,10 +1,10 @@
-"""DealDeskService: the operator's deals, cases and requisites, and the switch."""
+"""DealDeskService: the operator's deals and cases, and the switch; `requisites` has its calls on requisites."""
 
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.proto import optional, optional_datetime, timestamp_from
+from kit.base.proto import optional_datetime, timestamp_from
 from kit.rpc import values
 from services.invoices.operations import cases, desk, reading, scarcity
 from services.invoices.rpc.converters import (
@@ -21,6 +21,7 @@ from services.invoices.rpc.converters import (
     story_to_message,
     transition_to_message,
 )
+from services.invoices.rpc.requisites import RequisiteCalls
 from services.invoices.wiring import Deps
 
 # ruff: noqa: N802  the proto names the methods
@@ -28,7 +29,7 @@ from services.invoices.wiring import Deps
 Context = grpc.ServicerContext
 
 
-class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
+class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
     def __init__(self, deps: Deps) -> None:
         self._deps = deps
 
@@ -177,35 +178,6 @@ class DealDeskServicer(pb_grpc.DealDeskServiceServicer):
     def ResolveCase(self, request: pb.ResolveCaseRequest, context: Context) -> pb.ResolveCaseResponse:
         row = cases.resolve_case(self._deps, number=request.number, outcome=request.outcome)
         return pb.ResolveCaseResponse(case=case_to_message(row))
-
-    def AddRequisite(self, request: pb.AddRequisiteRequest, context: Context) -> pb.AddRequisiteResponse:
-        row = desk.add_requisite(
-            self._deps,
-            method_code=request.method_code,
-            holder=request.holder,
-            account=request.account,
-            bank=optional(request, "bank"),
-            max_deals=request.max_deals,
-        )
-        return pb.AddRequisiteResponse(requisite=requisite_to_message(row))
-
-    def ListRequisites(
-        self, request: pb.ListRequisitesRequest, context: Context
-    ) -> pb.ListRequisitesResponse:
-        rows = desk.list_requisites(self._deps, method_code=request.method_code)
-        return pb.ListRequisitesResponse(requisites=[requisite_to_message(row) for row in rows])
-
-    def DisableRequisite(
-        self, request: pb.DisableRequisiteRequest, context: Context
-    ) -> pb.DisableRequisiteResponse:
-        row = desk.disable_requisite(self._deps, requisite_id=request.requisite_id)
-        return pb.DisableRequisiteResponse(requisite=requisite_to_message(row))
-
-    def EnableRequisite(
-        self, request: pb.EnableRequisiteRequest, context: Context
-    ) -> pb.EnableRequisiteResponse:
-        row = desk.enable_requisite(self._deps, requisite_id=request.requisite_id)
-        return pb.EnableRequisiteResponse(requisite=requisite_to_message(row))
 
     def ListMerchantMethods(
         self, request: pb.ListMerchantMethodsRequest, context: Context

@@ -225,14 +225,6 @@ def requisite_to_show(db: Database, requisite_id: UUID) -> RequisiteView | None:
     return db.one_or_none(_REQUISITE_TO_SHOW, {"id": requisite_id})
 
 
-def requisites(connection: Connection, method_code: str | None) -> Sequence[RequisiteView]:
-    """Returns the method's requisites, or all of them, by method and age."""
-    query = _ALL_REQUISITES.order_by(Requisite.method_code, Requisite.created_at, Requisite.id)
-    if method_code is not None:
-        query = query.where(Requisite.method_code == method_code)
-    return _REQUISITES.all(connection.execute(query))
-
-
 _QUEUE_FOR_ONE = text("""
 SELECT pg_advisory_xact_lock(hashtextextended('requisites:' || method_code, 0)) FROM requisites WHERE id = :id
 """)
