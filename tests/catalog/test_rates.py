@@ -281,7 +281,12 @@ def test_an_accepted_rate_is_in_force_and_later_polls_are_measured_against_it(
     assert (accepted.source_rate, accepted.origin) == ("200", pb.RATE_ORIGIN_ACCEPTED)
     assert accepted.taken_at.ToDatetime() == polled_at.replace(tzinfo=None)
     assert [quote.rate for quote in accepted.sources] == ["200"]
-    assert catalog.state(code) == pb.RateState(currency_code=code, in_force=accepted)
+    state = catalog.state(code)
+    assert (state.in_force, state.HasField("held"), state.HasField("held_change_percent")) == (
+        accepted,
+        False,
+        False,
+    )
     rate_server.say("/good", {code: "210"})
     assert catalog.pull()[code].in_force.source_rate == "210"
     with pytest.raises(Refused) as refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -38,7 +39,7 @@ def only(world: World, requisite: RequisiteView) -> None:
     """Leaves new deals no other account of the method."""
     for each in requisites.list_requisites(world.deps, method_code="card_eur"):
         change = requisites.enable_requisite if each.id == requisite.id else requisites.disable_requisite
-        acting(ANN, lambda change=change, id=each.id: change(world.deps, requisite_id=str(id)))
+        acting(ANN, partial(change, world.deps, requisite_id=str(each.id)))
 
 
 def use(world: World, requisite: RequisiteView) -> requisites.UseToday:
@@ -208,7 +209,7 @@ def test_several_accounts_are_added_all_or_none(world: World) -> None:
     field, _ = refusal(lambda: added(world, "15", "13"))
     assert field == "requisites[1].account"
     for wrong in ([], [new(str(number)) for number in range(201)]):
-        call = lambda wrong=wrong: requisites.add_requisites(world.deps, method_code="card_eur", given=wrong)  # noqa: E731
+        call = partial(requisites.add_requisites, world.deps, method_code="card_eur", given=wrong)
         assert refusal(call)[0] == "requisites"
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import event
 from kit.audit.listing import Filter, list_acts
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
-from services.invoices.operations import cases, desk, reading, reports
+from services.invoices.operations import cases, desk, reading, reports, requisites
 from services.invoices.store import finding as invoices_finding
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
@@ -133,7 +133,7 @@ LISTS: Final[Mapping[str, Mapping[str, List]]] = {
             deps, limit=50, status=InvoiceStatus.SUCCESS
         ),
         "invoices: of an amount": lambda deps: reading.list_all_invoices(deps, limit=50, amount="777.50"),
-        "requisites: all": lambda deps: desk.list_requisites(deps, method_code=""),
+        "requisites: all": lambda deps: requisites.list_requisites(deps, method_code=""),
         "acts: all": lambda deps: list_acts(deps.db, Filter(), after=None, limit=50),
     },
     "withdrawals": {
