@@ -3,20 +3,26 @@
 import re
 from collections.abc import Awaitable, Collection, Mapping
 from typing import Any, ClassVar, Final
-from urllib.parse import urlencode
 
 import falcon
 import falcon.asgi
 
 from console.exchange import Request
-from console.ui.pages import roles_of
+from console.ui.pages import may
+from console.ui.values import queried
 from console.ui.words import NOTICES, sentence_for
 from console.wiring import Deps
-from kit.rpc.errors import Refused, denied
+from fiatgate.merchants.v1 import merchants_pb2
+from kit.rpc.errors import Refused
 from kit.web.forms import Form, form_of
+
+App = falcon.asgi.App[Any, Any]
 
 _OWN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/_.-]*(\?[A-Za-z0-9/_.~%&=:+@-]*)?").fullmatch
 PATH_MAX_CHARACTERS: Final = 1000
+_APPROVALS: Final = re.compile(r"[a-z]{1,20}(:[0-9a-f-]{36}){1,100}").fullmatch
+FIELDS_MAX: Final = 400
+"""Fields of one form: as many as a list has rows with a box each, and what their act needs."""
 
 
 class Page:
@@ -24,10 +30,12 @@ class Page:
 
     needs_session   without one, the browser is sent to the sign-in page (`signin.access`)
     needs_merchant  on the dashboard: a session without a merchant is sent to the page that chooses one
+    link            the page's entry of the navigation: who may not open it gets no page below it either
     """
 
     needs_session: ClassVar[bool] = True
     needs_merchant: ClassVar[bool] = True
+    link: ClassVar[str] = ""
 
     def __init__(self, deps: Deps) -> None:
         self.deps = deps
@@ -41,25 +49,52 @@ class Page:
         refused: Refused | None = None,
         **values: Any,
     ) -> None:
-        """Answers with a template; with the sentence of the address's `notice` or `problem`, or of a refused form."""
+        """Answers with a template; with the sentence of the address's `notice` or `problem`, or of a refused form.
+
+        A template also gets `errors`: the sentence of a refused form by the field that it names.
+        """
         notice = NOTICES.get(req.get_param("notice") or "")
-        approval_id = refused.metadata.get("approval_id") if refused else None
+        approvals = _approvals_of(req, refused)
         problem = sentence_for(refused.reason, refused) if refused else None
         if problem is None and (named := req.get_param("problem")):
             problem = sentence_for(named.upper())
         if refused is not None:
             req.exchange.code = refused.reason
-        status = 202 if approval_id else 422 if refused else 200
-        shown = {"status": status, "notice": notice, "problem": problem, "approval_id": approval_id}
-        self.deps.pages.show(req, resp, template, **shown | values)
+        if approvals:
+            notice, problem = sentence_for("APPROVAL_REQUIRED"), None
+        field = refused.metadata.get("field") if refused else None
+        self.deps.pages.show(
+            req,
+            resp,
+            template,
+            **{
+                "status": 202 if approvals and refused else 422 if refused else 200,
+                "notice": notice,
+                "problem": problem,
+                "approvals": approvals,
+                "errors": {field: problem} if field else {},
+            }
+            | values,
+        )
 
-    def only_for(self, req: Request, roles: Collection[str]) -> None:
-        """Raises NOT_PERMITTED unless the person has one of the roles. For pages: a change is refused, and the attempt
-        recorded, by the service that would make it.
+    def may(self, req: Request, *roles: str) -> bool:
+        """Returns whether to offer what these roles may do; the service decides again."""
+        return may(req, *roles)
+
+    async def names(self, *merchant_ids: str) -> Mapping[str, str]:
+        """Returns the names of the merchants; none while merchants is away or of the version before, and the page shows
+        ids alone.
         """
-        if not set(roles) & set(roles_of(req.exchange.signed_in)):
-            wanted = sorted(roles)
-            raise denied("NOT_PERMITTED", "The page is for other roles", page_for=" or ".join(wanted))
+        wanted = sorted({*merchant_ids} - {""})
+        if not wanted:
+            return {}
+        try:
+            request = merchants_pb2.NameMerchantsRequest(merchant_ids=wanted)
+            return (await self.deps.merchants.NameMerchants(request)).names
+        except Refused as refused:
+            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+                raise
+            return {}
 
     async def leave_after(
         self,
@@ -71,39 +106,58 @@ class Page:
         mendable: Collection[str],
     ) -> None:
         """Redirects to the path when the change is made, with the notice; or with the sentence of a refusal for one of
-        the mendable reasons.
+        the mendable reasons, and with the request for a second pair of eyes.
         """
         try:
             await change
         except Refused as refused:
             if refused.reason not in mendable:
                 raise
-            leave_for(resp, path, problem=refused.reason.lower())
+            if asked := _approvals_in(refused):
+                leave_for(resp, path, asked=asked)
+            else:
+                leave_for(resp, path, problem=refused.reason.lower())
         else:
             leave_for(resp, path, notice=notice)
 
-    async def form(self, req: Request) -> Form:
+    async def form(self, req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:
         """Reads the posted form, when no other check is left."""
         await req.exchange.receive_body()
-        return posted(req)
+        return posted(req, file_field=file_field, file_max_bytes=file_max_bytes)
 
 
-def posted(req: Request) -> Form:
+def posted(req: Request, *, file_field: str = "", file_max_bytes: int = 0) -> Form:
     """Returns the form in the body, which was received; many forms here have a button and no field."""
-    return form_of(req) if req.exchange.body else Form({})
+    if not req.exchange.body:
+        return Form({})
+    return form_of(req, file_field=file_field, file_max_bytes=file_max_bytes, fields_most=FIELDS_MAX)
 
 
 def leave_for(resp: falcon.asgi.Response, path: str, **query: str) -> None:
     """Redirects with 303: the browser's next request, and a reload, is a GET."""
-    given = {name: value for name, value in query.items() if value}
     resp.status = falcon.HTTP_303
-    resp.location = f"{path}?{urlencode(given)}" if given else path
+    resp.location = queried(path, query)
     resp.set_header("Cache-Control", "no-store")
 
 
 def own_path(text: str) -> str:
     """Returns the path if it is one of this surface, else the start page: a link must not lead to another site."""
     return text if len(text) <= PATH_MAX_CHARACTERS and _OWN_PATH(text) else "/"
+
+
+def _approvals_in(refused: Refused) -> str:
+    """Returns the requests that a call made for a second pair of eyes, as an address holds them: withdrawals:0197…"""
+    ids = refused.metadata.get("approval_id", "") if refused.reason == "APPROVAL_REQUIRED" else ""
+    return ":".join([refused.peer, *ids.split()]) if ids and refused.peer else ""
+
+
+def _approvals_of(req: Request, refused: Refused | None) -> list[str]:
+    """Returns the addresses of the requests that this step, or the one before, made for a second pair of eyes."""
+    asked = _approvals_in(refused) if refused else req.get_param("asked") or ""
+    if not _APPROVALS(asked):
+        return []
+    service, *ids = asked.split(":")
+    return [f"/approvals/{service}/{id}" for id in ids]
 
 
 def chosen(form: Form, names: Mapping[str, str], *, prefix: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations  # the asynchronous stubs exist for the type 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from grpc_health.v1 import health_pb2_grpc
 
@@ -13,8 +13,16 @@ from console.config import ConsoleSettings
 from console.surfaces import Surface, surface_of
 from console.ui.pages import Link, Pages
 from fiatgate.accounts.v1.accounts_pb2_grpc import OwnAccountServiceStub, PeopleServiceStub, SignInServiceStub
+from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
+from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
+from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
+from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub, InvoicesServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
+from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
+from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
+from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
+from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
 from kit.rpc.client import aio_channel
 
 if TYPE_CHECKING:
@@ -23,18 +31,32 @@ if TYPE_CHECKING:
         PeopleServiceAsyncStub,
         SignInServiceAsyncStub,
     )
+    from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceAsyncStub
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
+    from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
+    from fiatgate.find.v1.find_pb2_grpc import FindServiceAsyncStub
+    from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub, InvoicesServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
+    from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceAsyncStub
+    from fiatgate.status.v1.status_pb2_grpc import StatusServiceAsyncStub
+    from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
+    from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
+
+WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "accounts")
+WITH_FIND: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
+WITH_PARKED: Final = ("withdrawals", "webhooks")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deps:
-    """The collaborators of the resources.
+    """The collaborators of the resources: a stub for each service of the contracts.
 
     own     the person's own factors and sessions
-    merchants  the names of merchants, for their members
-    audit   the acts of each service, by its name
+    deals   the desk's side of invoices: deals, cases, requisites
     health  the standard health service of the services without which no page works
+
+    Contracts that several services serve are mappings by the service's name. A dashboard has all stubs too; what it may
+    call, the services decide by its certificate.
     """
 
     settings: ConsoleSettings
@@ -43,8 +65,17 @@ class Deps:
     signin: SignInServiceAsyncStub
     own: OwnAccountServiceAsyncStub
     people: PeopleServiceAsyncStub
+    catalog: CatalogServiceAsyncStub
+    invoices: InvoicesServiceAsyncStub
+    deals: DealDeskServiceAsyncStub
     merchants: MerchantsServiceAsyncStub
+    withdrawals: WithdrawalsServiceAsyncStub
+    webhooks: WebhooksServiceAsyncStub
     audit: Mapping[str, AuditServiceAsyncStub]
+    approvals: Mapping[str, ApprovalsServiceAsyncStub]
+    find: Mapping[str, FindServiceAsyncStub]
+    parked: Mapping[str, ParkedServiceAsyncStub]
+    status: Mapping[str, StatusServiceAsyncStub]
     health: Mapping[str, Any]
 
 
@@ -79,7 +110,16 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             signin=SignInServiceStub(accounts),
             own=OwnAccountServiceStub(accounts),
             people=PeopleServiceStub(accounts),
+            catalog=CatalogServiceStub(channels["catalog"]),
+            invoices=InvoicesServiceStub(channels["invoices"]),
+            deals=DealDeskServiceStub(channels["invoices"]),
             merchants=MerchantsServiceStub(channels["merchants"]),
+            withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
+            webhooks=WebhooksServiceStub(channels["webhooks"]),
             audit={name: AuditServiceStub(channel) for name, channel in channels.items()},
+            approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},
+            find={name: FindServiceStub(channels[name]) for name in WITH_FIND},
+            parked={name: ParkedServiceStub(channels[name]) for name in WITH_PARKED},
+            status={name: StatusServiceStub(channel) for name, channel in channels.items()},
             health={"accounts": health_pb2_grpc.HealthStub(accounts)},
         )

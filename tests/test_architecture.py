@@ -15,14 +15,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from console.app import ROOMS as ROOMS_OF
+from console.wiring import Deps
 from gateway.walls import calls as gateway_calls
 from kit.base.config.processes import SERVICES, ServiceSettings
-from kit.rpc import audit
 from kit.rpc.callers import ALL
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -71,7 +73,7 @@ NOT_OURS: Final = frozenset({"build", "__pycache__"})  # what builds leave behin
 CALLS: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset(SERVICES) - {"accounts"},
     "cli": frozenset(SERVICES),
-    "console": frozenset({"accounts", "merchants"}),
+    "console": frozenset(SERVICES),
     "invoices": frozenset({"catalog", "merchants"}),
     "webhooks": frozenset({"merchants"}),
     **dict.fromkeys(("catalog", "withdrawals", "merchants", "accounts"), frozenset()),
@@ -415,8 +417,49 @@ def rpcs_called(folder: str, service: str) -> frozenset[str]:
     return frozenset(offered[name] for name in called & offered.keys())
 
 
-LISTS_ACTS: Final = dict.fromkeys(("console-desk", "console-dashboard"), frozenset({audit.LIST}))
-"""The consoles list the acts of every service; the process registers that method, alike for all."""
+OF_BOTH: Final = ("audit",)
+"""Contracts of several services that both consoles call; the others are for operators only."""
+
+
+def files_of(surface: str) -> list[Path]:
+    """The files that a surface runs: its rooms, and what all rooms stand on."""
+    rooms = [each.__name__.split(".")[1] for each in ROOMS_OF[surface]]
+    files = chain.from_iterable(sources(f"console/{each}") for each in (*rooms, "signin", "ui"))
+    return [*sorted((ROOT / "console").glob("*.py")), *files]
+
+
+def called_by_console(surface: str, service: str) -> frozenset[str]:
+    """The methods of a service that the rooms of a surface call: `deps.deals.ConfirmDeal`, `deps.find[name].Find`. A
+    stub of a mapping has another name in a loop, so the method's name counts there.
+    """
+    stubs = {
+        name: (found[1], "Mapping" in kind)
+        for name, kind in Deps.__annotations__.items()
+        if (found := re.search(r"(\w+Service)AsyncStub", kind))
+    }
+    called = set()
+    for path in files_of(surface):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Attribute):
+                continue
+            place = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+            named = stubs.get(place.attr) if isinstance(place, ast.Attribute) else None
+            if named and isinstance(node.value, ast.Subscript) and isinstance(node.value.slice, ast.Constant):
+                called |= {f"{named[0]}/{node.attr}"} if node.value.slice.value == service else set()
+            elif named:
+                called.add(f"{named[0]}/{node.attr}")
+            else:
+                called |= {f"{of}/{node.attr}" for of, is_shared in stubs.values() if is_shared}
+    offered = set(rpcs_of(service).values())
+    for shared in SHARED:
+        if (surface == "desk" or shared in OF_BOTH) and (shared in BY_PROCESS or serves(service, shared)):
+            offered |= set(rpcs_of(shared).values())
+    return frozenset(called & offered)
+
+
+SHARED: Final = ("approvals", "audit", "find", "parked", "status")
+BY_PROCESS: Final = ("audit", "status")
+"""The contracts that the process registers, alike for all services."""
 
 
 @pytest.mark.parametrize("service", [each for each in SERVICES if each != "accounts"])
@@ -426,12 +469,17 @@ def test_a_service_lets_each_caller_call_what_it_calls_and_no_more(service: str)
     expected = {
         caller: frozenset({ALL}) if caller == "cli" else rpcs_called(folder, service)
         for caller, folder in callers.items()
-        if service in calls_of(folder)
+        if service in calls_of(folder) and caller != "console"
     }
-    on_consoles = LISTS_ACTS | {
-        "console-dashboard": LISTS_ACTS["console-dashboard"] | expected.pop("console", frozenset())
-    }
-    assert expected | on_consoles == importlib.import_module(f"services.{service}.rpc").CALLERS
+    expected |= {f"console-{surface}": called_by_console(surface, service) for surface in ROOMS_OF}
+    assert expected == importlib.import_module(f"services.{service}.rpc").CALLERS
+
+
+def test_accounts_lets_the_consoles_call_what_they_call_of_contracts_of_all_services() -> None:
+    own = set(rpcs_of("accounts").values())
+    for surface in ROOMS_OF:
+        permitted = importlib.import_module("services.accounts.rpc").CALLERS[f"console-{surface}"]
+        assert permitted - own == called_by_console(surface, "accounts") - own
 
 
 @pytest.mark.parametrize("service", SERVICES)

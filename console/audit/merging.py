@@ -20,25 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merged:
-    """One page of the acts of all services.
+    """The acts of all services.
 
-    acts     newest first
-    has_more whether older ones follow
-    away     services that did not answer, or are of the version before: their acts are missing
+    acts  newest first
+    away  services that did not answer, or are of the version before: their acts are missing
     """
 
     acts: list[pb.Act]
-    has_more: bool
     away: list[str]
 
 
 async def merged(services: Mapping[str, AuditServiceAsyncStub], request: pb.ListActsRequest) -> Merged:
-    """Returns one page of all services. Raises the refusal of a service that answers."""
-    one_more = pb.ListActsRequest()
-    one_more.CopyFrom(request)
-    one_more.limit = request.limit + 1
+    """Returns the newest acts of all services, at most `limit`. Raises the refusal of a service that answers."""
     answers = await asyncio.gather(
-        *(stub.ListActs(one_more) for stub in services.values()), return_exceptions=True
+        *(stub.ListActs(request) for stub in services.values()), return_exceptions=True
     )
     acts: list[pb.Act] = []
     away: list[str] = []
@@ -50,4 +45,4 @@ async def merged(services: Mapping[str, AuditServiceAsyncStub], request: pb.List
         else:
             raise answer
     acts.sort(key=lambda act: act.act_id, reverse=True)
-    return Merged(acts[: request.limit], len(acts) > request.limit, away)
+    return Merged(acts[: request.limit], away)

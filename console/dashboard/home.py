@@ -1,38 +1,14 @@
-"""The start page of the dashboard, its navigation, and the choice of the merchant."""
-
-from collections.abc import Mapping
-from typing import Final
+"""The start page of the dashboard, and the choice of the merchant."""
 
 import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.ui.pages import Link
 from fiatgate.accounts.v1 import accounts_pb2 as pb
-from fiatgate.merchants.v1 import merchants_pb2
 from kit.rpc.errors import Refused
 
-NAVIGATION: Final = (
-    Link("/people", "Members", "roles at this merchant, invitations", frozenset({"owner"})),
-    Link("/audit", "Audit", "who did what for this merchant", frozenset({"owner"})),
-)
 
-
-class _MerchantsPage(Page):
-    async def names(self, *merchant_ids: str) -> Mapping[str, str]:
-        """Returns the names of the merchants; none while merchants is away or of the version before, and the page shows
-        ids alone.
-        """
-        request = merchants_pb2.NameMerchantsRequest(merchant_ids=merchant_ids)
-        try:
-            return (await self.deps.merchants.NameMerchants(request)).names
-        except Refused as refused:
-            if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
-                raise
-            return {}
-
-
-class HomePage(_MerchantsPage):
+class HomePage(Page):
     """/: the person, the merchant, the roles there, and what is missing."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
@@ -42,7 +18,7 @@ class HomePage(_MerchantsPage):
     on_head = on_get
 
 
-class MerchantPage(_MerchantsPage):
+class MerchantPage(Page):
     """/merchant: a member of several merchants chooses the one that the session acts for."""
 
     needs_merchant = False

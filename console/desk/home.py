@@ -1,17 +1,9 @@
-"""The start page of the desk, and its navigation."""
-
-from typing import Final
+"""The start page of the desk."""
 
 import falcon.asgi
 
 from console.exchange import Request
 from console.page import Page
-from console.ui.pages import Link
-
-NAVIGATION: Final = (
-    Link("/people", "People", "the staff, its roles, invitations, sessions", frozenset({"admin", "auditor"})),
-    Link("/audit", "Audit", "who did what, when, in all services", frozenset({"admin", "auditor"})),
-)
 
 
 class HomePage(Page):

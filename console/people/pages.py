@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import falcon.asgi
 
 from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
 from console.page import Page, chosen, leave_for
+from console.ui.pages import only_for
+from console.ui.values import iso
 from fiatgate.accounts.v1 import accounts_pb2 as pb
+from fiatgate.approvals.v1 import approvals_pb2
 from kit.rpc.errors import Refused, invalid
 from kit.web.forms import Form
 
-PEOPLE_PER_PAGE: Final = 50
 ROLES_THAT_CHANGE: Final = frozenset({"admin", "owner"})
 MENDABLE: Final = frozenset(
     {
@@ -27,41 +31,52 @@ MENDABLE: Final = frozenset(
 )
 
 
-class PeoplePage(Page):
-    """/people?after=…: by e-mail address, with the open invitations on the first page."""
+class PeoplePage(ListPage):
+    """/people and /people.csv: by e-mail address; on the first page what waits: invitations, requests about people."""
 
-    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        self.only_for(req, self.deps.pages.opened_by("/people"))
+    link = "/people"
+    template = "people"
+    csv_name = "people"
+    columns = ("email", "name", "roles", "state", "created_at", "last_seen_at")
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
         merchant_id = req.exchange.signed_in.merchant_id
-        after = req.get_param("after") or ""
-        request = pb.ListPeopleRequest(merchant_id=merchant_id, after_email=after, limit=PEOPLE_PER_PAGE + 1)
+        request = pb.ListPeopleRequest(merchant_id=merchant_id, after_email=asked.after, limit=asked.limit)
         people = (await self.deps.people.ListPeople(request)).people
-        invitations: Any = ()
-        if not after:
-            listed = await self.deps.people.ListInvitations(
-                pb.ListInvitationsRequest(merchant_id=merchant_id)
-            )
-            invitations = listed.invitations
-        shown = people[:PEOPLE_PER_PAGE]
-        self.show(
-            req,
-            resp,
-            "people",
-            people=[(each, roles_shown(req, each)) for each in shown],
-            invitations=[(each, roles_shown(req, each)) for each in invitations],
-            next=shown[-1].email if len(people) > PEOPLE_PER_PAGE else None,
-            after=after,
-            may_change=may_change(req),
+        rows = [(each, roles_shown(req, each)) for each in people]
+        return asked.found(rows, after=lambda row: row[0].email)
+
+    def cells(self, row: tuple[pb.Person, list[str]], found: Found) -> Sequence[str]:
+        person, roles = row
+        state = "disabled" if person.disabled else "active"
+        return (
+            person.email,
+            person.name,
+            " ".join(roles),
+            state,
+            iso(person.created_at),
+            iso(person.last_seen_at),
         )
 
-    on_head = on_get
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        shown = {"invitations": [], "requests": (), "may_change": may_change(req)}
+        if req.get_param("after"):
+            return shown
+        request = pb.ListInvitationsRequest(merchant_id=req.exchange.signed_in.merchant_id)
+        invitations = (await self.deps.people.ListInvitations(request)).invitations
+        shown["invitations"] = [(each, roles_shown(req, each)) for each in invitations]
+        if not self.deps.surface.has_merchants:
+            waiting = approvals_pb2.ListApprovalsRequest(state=approvals_pb2.APPROVAL_STATE_PENDING)
+            shown["requests"] = (await self.deps.approvals["accounts"].ListApprovals(waiting)).approvals
+        return shown
 
 
 class PersonPage(Page):
     """/people/{person_id}: roles, state, sessions."""
 
+    link = "/people"
+
     async def on_get(self, req: Request, resp: falcon.asgi.Response, person_id: str) -> None:
-        self.only_for(req, self.deps.pages.opened_by("/people"))
         await self._show(req, resp, person_id)
 
     on_head = on_get
@@ -174,7 +189,7 @@ class InvitePage(Page):
     """/people/invite: the link is shown once when there is no mail server."""
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        self.only_for(req, ROLES_THAT_CHANGE)
+        only_for(req, ROLES_THAT_CHANGE)
         self.show(req, resp, "invite", email="", name="", ticked=())
 
     on_head = on_get

@@ -1,4 +1,4 @@
-"""Falcon's middleware before every page: rate, own pages only, session, actor token.
+"""Falcon's middleware before every page: rate, own pages only, session, actor token, roles of the navigation.
 
 Each request with a session makes one call of accounts, which returns the person and a token for one request. So the end
 of a session, a disabled person and changed roles count from the next request.
@@ -57,6 +57,8 @@ class Access:
             await self._authorize(req, token)
         if resource.needs_session:
             self._require_session(req, resource)
+        if resource.link and req.method in _READS:
+            self._deps.pages.require(req, resource.link)
 
     async def _authorize(self, req: Request, token: str) -> None:
         """Stores the session and the token of its person; neither when the session has ended."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import falcon.asgi
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from console.exchange import Request
 from console.surfaces import Surface
+from console.ui import statuses, values
+from kit.rpc.errors import denied
 from kit.web.files import Files
 from kit.web.pages import answer_html
 from kit.web.templates import Templates
@@ -25,20 +25,42 @@ _HEADERS: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 HTTPS_SECONDS: Final = 365 * 86_400
+SEARCH: Final = "/find"
+"""The address of the search; its box is shown to people who may open it."""
+
+GROUPS: Final[Mapping[str, str]] = {"work": "Work", "find": "Look up", "setup": "Set up", "house": "House"}
+"""The groups of the navigation, in their order."""
 
 
 @dataclass(frozen=True)
 class Link:
     """An entry of the navigation.
 
-    about  the page's content, on the start page
-    roles  that may open it; empty: all
+    about    the page's content, on the start page
+    roles    that may open it; empty: all
+    group    of `GROUPS`; empty: it is not shown, and says only who may open the page
+    surface  the surface that has it
+    count    the queue whose length live updates write beside it; empty: none
     """
 
     path: str
     name: str
     about: str
     roles: frozenset[str] = frozenset()
+    group: str = "work"
+    surface: str = "desk"
+    count: str = ""
+
+
+def reads(*roles: str) -> frozenset[str]:
+    """Returns the roles of the staff that may read what these may: `admin` and `auditor` read everything."""
+    return frozenset({*roles, "admin", "auditor"})
+
+
+@dataclass
+class _Group:
+    name: str
+    links: list[Mapping[str, object]] = field(default_factory=list)
 
 
 class Pages:
@@ -53,46 +75,65 @@ class Pages:
         self.origin = origin
         self.is_https = origin.startswith("https:")
         self.files = Files(UI / "static")
-        self._navigation = navigation
+        self._navigation = {each.path: each for each in navigation}
         self._templates = Templates(*sorted(CONSOLE.glob("*/templates")))
         self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
-        self._templates.filters.update(time=time_text, iso=iso)
+        self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=statuses.words_of)
+        self._templates.filters.update(
+            time=values.time_text, iso=values.iso, ago=values.ago, short=values.short, queried=values.queried
+        )
 
     def opened_by(self, path: str) -> frozenset[str]:
         """Returns the roles that may open the page, and those below it, which the navigation links to."""
-        return next(each.roles for each in self._navigation if each.path == path)
+        return self._navigation[path].roles
+
+    def require(self, req: Request, path: str) -> None:
+        """Raises NOT_PERMITTED unless the person has a role that may open the page of the navigation."""
+        if path in self._navigation and not self._opens(req, path):
+            only_for(req, self.opened_by(path))
 
     def show(
         self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **values: Any
     ) -> None:
         """Answers with a template and its values. The layout gets the session, which may be None."""
         session = req.exchange.session
+        groups = self._groups_for(req)
         html = self._templates.get_template(f"{template}.html").render(
             session=session,
             roles=roles_of(session) if session else (),
-            navigation=self._links_for(req),
-            **({"notice": None, "problem": None, "approval_id": None} | values),
+            has=lambda *roles: may(req, *roles),
+            navigation_groups=groups,
+            navigation=[link for group in groups for link in group.links],
+            searches=session is not None and SEARCH in self._navigation and self._opens(req, SEARCH),
+            **({"notice": None, "problem": None, "approvals": (), "errors": {}} | values),
         )
         answer_html(req, resp, html, status=status)
         resp.set_headers(_HEADERS)
         if self.is_https:
             resp.set_header("Strict-Transport-Security", f"max-age={HTTPS_SECONDS}")
 
-    def _links_for(self, req: Request) -> list[Mapping[str, object]]:
+    def _opens(self, req: Request, path: str) -> bool:
+        roles = self.opened_by(path)
+        return not roles or not roles.isdisjoint(roles_of(req.exchange.signed_in))
+
+    def _groups_for(self, req: Request) -> list[_Group]:
         session = req.exchange.session
         if session is None or (self.surface.has_merchants and not session.merchant_id):
             return []
-        mine = set(roles_of(session))
-        return [
-            {
-                "path": each.path,
-                "name": each.name,
-                "about": each.about,
-                "is_current": _is_within(req.path, each.path),
-            }
-            for each in self._navigation
-            if not each.roles or mine & each.roles
-        ]
+        groups = {name: _Group(title) for name, title in GROUPS.items()}
+        shown = [each for each in self._navigation.values() if each.group and self._opens(req, each.path)]
+        current = max((each.path for each in shown if _is_within(req.path, each.path)), key=len, default="")
+        for each in shown:
+            groups[each.group].links.append(
+                {
+                    "path": each.path,
+                    "name": each.name,
+                    "about": each.about,
+                    "count": each.count,
+                    "is_current": each.path == current,
+                }
+            )
+        return [each for each in groups.values() if each.links]
 
 
 def roles_of(session: Any) -> Sequence[str]:
@@ -107,16 +148,23 @@ def roles_of(session: Any) -> Sequence[str]:
     ]
 
 
+def may(req: Request, *roles: str) -> bool:
+    """Returns whether the person may do what one of the roles may: `admin`, or a merchant's `owner`, may all."""
+    session = req.exchange.session
+    if session is None:
+        return False
+    all_of = "owner" if session.merchant_id else "admin"
+    return not {*roles, all_of}.isdisjoint(roles_of(session))
+
+
+def only_for(req: Request, roles: frozenset[str]) -> None:
+    """Raises NOT_PERMITTED unless the person has one of the roles. For pages: a change is refused, and the attempt
+    recorded, by the service that would make it.
+    """
+    if roles.isdisjoint(roles_of(req.exchange.signed_in)):
+        wanted = " or ".join(sorted(roles))
+        raise denied("NOT_PERMITTED", "The page is for other roles", page_for=wanted)
+
+
 def _is_within(path: str, of: str) -> bool:
     return path == of or (of != "/" and path.startswith(f"{of}/"))
-
-
-def iso(at: Timestamp) -> str:
-    """Returns the time for machines, in UTC."""
-    return at.ToDatetime(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def time_text(at: Timestamp | datetime) -> str:
-    """Returns the time for people, in UTC: 22 Nov 2026, 13:05 UTC."""
-    moment = at if isinstance(at, datetime) else at.ToDatetime(UTC)
-    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"

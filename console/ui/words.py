@@ -40,8 +40,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "LAST_FACTOR": "This is your last complete way to sign in. Add another one first.",
     "LAST_ADMIN": "This is the last active administrator. Make another one first.",
     "LAST_OWNER": "This is the merchant's last owner. Make another one first.",
-    "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another administrator approves it, "
-    "with this command:",
+    "APPROVAL_REQUIRED": "The request is recorded. It takes effect when another person approves it.",
     "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
     "Ask the operator of the payment service to invite the person.",
     "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",

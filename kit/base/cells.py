@@ -11,7 +11,9 @@ from typing import Final
 _COMPUTED: Final = r"=+\-@\uff1d\uff0b\uff0d\uff20"  # the last four: full width, for Japanese spreadsheets
 _CELL: Final = re.compile(rf"""^(?=[ ]*[{_COMPUTED}\t\r\n])|(?<=[;\t\r\n])(?=[\s"']*[{_COMPUTED}])""")
 
+_NUMBER: Final = re.compile(r"-[0-9]+(\.[0-9]+)?").fullmatch
+
 
 def harmless(text: str) -> str:
-    """Returns the text as a spreadsheet may read it: as text, never as a formula."""
-    return _CELL.sub("'", text)
+    """Returns the text as a spreadsheet may read it: as text, never as a formula. A negative number stays a number."""
+    return text if _NUMBER(text) else _CELL.sub("'", text)

@@ -154,6 +154,7 @@ class _Method:
         elif error.code() is grpc.StatusCode.UNAVAILABLE:
             self._channel.unreachable()
         refused = named or errors.refused_from_rpc_error(error)
+        refused.peer = self._service
         if named is None and error.code() is grpc.StatusCode.UNAVAILABLE:
             refused.silent_peer = self._service
         if refused.reason in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):

@@ -64,6 +64,8 @@ class Refused(Exception):
         self.metadata: Mapping[str, str] = dict(metadata or {})
         self.silent_peer = ""
         """The service that could not be reached; empty when the refusal is an answer."""
+        self.peer = ""
+        """The service that was called; empty when the refusal was made in this process."""
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason

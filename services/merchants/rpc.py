@@ -30,7 +30,7 @@ _STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST}),
+    "console-desk": frozenset({audit.LIST, "FindService/Find", "MerchantsService/NameMerchants"}),
     "console-dashboard": frozenset({audit.LIST, "MerchantsService/NameMerchants"}),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),

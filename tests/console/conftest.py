@@ -11,7 +11,7 @@ import grpc
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, sync_playwright
 
-from tests.console.house import House
+from tests.console.house import House, Person
 from tests.gateway.pay.conftest import launched
 from tests.support.stack import Stack
 
@@ -25,6 +25,42 @@ def house(stack: Stack) -> Iterator[House]:
     urls = stack.home.running_stack()["consoles"]
     with grpc.insecure_channel(stack.addresses["accounts"]) as channel:
         yield House(urls["console-desk"], urls["console-dashboard"], stack, channel)
+
+
+class Staff:
+    """Operators of the desk, one for each set of roles, made at the first use."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._people: dict[frozenset[str], Person] = {}
+
+    def __call__(self, *roles: str) -> Person:
+        """The operator with these roles and both factors, signed in, with a fresh step-up."""
+        wanted = frozenset(roles)
+        if wanted not in self._people:
+            self._people[wanted] = self._house.person(*roles, name=f"Ada {' '.join(sorted(roles)).title()}")
+            self._people[wanted].add_factors()
+        found = self._people[wanted]
+        self._house.step_up(found)
+        return found
+
+    def page(self, open_page: Open, *roles: str, **options: Any) -> Page:
+        """A browser in which the operator with these roles is signed in."""
+        return with_cookies(open_page(**options), self(*roles))
+
+
+def with_cookies(page: Page, person: Person) -> Page:
+    """Gives the browser the person's cookies."""
+    cookies = [
+        {"name": each.name, "value": each.value or "", "url": person.url} for each in person.http.cookies
+    ]
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]
+    return page
+
+
+@pytest.fixture(scope="session")
+def staff(house: House) -> Staff:
+    return Staff(house)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kit.base.ids import parse_id
 from tests.console.house import House, Person, new_email, new_merchant, signed_out, title_of
 
 
@@ -115,7 +116,11 @@ def test_a_disabled_administrator_waits_for_a_second_one(house: House, admin: Pe
     answer = admin.post(f"{path}/enable")
     assert answer.status_code == 202
     assert 'role="status"><p>The request is recorded.' in answer.text
-    assert '<code class="secret">fiatgate approvals approve ' in answer.text
+    request = answer.text.partition('href="/approvals/accounts/')[2].partition('"')[0]
+    assert parse_id(request)
+    listed = admin.get("/people").text
+    assert "Waiting for a second pair of eyes" in listed
+    assert f'href="/approvals/accounts/{request}"' in listed
     answer = admin.post(f"{path}/roles", {"role:admin": "on", "role:desk": "on"})
     assert answer.status_code in (200, 422)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,16 +12,15 @@ import falcon.inspect
 import pytest
 import requests
 
-from console.app import routes
+from console.app import navigation_of, routes
 from console.config import ConsoleSettings, DashboardSettings, DeskSettings
-from console.dashboard import home as dashboard
-from console.desk import home as desk
 from console.page import Page
 from console.signin.cookie import SessionCookie
 from console.surfaces import DESK
-from console.ui.pages import Link
+from console.surfaces import surface_of as surface_with
 from console.wiring import wired
 from kit.rpc import audit as audit_rpc
+from kit.rpc.permissions import Permission
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
 from services.accounts import rpc as accounts_rpc
@@ -43,7 +41,7 @@ OF_MACHINES: Final = (AliveResource, ReadyResource, FilesResource)
 
 
 async def _routes(settings: ConsoleSettings) -> list[tuple[str, str, Any]]:
-    async with wired(settings, ()) as deps:
+    async with wired(settings, navigation_of(surface_with(settings))) as deps:
         app: falcon.asgi.App[Any, Any] = routes(deps)
         found = []
         for route in falcon.inspect.inspect_routes(app):
@@ -173,18 +171,19 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_one_network_has_a_limit(
         assert requests.get(f"{url}/healthz", timeout=HTTP_SECONDS).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("navigation", "surface"), [(desk.NAVIGATION, "desk"), (dashboard.NAVIGATION, "dashboard")]
-)
-def test_the_navigation_shows_each_page_to_the_roles_that_may_read_it(
-    navigation: Sequence[Link], surface: str
-) -> None:
-    reads = {
-        "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
-        "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
+READ_BY: Final[dict[str, Permission]] = {
+    "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
+    "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
+}
+"""The permission of the call by which each page of the navigation is read."""
+
+
+@pytest.mark.parametrize("surface", SETTINGS)
+def test_the_navigation_shows_each_page_to_the_roles_that_may_read_it(surface: str) -> None:
+    links = navigation_of(surface_with(SETTINGS[surface](**ADDRESSES)))
+    assert {link.path: link.roles for link in links} == {
+        link.path: READ_BY[link.path].roles(surface) for link in links
     }
-    shown = {link.path: link.roles for link in navigation}
-    assert shown == {path: permission.roles(surface) for path, permission in reads.items()}
 
 
 @pytest.mark.parametrize(
@@ -220,6 +219,6 @@ def test_the_templates_have_a_page_each() -> None:
     """A page that no route shows would be a stub."""
     root = Path(__file__).parents[2] / "console"
     code = "".join(path.read_text() for path in root.rglob("*.py"))
-    parents = {"layout", "account", "home", "macros"}
+    parents = {"layout", "list", "account", "home", "macros"}
     names = {path.stem for path in root.rglob("templates/*.html")} - parents
     assert not {name for name in names if f'"{name}"' not in code}

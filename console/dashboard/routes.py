@@ -1,0 +1,16 @@
+"""The addresses that only the dashboard has, and their entries of the navigation."""
+
+from typing import Final
+
+from console.dashboard.home import HomePage, MerchantPage
+from console.page import App
+from console.ui.pages import Link
+from console.wiring import Deps
+
+LINKS: Final[tuple[Link, ...]] = ()
+
+
+def add_to(app: App, deps: Deps) -> None:
+    """Adds the addresses."""
+    app.add_route("/", HomePage(deps))
+    app.add_route("/merchant", MerchantPage(deps))

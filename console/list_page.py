@@ -1,0 +1,353 @@
+"""The base of every list: filters, order and page are its address, and a file has all that the filters leave."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, TypeVar
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import App, Page
+from console.ui.csv import csv_line
+from console.ui.filters import SINCE, UNTIL, Choice, Filter, Merchant, Tabs
+from console.ui.pages import only_for, roles_of
+from console.ui.values import queried
+from fiatgate.accounts.v1 import accounts_pb2
+from fiatgate.find.v1 import find_pb2
+from kit.base.clock import monotonic_seconds
+from kit.base.ids import parse_id
+from kit.rpc.actors import carry_token
+from kit.rpc.errors import Refused, database_unavailable
+from kit.web.exchange import REQUEST_SECONDS, allow
+
+ROWS_PER_PAGE: Final = 50
+ROWS_PER_PAGE_MAX: Final = 200
+ROWS_PER_CALL: Final = 1000
+"""Rows of one call for a file: the most that services give."""
+CALLS_MAX: Final = 2000
+TOKEN_SECONDS: Final = 30.0
+"""Age at which a file that is being sent takes a new token; services take none older than a minute."""
+TEXT_MAX_CHARACTERS: Final = 254
+CURSOR_MAX_CHARACTERS: Final = 300
+EXPORTS_NOTHING: Final = frozenset({"viewer"})
+"""The roles that read pages and get no files."""
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of a list.
+
+    after   the place where the next page begins; empty: this is the last one
+    away    services that did not answer: their rows are missing
+    values  further values of the template and of `cells`
+    """
+
+    rows: Sequence[Any] = ()
+    after: str = ""
+    away: Sequence[str] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The checked values of an address.
+
+    given   the value of each filter
+    after   the place after which the page begins; empty: at the beginning
+    limit   number of rows to request: one more than the page has, which shows whether another page follows
+    params  the fields of the path
+    """
+
+    given: Mapping[str, str]
+    after: str = ""
+    limit: int = ROWS_PER_CALL
+    params: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        return self.given[name]
+
+    def set_days(self, request: Any) -> None:
+        """Sets `since` and `until` of a request, which are Timestamps, from the filters `DAYS`."""
+        if begin := SINCE.begin(self.given["since"]):
+            request.since.FromDatetime(begin)
+        if end := UNTIL.end(self.given["until"]):
+            request.until.FromDatetime(end)
+
+    def found(
+        self, rows: Sequence[Row], *, after: Callable[[Row], str], away: Sequence[str] = (), **values: Any
+    ) -> Found:
+        """Returns the page of these rows.
+
+        after  returns the place of a row, at which the next page begins
+        """
+        page = rows[: self.limit - 1]
+        return Found(page, after(page[-1]) if len(rows) > len(page) and page else "", away, values)
+
+
+class ListPage(Page):
+    """A list with filters, and the same as CSV.
+
+    template  extends `list.html`
+    filters   the fields of the address
+    columns   the head of the CSV
+    csv_name  the name of the file; empty: the list has none
+    """
+
+    template: ClassVar[str]
+    filters: ClassVar[Sequence[Filter]] = ()
+    columns: ClassVar[Sequence[str]] = ()
+    csv_name: ClassVar[str] = ""
+    per_page: ClassVar[int] = ROWS_PER_PAGE
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        """Returns one page. Raises VALIDATION_ERROR for a filter that does not fit."""
+        raise NotImplementedError
+
+    def cells(self, row: Any, found: Found) -> Sequence[str]:
+        """Returns one line of the CSV."""
+        raise NotImplementedError
+
+    async def choices(self, req: Request) -> Mapping[str, Mapping[str, str]]:
+        """Returns the words of choices that are not fixed, by the filter's name."""
+        return {}
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        """Returns further values for the screen only."""
+        return {}
+
+    def add_to(self, app: App, path: str) -> None:
+        """Adds the addresses of the list and of its file."""
+        app.add_route(path, self)
+        if self.csv_name:
+            app.add_route(f"{path}.csv", self, suffix="csv")
+
+    # -- the screen
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
+        await self.answer(req, resp, params=params)
+
+    on_head = on_get
+
+    async def answer(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        *,
+        refused: Refused | None = None,
+        values: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> None:
+        """Shows the list; with the sentence of a refused form, and further values for the template."""
+        given = self._given(req)
+        found, faults = Found(), {}
+        choices = await self.choices(req)
+        try:
+            found = await self._page(
+                req, given, after=self._after(req), limit=self._limit(req) + 1, params=params or {}
+            )
+        except Refused as fault:
+            if fault.reason != "VALIDATION_ERROR":
+                raise
+            refused, faults = fault, self._faults(fault)
+        more = await self.more(req, found)
+        shown = self._shown(req, given, found, choices)
+        shown["faults"] = faults
+        shown["choices"] = {
+            each.name: _words(each, choices.get(each.name, {}), given[each.name])
+            for each in self.filters
+            if isinstance(each, Choice)
+        }
+        self.show(
+            req,
+            resp,
+            self.template,
+            refused=refused,
+            **shown | dict(found.values) | dict(more) | dict(values or {}),
+        )
+
+    def _shown(
+        self,
+        req: Request,
+        given: Mapping[str, str],
+        found: Found,
+        choices: Mapping[str, Mapping[str, str]],
+    ) -> dict[str, Any]:
+        has_merchants = self.deps.surface.has_merchants
+        kept = {each.name: given[each.name] for each in self.filters if given[each.name] != each.default}
+        words = dict(choices) | {
+            each.name: each.words for each in self.filters if isinstance(each, Choice) and each.words
+        }
+        words |= {
+            each.name: found.values.get("names", {}) for each in self.filters if isinstance(each, Merchant)
+        }
+        chips = [
+            {
+                "label": each.label,
+                "value": each.shown(given[each.name], words.get(each.name, {})),
+                "without": queried(req.path, kept | {each.name: ""} | self._limit_given(req)),
+            }
+            for each in self.filters
+            if each.name in kept and not isinstance(each, Tabs)
+        ]
+        limit = self._limit_given(req)
+        tabs = [each for each in self.filters if isinstance(each, Tabs)]
+        of_tabs = {each.name: kept[each.name] for each in tabs if each.name in kept}
+        shown = [each for each in self.filters if each not in tabs]
+        return {
+            "address": req.path,
+            "fields": [each for each in shown if not (has_merchants and isinstance(each, Merchant))],
+            "hidden": of_tabs | limit,
+            "given": given,
+            "chips": chips,
+            "tabs": [self._tabs(req, each, given[each.name], kept | limit) for each in tabs],
+            "cleared": queried(req.path, of_tabs | limit),
+            "rows": found.rows,
+            "found": found,
+            "away": found.away,
+            "first": queried(req.path, kept | limit) if self._after(req) else None,
+            "next": queried(req.path, kept | limit | {"after": found.after}) if found.after else None,
+            "csv": queried(f"{req.path}.csv", kept) if self.csv_name and self._exports(req) else None,
+        }
+
+    def _tabs(self, req: Request, tabs: Tabs, value: str, kept: dict[str, str]) -> Mapping[str, Any]:
+        links = [
+            {
+                "path": queried(req.path, kept | {tabs.name: "" if each == tabs.default else each}),
+                "words": words,
+                "is_current": each == value,
+            }
+            for each, words in tabs.words.items()
+        ]
+        return {"label": tabs.label, "links": links}
+
+    def _faults(self, fault: Refused) -> dict[str, str]:
+        """Returns the sentence by the filter whose value was refused."""
+        named = fault.metadata.get("field", "")
+        message = fault.message.removeprefix(f"{named}: ").rstrip(".")
+        return {
+            each.name: f"{message[:1].upper()}{message[1:]}."
+            for each in self.filters
+            if named and named in (each.name, each.of)
+        }
+
+    # -- the file
+
+    async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, **params: str) -> None:
+        """Sends all that the filters leave. A service that is away breaks the file off: without its rows it would look
+        complete.
+        """
+        if not self._exports(req):
+            only_for(req, self.deps.pages.opened_by(self.link) - EXPORTS_NOTHING)
+        given = self._given(req)
+        first = await self._complete(req, given, "", params)
+        resp.content_type = "text/csv; charset=utf-8"
+        resp.set_headers(
+            {
+                "Content-Disposition": f'attachment; filename="{self.csv_name}.csv"',
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+            }
+        )
+        resp.stream = self._lines(req, given, params, first)
+
+    def _exports(self, req: Request) -> bool:
+        return not set(roles_of(req.exchange.signed_in)) <= EXPORTS_NOTHING
+
+    async def _lines(
+        self, req: Request, given: Mapping[str, str], params: Mapping[str, str], page: Found
+    ) -> AsyncIterator[bytes]:
+        yield csv_line(self.columns)
+        token_seconds = monotonic_seconds()
+        for _ in range(CALLS_MAX):
+            yield b"".join(csv_line(self.cells(row, page)) for row in page.rows)
+            if not page.after:
+                return
+            allow(REQUEST_SECONDS)
+            if monotonic_seconds() - token_seconds > TOKEN_SECONDS:
+                await self._renew(req)
+                token_seconds = monotonic_seconds()
+            page = await self._complete(req, given, page.after, params)
+        raise RuntimeError("more rows than one download may have")
+
+    async def _complete(
+        self, req: Request, given: Mapping[str, str], after: str, params: Mapping[str, str]
+    ) -> Found:
+        found = await self._page(req, given, after=after, limit=ROWS_PER_CALL, params=params)
+        if found.away:
+            raise database_unavailable()
+        return found
+
+    async def _renew(self, req: Request) -> None:
+        """Takes a new token. Raises SESSION_INVALID when the session has ended meanwhile."""
+        request = accounts_pb2.AuthorizeRequest(
+            session_token=req.exchange.session_token, surface=self.deps.surface.kind, client=req.client
+        )
+        carry_token((await self.deps.signin.Authorize(request)).actor_token)
+
+    # -- the address
+
+    @property
+    def _hidden(self) -> list[str]:
+        return [each.name for each in self.filters if isinstance(each, Merchant)]
+
+    def _given(self, req: Request) -> dict[str, str]:
+        """Returns the text of each filter, as it was typed. A member's merchant is the session's."""
+        given = {
+            each.name: (req.get_param(each.name) or "").strip()[:TEXT_MAX_CHARACTERS] or each.default
+            for each in self.filters
+        }
+        return given | (dict.fromkeys(self._hidden, "") if self.deps.surface.has_merchants else {})
+
+    def _after(self, req: Request) -> str:
+        return (req.get_param("after") or "")[:CURSOR_MAX_CHARACTERS]
+
+    def _limit(self, req: Request) -> int:
+        text = req.get_param("limit") or ""
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else self.per_page
+        return max(10, min(number, ROWS_PER_PAGE_MAX))
+
+    def _limit_given(self, req: Request) -> dict[str, str]:
+        limit = self._limit(req)
+        return {} if limit == self.per_page else {"limit": str(limit)}
+
+    async def _page(
+        self,
+        req: Request,
+        given: Mapping[str, str],
+        *,
+        after: str,
+        limit: int,
+        params: Mapping[str, str],
+    ) -> Found:
+        checked = {each.name: each.checked(given[each.name]) for each in self.filters}
+        for each in self.filters:
+            if isinstance(each, Merchant):
+                checked[each.name] = await self._merchant(req, each, checked[each.name])
+        return await self.rows(req, Asked(checked, after, limit, params))
+
+    async def _merchant(self, req: Request, named: Merchant, text: str) -> str:
+        """Returns the id of the merchant that a person names. Raises VALIDATION_ERROR."""
+        if own := req.exchange.signed_in.merchant_id:
+            return own
+        if not text or parse_id(text):
+            return text
+        request = find_pb2.FindRequest(text=text, limit=5)
+        found = (await self.deps.find["merchants"].Find(request)).found
+        fitting = {each.id: each.facts.get("name") or each.value for each in found if each.kind == "merchant"}
+        if len(fitting) == 1:
+            return next(iter(fitting))
+        if fitting:
+            raise named.refusal(f"several merchants fit, give more of it: {', '.join(fitting.values())}")
+        raise named.refusal("no merchant has this id or name")
+
+
+def _words(choice: Choice, given: Mapping[str, str], value: str) -> Mapping[str, str]:
+    """Returns the words of a choice for the form, with one that leaves it open, and with the present value."""
+    words = choice.words or given
+    if not choice.default:
+        words = {"": words.get("", "Any"), **words}
+    return words if value in words else {**words, value: value}

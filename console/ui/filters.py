@@ -1,0 +1,141 @@
+"""The filters of lists: each is a field of the address, checked before the call.
+
+A filter at its default is not in the address. A filter in the address is shown above the list, so none works unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import ClassVar, Final
+
+from kit.base.money import parse_decimal
+from kit.rpc.errors import Refused, invalid
+
+TEXT_MAX_CHARACTERS: Final = 254
+ONE_DAY: Final = timedelta(days=1)
+LAST_DAY: Final = date(9999, 12, 30)
+"""The last day that has a day after it."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One field of the address.
+
+    of  the field of the request that a service names when it refuses the value; empty: the filter's name
+    """
+
+    kind: ClassVar[str]
+    name: str
+    label: str
+    hint: str = field(default="", kw_only=True)
+    of: str = field(default="", kw_only=True)
+
+    @property
+    def default(self) -> str:
+        """The value that the list has without the field."""
+        return ""
+
+    def checked(self, text: str) -> str:
+        """Returns the value for the request. Raises VALIDATION_ERROR with the filter's name."""
+        return text
+
+    def shown(self, text: str, words: Mapping[str, str]) -> str:
+        """Returns the value as people read it."""
+        return words.get(text, text)
+
+    def refusal(self, message: str) -> Refused:
+        """Returns the refusal of a value, for its field."""
+        return invalid("VALIDATION_ERROR", message, field=self.name)
+
+
+@dataclass(frozen=True)
+class Text(Filter):
+    """A text as it was typed."""
+
+    kind = "text"
+
+
+@dataclass(frozen=True)
+class Choice(Filter):
+    """One of some values; the first one is the default.
+
+    words  the values, and what people read. Without them `ListPage.choices` gives them, and any value is sent.
+    """
+
+    kind = "choice"
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def default(self) -> str:
+        return next(iter(self.words), "")
+
+    def checked(self, text: str) -> str:
+        if self.words and text not in self.words:
+            raise self.refusal("choose one of the list")
+        return text
+
+
+@dataclass(frozen=True)
+class Tabs(Choice):
+    """A choice that stands above the list: the parts of a queue."""
+
+    kind = "tabs"
+
+
+@dataclass(frozen=True)
+class Amount(Filter):
+    """A decimal number, as 49.90."""
+
+    kind = "amount"
+
+    def checked(self, text: str) -> str:
+        if text:
+            try:
+                parse_decimal(text)
+            except ValueError:
+                raise self.refusal("an amount is a number, as 49.90") from None
+        return text
+
+
+@dataclass(frozen=True)
+class Day(Filter):
+    """A day in UTC, as 2026-03-31."""
+
+    kind = "day"
+
+    def checked(self, text: str) -> str:
+        self.begin(text)
+        return text
+
+    def begin(self, text: str) -> datetime | None:
+        """Returns the start of that day; None for an empty text."""
+        if not text:
+            return None
+        try:
+            return datetime.combine(date.fromisoformat(text), time(), UTC)
+        except ValueError:
+            raise self.refusal("a day is written as 2026-03-31") from None
+
+    def end(self, text: str) -> datetime | None:
+        """Returns the start of the day after; None for an empty text."""
+        began = self.begin(text)
+        return None if began is None else min(began, datetime.combine(LAST_DAY, time(), UTC)) + ONE_DAY
+
+
+@dataclass(frozen=True)
+class Merchant(Filter):
+    """A merchant: its id, the beginning of it, or its name (`ListPage` finds the id)."""
+
+    kind = "merchant"
+    name: str = "merchant"
+    label: str = "Merchant"
+    hint: str = field(default="id or name", kw_only=True)
+    of: str = field(default="merchant_id", kw_only=True)
+
+
+SINCE: Final = Day("since", "From day")
+UNTIL: Final = Day("until", "To day")
+DAYS: Final = (SINCE, UNTIL)
+"""The days of a list, both included."""

@@ -1,0 +1,54 @@
+"""States in words and tones. The words are those of the API and of the command line."""
+
+from collections.abc import Mapping
+from typing import Final
+
+_TONES: Final[Mapping[str, tuple[str, ...]]] = {
+    "good": (
+        "success",
+        "completed",
+        "active",
+        "approved",
+        "delivered",
+        "enabled",
+        "healthy",
+        "verified",
+        "yes",
+    ),
+    "wait": (
+        "pending",
+        "awaiting_confirmation",
+        "awaiting_payment",
+        "processing",
+        "retrying",
+        "open",
+        "held",
+        "requested",
+        "invited",
+    ),
+    "ask": ("appeal", "review", "overdue", "adjusted", "lapsing"),
+    "bad": (
+        "fail",
+        "failed",
+        "dead",
+        "banned",
+        "rejected",
+        "blocked",
+        "disabled",
+        "unhealthy",
+        "away",
+        "lapsed",
+    ),
+    "off": ("canceled", "cancelled", "expired", "inactive", "closed", "no", "none"),
+}
+_TONE_OF: Final = {word: tone for tone, words in _TONES.items() for word in words}
+
+
+def tone_of(word: str) -> str:
+    """Returns the tone of a state: good, wait, ask, bad or off; empty for a word without one."""
+    return _TONE_OF.get(word, "")
+
+
+def words_of(word: str) -> str:
+    """Returns the state as people read it: "awaiting confirmation"."""
+    return word.replace("_", " ")

@@ -1,0 +1,51 @@
+"""A page as axe-core and the eye see it: light, dark, on a small phone, with large text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, ViewportSize, expect
+
+RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+COLOURS: Final = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+SCREENSHOTS: Final = Path(__file__).parents[1] / "screenshots"
+PHONE: Final = ViewportSize(width=320, height=640)
+FITS: Final = "document.documentElement.scrollWidth <= window.innerWidth"
+
+
+def seen(page: Page, name: str) -> None:
+    """Takes a picture; axe finds nothing, and nothing is cut off at the side. In the dark only colours differ, on the
+    phone only places.
+    """
+    SCREENSHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"console-{name}.png", full_page=True)
+    expect(page.get_by_role("heading", level=1)).not_to_have_text("Something went wrong")
+    assert page.evaluate(FITS), f"{name} is cut off"
+    if name.endswith("-phone"):
+        return
+    rules = COLOURS if name.endswith("-dark") else RULES
+    found = Axe().run(page, options=rules).response["violations"]
+    assert not found, f"{name}: " + "; ".join(
+        f"{each['id']} {each['nodes'][0]['html'][:200]}" for each in found
+    )
+
+
+def looks_right(page: Page, name: str) -> None:
+    """The page that the browser shows is clean in light and dark, at 320 pixels, and with text twice as large. It is
+    left as it was.
+    """
+    size = page.viewport_size
+    assert size is not None
+    page.evaluate("document.fonts.ready")
+    seen(page, f"{name}-light")
+    page.emulate_media(color_scheme="dark")
+    seen(page, f"{name}-dark")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(PHONE)
+    seen(page, f"{name}-phone")
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate(FITS), f"{name} is cut off with large text"
+    page.evaluate("document.documentElement.style.fontSize = ''")
+    page.set_viewport_size(size)
