@@ -1,8 +1,10 @@
 """Sentences about a thing that was done, and about a refusal that the person can mend in the form."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
+from console.ui.values import ago
 from kit.rpc.errors import Refused
 
 NOTICES: Final[Mapping[str, str]] = {
@@ -51,7 +53,12 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "SESSION_NOT_FOUND": "This session has ended already.",
     "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
 }
-"""By the reason of the refusal."""
+"""By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""
+
+NAMING: Final[Mapping[str, str]] = {}
+"""Sentences with facts of the refusal's metadata, as {decided_by}: in place of those above when it has them all. Of a
+time, which is ISO 8601, {decided_at_ago} is the age.
+"""
 
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -74,12 +81,31 @@ def sentence_for(reason: str, refused: Refused | None = None) -> str | None:
     if reason in ("PASSWORD_REFUSED", "INVITATIONS_LIMITED") and refused is not None and refused.message:
         return f"{refused.message}."
     sentence = PROBLEMS.get(reason)
-    if refused is None or sentence is None:
+    if refused is None:
+        return sentence
+    if named := _named(reason, refused.metadata):
+        return named
+    if sentence is None:
         return sentence
     if reason == "SIGN_IN_DELAYED" and (seconds := refused.metadata.get("retry_after_seconds")):
         unit = "second" if seconds == "1" else "seconds"
         return f"Too many wrong attempts. The next one counts in {seconds} {unit}."
     return sentence
+
+
+def _named(reason: str, metadata: Mapping[str, str]) -> str | None:
+    """Returns the sentence with the facts of the refusal; None when there is none, or a fact is missing."""
+    facts = dict(metadata)
+    for name, value in metadata.items():
+        if name.endswith("_at"):
+            try:
+                facts[f"{name}_ago"] = ago(datetime.fromisoformat(value))
+            except ValueError:
+                continue
+    try:
+        return NAMING[reason].format_map(facts)
+    except KeyError:
+        return None
 
 
 def _sentence_about(field: str, message: str) -> str:
