@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import connection, csv_file, ids, names, output, paging, several
+from cli import connection, csv_file, ids, names, output, paging, several, stories
 from cli.csv_file import Csv
 from cli.moments import Since, Until
 from cli.output import Everything, Json
@@ -156,35 +156,49 @@ def show(
     everything: Everything = False,
     as_json: Json = False,
 ) -> None:
-    """Show an invoice with its deal."""
-    owner, ref = (merchant, ref) if merchant else _merchant_and_id(ref)
-    request = pb.GetInvoiceRequest(merchant_id=owner, invoice_ref=ref)
-    invoice = connection.invoices().GetInvoice(request).invoice
+    """Show an invoice with its deal, and its timeline: everything that the services know of it, oldest first.
+
+    Exit code 1 when a service did not answer.
+    """
+    if merchant:
+        request = pb.GetInvoiceRequest(merchant_id=merchant, invoice_ref=ref)
+        invoice_id = connection.invoices().GetInvoice(request).invoice.invoice_id
+    else:
+        invoice_id = _id_of(ref)
+    found = stories.of_invoice(invoice_id)
+    invoice = found.invoice
     next_commands = []
     if invoice.HasField("deal"):
         next_commands.append(f"fiatgate deals show {output.short(invoice.deal.deal_id)}")
     if invoice.finished_at.ToSeconds():
         next_commands.append(f"fiatgate webhooks list {output.short(invoice.invoice_id)}")
-    output.outcome(invoice, _state(invoice), *next_commands, everything=everything, as_json=as_json)
-    if not everything and not as_json:
+    if as_json:
+        output.print_json(output.plain(invoice) | {"timeline": stories.as_json(found.moments)})
+    else:
+        output.outcome(invoice, _state(invoice), *next_commands, everything=everything, as_json=False)
         output.console.print()
-        output.facts(
-            invoice, ("invoice_id", "merchant_id", "external_id", "customer_id", "purpose", "created_at")
-        )
+        if not everything:
+            output.facts(
+                invoice,
+                ("invoice_id", "merchant_id", "external_id", "customer_id", "purpose", "created_at"),
+            )
+        stories.print_timeline(found.moments)
+    for service in found.away:
+        output.refusal("NOT_ANSWERED", f"{service} did not answer, so its part is missing here", {})
+    if found.away:
+        raise typer.Exit(1)
 
 
-def _merchant_and_id(ref: str) -> tuple[str, str]:
-    """Returns the ids of the merchant and of the only invoice with this id, beginning of an id, or order."""
+def _id_of(ref: str) -> str:
+    """Returns the id of the only invoice with this id, beginning of an id, or order."""
     answer = connection.find("invoices").Find(find_pb2.FindRequest(text=ref, limit=ids.SHOWN_MOST))
     fitting = {
-        each.id: each.facts["merchant_id"]
-        for each in answer.found
-        if each.kind == "invoice" and each.field in ("id", "order")
+        each.id: None for each in answer.found if each.kind == "invoice" and each.field in ("id", "order")
     }
     if len(fitting) > 1:
         raise ids.Ambiguous("invoice", ref, list(fitting), more=bool(answer.cut))
-    for id, merchant_id in fitting.items():
-        return merchant_id, id
+    for id in fitting:
+        return id
     raise not_found("INVOICE_NOT_FOUND", f"No invoice has the id or the order {ref}")
 
 

@@ -115,7 +115,16 @@ class WebhooksServicer(webhooks_pb2_grpc.WebhooksServiceServicer):
         histories = reading.list_invoice_events(
             self._deps, merchant_id=request.merchant_id, invoice_id=request.invoice_id
         )
-        return pb.ListInvoiceEventsResponse(events=[history_to_message(each) for each in histories])
+        events = [history_to_message(each) for each in histories]
+        if not request.with_acts:
+            return pb.ListInvoiceEventsResponse(events=events)
+        if request.merchant_id:
+            raise values.invalid("with_acts", "Only without merchant_id: acts name operators")
+        acts = reading.acts_on(self._deps, histories)
+        service = self._deps.settings.service
+        return pb.ListInvoiceEventsResponse(
+            events=events, acts=[audit.act_to_message(each, service) for each in acts]
+        )
 
     def ListEvents(
         self, request: pb.ListEventsRequest, context: grpc.ServicerContext

@@ -253,7 +253,32 @@ def test_a_purchase_is_made_with_the_checkout_commands_and_paid_out(
         f"a credit of {due} USDT",
         timeout_seconds=SETTLE_SECONDS,
     )
+    check_timeline(fiatgate, id, author, due)
     _pay_out(fiatgate, merchant)
+
+
+def check_timeline(fiatgate: Fiatgate, invoice_id: str, author: str, due: str) -> None:
+    moments = {each["title"]: each for each in fiatgate("invoices", "show", invoice_id)["timeline"]}
+    steps = [
+        "Invoice created",
+        "Payment method chosen",
+        "Marked as paid",
+        "Payment confirmed",
+        "Invoice paid",
+    ]
+    assert list(moments)[:5] == steps
+    assert set(moments) - set(steps) == {
+        "Credited to the merchant",
+        "Webhook made",
+        "Webhook attempt 1 delivered",
+    }
+    assert moments["Payment confirmed"]["by"] == author
+    assert moments["Payment method chosen"]["details"]["rate from"].startswith("the median of its sources, ")
+    credit = moments["Credited to the merchant"]
+    assert (credit["service"], credit["details"]["credit"]) == ("withdrawals", f"{due} USDT")
+    assert credit["details"]["balance after it"] == f"{due} USDT"
+    assert moments["Webhook attempt 1 delivered"]["details"]["answer"] == "HTTP 200"
+    assert "Credited to the merchant" in fiatgate.shown("invoices", "show", invoice_id)
 
 
 def test_a_withdrawal_method_is_made_changed_and_switched_off(fiatgate: Fiatgate) -> None:

@@ -153,7 +153,13 @@ def test_the_first_characters_of_an_id_are_enough(
         fiatgate("deals", "show", deal["deal_id"][:20].replace("-", "").upper())["deal_id"] == deal["deal_id"]
     )
     assert fiatgate("invoices", "show", invoice["invoice_id"][:20])["invoice_id"] == invoice["invoice_id"]
-    assert fiatgate("invoices", "show", invoice["external_id"])["invoice_id"] == invoice["invoice_id"]
+    shown = fiatgate("invoices", "show", invoice["external_id"])
+    assert shown["invoice_id"] == invoice["invoice_id"]
+    assert [(moment["title"], moment["by"]) for moment in shown["timeline"]] == [
+        ("Invoice created", f"API key {invoice['key_id']}"),
+        ("Payment method chosen", "customer"),
+        ("Marked as paid", "customer"),
+    ]
     assert fiatgate("balance", shop["merchant_id"][:20])["available"] == "0.000000"
     assert fiatgate("keys", "list", shop["merchant_id"][:20])[0]["key_id"] == shop["key_id"]
     assert fiatgate("deals", "confirm", deal["deal_id"][:20])["status"] == "completed"

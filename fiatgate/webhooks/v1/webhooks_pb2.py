@@ -22,11 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from fiatgate.audit.v1 import audit_pb2 as fiatgate_dot_audit_dot_v1_dot_audit__pb2
 from fiatgate.invoices.v1 import invoices_pb2 as fiatgate_dot_invoices_dot_v1_dot_invoices__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fiatgate/webhooks/v1/webhooks.proto\x12\x14\x66iatgate.webhooks.v1\x1a#fiatgate/invoices/v1/invoices.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x04\n\x0cWebhookEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\x12\n\nevent_type\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12\x31\n\x06status\x18\x05 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x15\n\rauto_attempts\x18\x07 \x01(\x05\x12\x17\n\x0fmanual_attempts\x18\x08 \x01(\x05\x12\x36\n\rnext_retry_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tlocked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\tlocked_by\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0frequest_payload\x18\x0c \x01(\x0c\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08\x61ttempts\x18\x0f \x03(\x0b\x32\x1d.fiatgate.webhooks.v1.AttemptB\x10\n\x0e_next_retry_atB\x0c\n\n_locked_atB\x0c\n\n_locked_by\"\x83\x04\n\x07\x41ttempt\x12\x12\n\nattempt_id\x18\x01 \x01(\x03\x12\x12\n\ntry_number\x18\x02 \x01(\x05\x12\x35\n\x07trigger\x18\x03 \x01(\x0e\x32$.fiatgate.webhooks.v1.AttemptTrigger\x12\x33\n\x06status\x18\x04 \x01(\x0e\x32#.fiatgate.webhooks.v1.AttemptStatus\x12\x18\n\x0bhttp_status\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12L\n\x10response_headers\x18\x06 \x03(\x0b\x32\x32.fiatgate.webhooks.v1.Attempt.ResponseHeadersEntry\x12\x1a\n\rresponse_body\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rerror_message\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x18\n\x0b\x64uration_ms\x18\t \x01(\x05H\x03\x88\x01\x01\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a\x36\n\x14ResponseHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x0c_http_statusB\x10\n\x0e_response_bodyB\x10\n\x0e_error_messageB\x0e\n\x0c_duration_ms\"C\n\x18ListInvoiceEventsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"O\n\x19ListInvoiceEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"#\n\x0fGetEventRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\"E\n\x10GetEventResponse\x12\x31\n\x05\x65vent\x18\x01 \x01(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\">\n\x13ResendLatestRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"\x87\x01\n\x14ResendLatestResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\n\n\x02ok\x18\x02 \x01(\x08\x12\x18\n\x0bhttp_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x05\x12\x12\n\nattempt_id\x18\x05 \x01(\x03\x42\x0e\n\x0c_http_status\"a\n\x14\x43heckInvoicesRequest\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\x12\x34\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32%.fiatgate.invoices.v1.InvoiceFinished\"N\n\x15\x43heckInvoicesResponse\x12\x35\n\x08invoices\x18\x01 \x03(\x0b\x32#.fiatgate.webhooks.v1.InvoiceEvents\"\x89\x01\n\rInvoiceEvents\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\x12\x18\n\x10payload_event_id\x18\x03 \x01(\t\x12:\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32%.fiatgate.webhooks.v1.EventDifference\"<\n\x0f\x45ventDifference\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05\x66ound\x18\x02 \x01(\t\x12\x0b\n\x03\x64ue\x18\x03 \x01(\t\"C\n\x18ListEventInvoicesRequest\x12\x18\n\x10\x61\x66ter_invoice_id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"0\n\x19ListEventInvoicesResponse\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\"\x81\x02\n\x11ListEventsRequest\x12\x31\n\x06status\x18\x01 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x35\n\x0c\x63reated_from\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x37\n\x0e\x63reated_before\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\x0e\x61\x66ter_event_id\x18\x04 \x01(\x03\x12\r\n\x05limit\x18\x05 \x01(\x05\x42\x0f\n\r_created_fromB\x11\n\x0f_created_before\"H\n\x12ListEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"@\n\x16ListStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\x12\r\n\x05limit\x18\x02 \x01(\x05\"M\n\x17ListStuckEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"7\n\x1cRescheduleStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\"4\n\x1dRescheduleStuckEventsResponse\x12\x13\n\x0brescheduled\x18\x01 \x01(\x03\"I\n\x14PruneAttemptsRequest\x12\x17\n\x0folder_than_days\x18\x01 \x01(\x05\x12\x18\n\x10\x61\x66ter_attempt_id\x18\x02 \x01(\x03\"O\n\x15PruneAttemptsResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x03\x12\x17\n\x0flast_attempt_id\x18\x02 \x01(\x03\x12\x0c\n\x04more\x18\x03 \x01(\x08*v\n\x0b\x45ventStatus\x12\x1c\n\x18\x45VENT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45VENT_STATUS_PENDING\x10\x01\x12\x18\n\x14\x45VENT_STATUS_SUCCESS\x10\x02\x12\x15\n\x11\x45VENT_STATUS_DEAD\x10\x03*g\n\x0e\x41ttemptTrigger\x12\x1f\n\x1b\x41TTEMPT_TRIGGER_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41TTEMPT_TRIGGER_AUTO\x10\x01\x12\x1a\n\x16\x41TTEMPT_TRIGGER_MANUAL\x10\x02*g\n\rAttemptStatus\x12\x1e\n\x1a\x41TTEMPT_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41TTEMPT_STATUS_SUCCESS\x10\x01\x12\x1a\n\x16\x41TTEMPT_STATUS_FAILURE\x10\x02\x32\xe7\x07\n\x0fWebhooksService\x12t\n\x11ListInvoiceEvents\x12..fiatgate.webhooks.v1.ListInvoiceEventsRequest\x1a/.fiatgate.webhooks.v1.ListInvoiceEventsResponse\x12_\n\nListEvents\x12\'.fiatgate.webhooks.v1.ListEventsRequest\x1a(.fiatgate.webhooks.v1.ListEventsResponse\x12Y\n\x08GetEvent\x12%.fiatgate.webhooks.v1.GetEventRequest\x1a&.fiatgate.webhooks.v1.GetEventResponse\x12\x65\n\x0cResendLatest\x12).fiatgate.webhooks.v1.ResendLatestRequest\x1a*.fiatgate.webhooks.v1.ResendLatestResponse\x12h\n\rCheckInvoices\x12*.fiatgate.webhooks.v1.CheckInvoicesRequest\x1a+.fiatgate.webhooks.v1.CheckInvoicesResponse\x12t\n\x11ListEventInvoices\x12..fiatgate.webhooks.v1.ListEventInvoicesRequest\x1a/.fiatgate.webhooks.v1.ListEventInvoicesResponse\x12n\n\x0fListStuckEvents\x12,.fiatgate.webhooks.v1.ListStuckEventsRequest\x1a-.fiatgate.webhooks.v1.ListStuckEventsResponse\x12\x80\x01\n\x15RescheduleStuckEvents\x12\x32.fiatgate.webhooks.v1.RescheduleStuckEventsRequest\x1a\x33.fiatgate.webhooks.v1.RescheduleStuckEventsResponse\x12h\n\rPruneAttempts\x12*.fiatgate.webhooks.v1.PruneAttemptsRequest\x1a+.fiatgate.webhooks.v1.PruneAttemptsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#fiatgate/webhooks/v1/webhooks.proto\x12\x14\x66iatgate.webhooks.v1\x1a\x1d\x66iatgate/audit/v1/audit.proto\x1a#fiatgate/invoices/v1/invoices.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x04\n\x0cWebhookEvent\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\x12\n\nevent_type\x18\x02 \x01(\t\x12\x12\n\ninvoice_id\x18\x03 \x01(\t\x12\x13\n\x0bmerchant_id\x18\x04 \x01(\t\x12\x31\n\x06status\x18\x05 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x15\n\rauto_attempts\x18\x07 \x01(\x05\x12\x17\n\x0fmanual_attempts\x18\x08 \x01(\x05\x12\x36\n\rnext_retry_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x32\n\tlocked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\tlocked_by\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0frequest_payload\x18\x0c \x01(\x0c\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08\x61ttempts\x18\x0f \x03(\x0b\x32\x1d.fiatgate.webhooks.v1.AttemptB\x10\n\x0e_next_retry_atB\x0c\n\n_locked_atB\x0c\n\n_locked_by\"\x83\x04\n\x07\x41ttempt\x12\x12\n\nattempt_id\x18\x01 \x01(\x03\x12\x12\n\ntry_number\x18\x02 \x01(\x05\x12\x35\n\x07trigger\x18\x03 \x01(\x0e\x32$.fiatgate.webhooks.v1.AttemptTrigger\x12\x33\n\x06status\x18\x04 \x01(\x0e\x32#.fiatgate.webhooks.v1.AttemptStatus\x12\x18\n\x0bhttp_status\x18\x05 \x01(\x05H\x00\x88\x01\x01\x12L\n\x10response_headers\x18\x06 \x03(\x0b\x32\x32.fiatgate.webhooks.v1.Attempt.ResponseHeadersEntry\x12\x1a\n\rresponse_body\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rerror_message\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x18\n\x0b\x64uration_ms\x18\t \x01(\x05H\x03\x88\x01\x01\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a\x36\n\x14ResponseHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x0c_http_statusB\x10\n\x0e_response_bodyB\x10\n\x0e_error_messageB\x0e\n\x0c_duration_ms\"V\n\x18ListInvoiceEventsRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\x12\x11\n\twith_acts\x18\x03 \x01(\x08\"u\n\x19ListInvoiceEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\x12$\n\x04\x61\x63ts\x18\x02 \x03(\x0b\x32\x16.fiatgate.audit.v1.Act\"#\n\x0fGetEventRequest\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\"E\n\x10GetEventResponse\x12\x31\n\x05\x65vent\x18\x01 \x01(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\">\n\x13ResendLatestRequest\x12\x13\n\x0bmerchant_id\x18\x01 \x01(\t\x12\x12\n\ninvoice_id\x18\x02 \x01(\t\"\x87\x01\n\x14ResendLatestResponse\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x03\x12\n\n\x02ok\x18\x02 \x01(\x08\x12\x18\n\x0bhttp_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x13\n\x0b\x64uration_ms\x18\x04 \x01(\x05\x12\x12\n\nattempt_id\x18\x05 \x01(\x03\x42\x0e\n\x0c_http_status\"a\n\x14\x43heckInvoicesRequest\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\x12\x34\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32%.fiatgate.invoices.v1.InvoiceFinished\"N\n\x15\x43heckInvoicesResponse\x12\x35\n\x08invoices\x18\x01 \x03(\x0b\x32#.fiatgate.webhooks.v1.InvoiceEvents\"\x89\x01\n\rInvoiceEvents\x12\x12\n\ninvoice_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65vents\x18\x02 \x01(\x05\x12\x18\n\x10payload_event_id\x18\x03 \x01(\t\x12:\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32%.fiatgate.webhooks.v1.EventDifference\"<\n\x0f\x45ventDifference\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05\x66ound\x18\x02 \x01(\t\x12\x0b\n\x03\x64ue\x18\x03 \x01(\t\"C\n\x18ListEventInvoicesRequest\x12\x18\n\x10\x61\x66ter_invoice_id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"0\n\x19ListEventInvoicesResponse\x12\x13\n\x0binvoice_ids\x18\x01 \x03(\t\"\x81\x02\n\x11ListEventsRequest\x12\x31\n\x06status\x18\x01 \x01(\x0e\x32!.fiatgate.webhooks.v1.EventStatus\x12\x35\n\x0c\x63reated_from\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x37\n\x0e\x63reated_before\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x16\n\x0e\x61\x66ter_event_id\x18\x04 \x01(\x03\x12\r\n\x05limit\x18\x05 \x01(\x05\x42\x0f\n\r_created_fromB\x11\n\x0f_created_before\"H\n\x12ListEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"@\n\x16ListStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\x12\r\n\x05limit\x18\x02 \x01(\x05\"M\n\x17ListStuckEventsResponse\x12\x32\n\x06\x65vents\x18\x01 \x03(\x0b\x32\".fiatgate.webhooks.v1.WebhookEvent\"7\n\x1cRescheduleStuckEventsRequest\x12\x17\n\x0foverdue_seconds\x18\x01 \x01(\x05\"4\n\x1dRescheduleStuckEventsResponse\x12\x13\n\x0brescheduled\x18\x01 \x01(\x03\"I\n\x14PruneAttemptsRequest\x12\x17\n\x0folder_than_days\x18\x01 \x01(\x05\x12\x18\n\x10\x61\x66ter_attempt_id\x18\x02 \x01(\x03\"O\n\x15PruneAttemptsResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x03\x12\x17\n\x0flast_attempt_id\x18\x02 \x01(\x03\x12\x0c\n\x04more\x18\x03 \x01(\x08*v\n\x0b\x45ventStatus\x12\x1c\n\x18\x45VENT_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45VENT_STATUS_PENDING\x10\x01\x12\x18\n\x14\x45VENT_STATUS_SUCCESS\x10\x02\x12\x15\n\x11\x45VENT_STATUS_DEAD\x10\x03*g\n\x0e\x41ttemptTrigger\x12\x1f\n\x1b\x41TTEMPT_TRIGGER_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41TTEMPT_TRIGGER_AUTO\x10\x01\x12\x1a\n\x16\x41TTEMPT_TRIGGER_MANUAL\x10\x02*g\n\rAttemptStatus\x12\x1e\n\x1a\x41TTEMPT_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41TTEMPT_STATUS_SUCCESS\x10\x01\x12\x1a\n\x16\x41TTEMPT_STATUS_FAILURE\x10\x02\x32\xe7\x07\n\x0fWebhooksService\x12t\n\x11ListInvoiceEvents\x12..fiatgate.webhooks.v1.ListInvoiceEventsRequest\x1a/.fiatgate.webhooks.v1.ListInvoiceEventsResponse\x12_\n\nListEvents\x12\'.fiatgate.webhooks.v1.ListEventsRequest\x1a(.fiatgate.webhooks.v1.ListEventsResponse\x12Y\n\x08GetEvent\x12%.fiatgate.webhooks.v1.GetEventRequest\x1a&.fiatgate.webhooks.v1.GetEventResponse\x12\x65\n\x0cResendLatest\x12).fiatgate.webhooks.v1.ResendLatestRequest\x1a*.fiatgate.webhooks.v1.ResendLatestResponse\x12h\n\rCheckInvoices\x12*.fiatgate.webhooks.v1.CheckInvoicesRequest\x1a+.fiatgate.webhooks.v1.CheckInvoicesResponse\x12t\n\x11ListEventInvoices\x12..fiatgate.webhooks.v1.ListEventInvoicesRequest\x1a/.fiatgate.webhooks.v1.ListEventInvoicesResponse\x12n\n\x0fListStuckEvents\x12,.fiatgate.webhooks.v1.ListStuckEventsRequest\x1a-.fiatgate.webhooks.v1.ListStuckEventsResponse\x12\x80\x01\n\x15RescheduleStuckEvents\x12\x32.fiatgate.webhooks.v1.RescheduleStuckEventsRequest\x1a\x33.fiatgate.webhooks.v1.RescheduleStuckEventsResponse\x12h\n\rPruneAttempts\x12*.fiatgate.webhooks.v1.PruneAttemptsRequest\x1a+.fiatgate.webhooks.v1.PruneAttemptsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,58 +36,58 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._loaded_options = None
   _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_options = b'8\001'
-  _globals['_EVENTSTATUS']._serialized_start=2920
-  _globals['_EVENTSTATUS']._serialized_end=3038
-  _globals['_ATTEMPTTRIGGER']._serialized_start=3040
-  _globals['_ATTEMPTTRIGGER']._serialized_end=3143
-  _globals['_ATTEMPTSTATUS']._serialized_start=3145
-  _globals['_ATTEMPTSTATUS']._serialized_end=3248
-  _globals['_WEBHOOKEVENT']._serialized_start=132
-  _globals['_WEBHOOKEVENT']._serialized_end=694
-  _globals['_ATTEMPT']._serialized_start=697
-  _globals['_ATTEMPT']._serialized_end=1212
-  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_start=1090
-  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_end=1144
-  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_start=1214
-  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_end=1281
-  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_start=1283
-  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_end=1362
-  _globals['_GETEVENTREQUEST']._serialized_start=1364
-  _globals['_GETEVENTREQUEST']._serialized_end=1399
-  _globals['_GETEVENTRESPONSE']._serialized_start=1401
-  _globals['_GETEVENTRESPONSE']._serialized_end=1470
-  _globals['_RESENDLATESTREQUEST']._serialized_start=1472
-  _globals['_RESENDLATESTREQUEST']._serialized_end=1534
-  _globals['_RESENDLATESTRESPONSE']._serialized_start=1537
-  _globals['_RESENDLATESTRESPONSE']._serialized_end=1672
-  _globals['_CHECKINVOICESREQUEST']._serialized_start=1674
-  _globals['_CHECKINVOICESREQUEST']._serialized_end=1771
-  _globals['_CHECKINVOICESRESPONSE']._serialized_start=1773
-  _globals['_CHECKINVOICESRESPONSE']._serialized_end=1851
-  _globals['_INVOICEEVENTS']._serialized_start=1854
-  _globals['_INVOICEEVENTS']._serialized_end=1991
-  _globals['_EVENTDIFFERENCE']._serialized_start=1993
-  _globals['_EVENTDIFFERENCE']._serialized_end=2053
-  _globals['_LISTEVENTINVOICESREQUEST']._serialized_start=2055
-  _globals['_LISTEVENTINVOICESREQUEST']._serialized_end=2122
-  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_start=2124
-  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_end=2172
-  _globals['_LISTEVENTSREQUEST']._serialized_start=2175
-  _globals['_LISTEVENTSREQUEST']._serialized_end=2432
-  _globals['_LISTEVENTSRESPONSE']._serialized_start=2434
-  _globals['_LISTEVENTSRESPONSE']._serialized_end=2506
-  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_start=2508
-  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_end=2572
-  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_start=2574
-  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_end=2651
-  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_start=2653
-  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_end=2708
-  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_start=2710
-  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_end=2762
-  _globals['_PRUNEATTEMPTSREQUEST']._serialized_start=2764
-  _globals['_PRUNEATTEMPTSREQUEST']._serialized_end=2837
-  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_start=2839
-  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_end=2918
-  _globals['_WEBHOOKSSERVICE']._serialized_start=3251
-  _globals['_WEBHOOKSSERVICE']._serialized_end=4250
+  _globals['_EVENTSTATUS']._serialized_start=3008
+  _globals['_EVENTSTATUS']._serialized_end=3126
+  _globals['_ATTEMPTTRIGGER']._serialized_start=3128
+  _globals['_ATTEMPTTRIGGER']._serialized_end=3231
+  _globals['_ATTEMPTSTATUS']._serialized_start=3233
+  _globals['_ATTEMPTSTATUS']._serialized_end=3336
+  _globals['_WEBHOOKEVENT']._serialized_start=163
+  _globals['_WEBHOOKEVENT']._serialized_end=725
+  _globals['_ATTEMPT']._serialized_start=728
+  _globals['_ATTEMPT']._serialized_end=1243
+  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_start=1121
+  _globals['_ATTEMPT_RESPONSEHEADERSENTRY']._serialized_end=1175
+  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_start=1245
+  _globals['_LISTINVOICEEVENTSREQUEST']._serialized_end=1331
+  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_start=1333
+  _globals['_LISTINVOICEEVENTSRESPONSE']._serialized_end=1450
+  _globals['_GETEVENTREQUEST']._serialized_start=1452
+  _globals['_GETEVENTREQUEST']._serialized_end=1487
+  _globals['_GETEVENTRESPONSE']._serialized_start=1489
+  _globals['_GETEVENTRESPONSE']._serialized_end=1558
+  _globals['_RESENDLATESTREQUEST']._serialized_start=1560
+  _globals['_RESENDLATESTREQUEST']._serialized_end=1622
+  _globals['_RESENDLATESTRESPONSE']._serialized_start=1625
+  _globals['_RESENDLATESTRESPONSE']._serialized_end=1760
+  _globals['_CHECKINVOICESREQUEST']._serialized_start=1762
+  _globals['_CHECKINVOICESREQUEST']._serialized_end=1859
+  _globals['_CHECKINVOICESRESPONSE']._serialized_start=1861
+  _globals['_CHECKINVOICESRESPONSE']._serialized_end=1939
+  _globals['_INVOICEEVENTS']._serialized_start=1942
+  _globals['_INVOICEEVENTS']._serialized_end=2079
+  _globals['_EVENTDIFFERENCE']._serialized_start=2081
+  _globals['_EVENTDIFFERENCE']._serialized_end=2141
+  _globals['_LISTEVENTINVOICESREQUEST']._serialized_start=2143
+  _globals['_LISTEVENTINVOICESREQUEST']._serialized_end=2210
+  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_start=2212
+  _globals['_LISTEVENTINVOICESRESPONSE']._serialized_end=2260
+  _globals['_LISTEVENTSREQUEST']._serialized_start=2263
+  _globals['_LISTEVENTSREQUEST']._serialized_end=2520
+  _globals['_LISTEVENTSRESPONSE']._serialized_start=2522
+  _globals['_LISTEVENTSRESPONSE']._serialized_end=2594
+  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_start=2596
+  _globals['_LISTSTUCKEVENTSREQUEST']._serialized_end=2660
+  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_start=2662
+  _globals['_LISTSTUCKEVENTSRESPONSE']._serialized_end=2739
+  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_start=2741
+  _globals['_RESCHEDULESTUCKEVENTSREQUEST']._serialized_end=2796
+  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_start=2798
+  _globals['_RESCHEDULESTUCKEVENTSRESPONSE']._serialized_end=2850
+  _globals['_PRUNEATTEMPTSREQUEST']._serialized_start=2852
+  _globals['_PRUNEATTEMPTSREQUEST']._serialized_end=2925
+  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_start=2927
+  _globals['_PRUNEATTEMPTSRESPONSE']._serialized_end=3006
+  _globals['_WEBHOOKSSERVICE']._serialized_start=3339
+  _globals['_WEBHOOKSSERVICE']._serialized_end=4338
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from fiatgate.audit.v1 import audit_pb2 as _audit_pb2
 from fiatgate.invoices.v1 import invoices_pb2 as _invoices_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -256,18 +257,22 @@ class ListInvoiceEventsRequest(_message.Message):
 
     MERCHANT_ID_FIELD_NUMBER: _builtins.int
     INVOICE_ID_FIELD_NUMBER: _builtins.int
+    WITH_ACTS_FIELD_NUMBER: _builtins.int
     merchant_id: _builtins.str
     """Empty: any merchant's, for operators; a call for a merchant always names it."""
     invoice_id: _builtins.str
+    with_acts: _builtins.bool
+    """Whether the answer has acts. VALIDATION_ERROR with a merchant_id: acts name operators."""
     def __init__(
         self,
         *,
         merchant_id: _builtins.str = ...,
         invoice_id: _builtins.str = ...,
+        with_acts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "merchant_id", b"merchant_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["invoice_id", b"invoice_id", "merchant_id", b"merchant_id", "with_acts", b"with_acts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -278,16 +283,22 @@ class ListInvoiceEventsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENTS_FIELD_NUMBER: _builtins.int
+    ACTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookEvent]: ...
+    @_builtins.property
+    def acts(self) -> _containers.RepeatedCompositeFieldContainer[_audit_pb2.Act]:
+        """The acts on the events, such as a resend by hand; at most the 200 newest, newest first."""
+
     def __init__(
         self,
         *,
         events: _abc.Iterable[Global___WebhookEvent] | None = ...,
+        acts: _abc.Iterable[_audit_pb2.Act] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acts", b"acts", "events", b"events"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,84 @@
+"""The timeline of an invoice, from the three services that know of it, in the words of the page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.markup import escape
+
+from cli import connection, output, tables
+from console.ui.timeline import SERVICES, Moment, timeline
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+
+
+@dataclass(frozen=True)
+class Story:
+    """An invoice, its moments, and the services that did not answer."""
+
+    invoice: invoices_pb2.Invoice
+    moments: Sequence[Moment]
+    away: Sequence[str]
+
+
+def of_invoice(invoice_id: str) -> Story:
+    """Raises INVOICE_NOT_FOUND, and the reason when invoices does not answer."""
+    answers, away = connection.answers(SERVICES, lambda service: _CALLS[service](invoice_id))
+    found = dict(zip((each for each in SERVICES if each not in away), answers, strict=True))
+    story = found.get("invoices") or _story(invoice_id)  # which raises why it does not answer
+    transfers = found["withdrawals"].transfers if "withdrawals" in found else ()
+    return Story(story.invoice, timeline(story, transfers, found.get("webhooks")), away)
+
+
+def _story(invoice_id: str) -> invoices_pb2.GetInvoiceStoryResponse:
+    return connection.desk().GetInvoiceStory(invoices_pb2.GetInvoiceStoryRequest(invoice_id=invoice_id))
+
+
+def _transfers(invoice_id: str) -> withdrawals_pb2.ListTransfersResponse:
+    request = withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
+    return connection.withdrawals().ListTransfers(request)
+
+
+def _webhooks(invoice_id: str) -> webhooks_pb2.ListInvoiceEventsResponse:
+    request = webhooks_pb2.ListInvoiceEventsRequest(invoice_id=invoice_id, with_acts=True)
+    return connection.webhooks().ListInvoiceEvents(request)
+
+
+_CALLS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "invoices": _story,
+    "withdrawals": _transfers,
+    "webhooks": _webhooks,
+}
+
+
+def as_json(moments: Sequence[Moment]) -> list[dict[str, Any]]:
+    return [
+        {
+            "at": each.at.isoformat(),
+            "service": each.service,
+            "title": each.title,
+            "by": each.by,
+            "details": dict(each.details),
+            "note": each.note,
+            "thing": each.thing,
+        }
+        for each in moments
+    ]
+
+
+def print_timeline(moments: Sequence[Moment]) -> None:
+    """Prints a line for each moment, and below it its details and the words of its author."""
+    output.console.print()
+    output.console.print("[bold]Timeline[/bold]")
+    for each in moments:
+        by = f" [dim]by {_shown(each.by)}[/dim]" if each.by else ""
+        output.console.print(f"{each.at:%Y-%m-%d %H:%M:%S}  {_shown(each.title)}{by}", soft_wrap=True)
+        for name, value in each.details:
+            output.console.print(f"    [dim]{name}[/dim] {_shown(value)}", soft_wrap=True)
+        if each.note:
+            output.console.print(f"    “{_shown(each.note)}”", soft_wrap=True)
+
+
+def _shown(text: str) -> str:
+    return escape(tables.printable(text))

@@ -1,0 +1,419 @@
+"""The timeline of one invoice: what each service stored about it, as one list in the order of time.
+
+It is the proof that a person shows, so it has each fact with its author, and no fact twice: an act that a step of a
+deal shows as well is left out. Page and command have these words; nothing of a page is here.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from typing import Final
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from fiatgate.audit.v1 import audit_pb2
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base.codes import in_groups
+from kit.base.money import USDT_PLACES, round_down, usdt_text
+from kit.base.proto import datetime_from
+
+SERVICES: Final = ("invoices", "withdrawals", "webhooks")
+"""The services that know of an invoice, in the order of their moments at the same time."""
+
+BODY_MOST_CHARACTERS: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """One entry of a timeline.
+
+    title    what happened, in words of ours
+    by       its author: an e-mail address, cli:USER@HOST, customer, time; empty: the service itself
+    details  facts by their names: amounts, accounts, texts of strangers
+    note     the words of the author; may be empty
+    tone     good, bad or wait; empty: neither
+    thing    the thing that has more: deal:ID, case:NUMBER, webhook:NUMBER, proof:DEAL_ID/KIND; empty: none
+    service  the service that stored it
+    """
+
+    at: datetime
+    title: str
+    by: str = ""
+    details: Sequence[tuple[str, str]] = ()
+    note: str = ""
+    tone: str = ""
+    thing: str = ""
+    service: str = "invoices"
+
+
+def timeline(
+    story: invoices_pb2.GetInvoiceStoryResponse,
+    transfers: Iterable[withdrawals_pb2.Transfer] = (),
+    webhooks: webhooks_pb2.ListInvoiceEventsResponse | None = None,
+    *,
+    key_name: str = "",
+) -> list[Moment]:
+    """Returns the moments of an invoice, oldest first.
+
+    key_name  the name of the API key that created the invoice; empty: its id is given
+    """
+    moments = [
+        *_of_invoice(story, key_name),
+        *(moment for each in story.deals for moment in _of_deal(each)),
+        *_of_acts(story),
+        *_of_end(story.invoice),
+        *_of_case(story),
+        *_of_ledger(story, transfers),
+        *(() if webhooks is None else _of_webhooks(webhooks)),
+    ]
+    return sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service)))
+
+
+def cells(moment: Moment) -> tuple[str, ...]:
+    """Returns the moment as a line of CSV, for `COLUMNS`."""
+    at = moment.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (at, moment.service, moment.title, moment.by, details_text(moment), moment.note, moment.thing)
+
+
+COLUMNS: Final = ("at", "service", "title", "by", "details", "note", "thing")
+
+
+def details_text(moment: Moment) -> str:
+    """Returns the details as one line: "amount 50.90 EUR; order A-17"."""
+    return "; ".join(f"{name} {value}" for name, value in moment.details)
+
+
+# -- invoices
+
+_FINISHED: Final = {
+    invoices_pb2.INVOICE_STATUS_SUCCESS: ("Invoice paid", "good"),
+    invoices_pb2.INVOICE_STATUS_FAIL: ("Invoice failed", "bad"),
+    invoices_pb2.INVOICE_STATUS_EXPIRED: ("Invoice expired", "bad"),
+    invoices_pb2.INVOICE_STATUS_CANCELED: ("Invoice canceled", "bad"),
+}
+
+
+def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> Iterator[Moment]:
+    invoice = story.invoice
+    yield Moment(
+        at=datetime_from(invoice.created_at),
+        title="Invoice created",
+        by=f"API key {key_name or invoice.key_id}",
+        details=_given(
+            ("amount", f"{invoice.amount} {invoice.currency_code}"),
+            ("order", invoice.external_id),
+            ("customer", invoice.customer_id),
+            ("purpose", invoice.purpose),
+            ("a method could be chosen until", _time(invoice.expires_at)),
+            ("webhook to", invoice.callback_url),
+        ),
+    )
+    if story.HasField("opened_at"):
+        yield Moment(
+            at=datetime_from(story.opened_at), title="Payment page opened for the first time", by="customer"
+        )
+
+
+def _of_end(invoice: invoices_pb2.Invoice) -> Iterator[Moment]:
+    if invoice.HasField("finished_at"):
+        title, tone = _FINISHED.get(invoice.status, ("Invoice finished", ""))
+        yield Moment(
+            at=datetime_from(invoice.finished_at),
+            title=title,
+            details=_given(("credit due", _usdt(invoice.deal.merchant_usdt))),
+            tone=tone,
+        )
+
+
+_STEPS: Final = {
+    "awaiting_payment": ("Payment method chosen", ""),
+    "awaiting_confirmation": ("Marked as paid", "wait"),
+    "payment_window_expired": ("Time to pay ran out", "bad"),
+    "canceled_by_customer": ("Payment canceled", "bad"),
+    "canceled_by_operator": ("Payment canceled", "bad"),
+    "replaced": ("Another method chosen in its place", ""),
+    "successfully_paid": ("Payment confirmed", "good"),
+    "completed_with_adjustment": ("Payment confirmed with a lower amount", "good"),
+    "rejected_by_operator": ("Payment rejected", "bad"),
+    "opened_by_operator": ("Appeal opened", "wait"),
+    "opened_by_customer": ("Appeal opened", "wait"),
+    "confirmation_overdue": ("Appeal opened: the time to decide ran out", "wait"),
+    "appeal_rejected": ("Appeal rejected", "bad"),
+}
+_PICTURES: Final = {
+    invoices_pb2.PROOF_KIND_APPEAL: "Picture sent with the appeal",
+    invoices_pb2.PROOF_KIND_CASE: "Picture sent with the late money",
+}
+
+
+def _of_deal(story: invoices_pb2.DealStory) -> Iterator[Moment]:
+    thing = f"deal:{story.deal.deal_id}"
+    for step in story.history:
+        title, tone = _STEPS.get(step.sub_status, (step.sub_status.replace("_", " "), ""))
+        yield Moment(
+            at=datetime_from(step.at),
+            title=title,
+            by=step.actor,
+            details=_step_details(story, step.sub_status),
+            note=step.note,
+            tone=tone,
+            thing=thing,
+        )
+    for proof in story.proofs:
+        kind = invoices_pb2.ProofKind.Name(proof.kind).removeprefix("PROOF_KIND_").lower()
+        yield Moment(
+            at=datetime_from(proof.at),
+            title=_PICTURES.get(proof.kind, "Picture sent"),
+            by="customer",
+            details=[("file", f"{proof.content_type}, {proof.size} bytes")],
+            thing=f"proof:{proof.deal_id}/{kind}",
+        )
+
+
+def _step_details(story: invoices_pb2.DealStory, sub_status: str) -> list[tuple[str, str]]:
+    deal, requisite = story.deal, story.requisite
+    match sub_status:
+        case "awaiting_payment":
+            return _given(
+                ("method", deal.payment_method_name),
+                ("amount to send", _sent(deal)),
+                ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
+                ("reference", in_groups(deal.reference)),
+                ("rate", f"{deal.conversion_rate} {deal.currency_code} per USDT"),
+                ("rate from", _rate_from(story)),
+                ("commission", f"customer {deal.client_percent} %, merchant {deal.merchant_percent} %"),
+                ("to be paid until", _time(deal.expires_at)),
+            )
+        case "awaiting_confirmation":
+            return _given(("sender", deal.sender_name))
+        case "completed_with_adjustment":
+            paid = f"{deal.adjusted_amount} of {deal.invoice_amount} {deal.currency_code}"
+            return _given(("counts as paid", paid), ("credit due", _usdt(deal.merchant_usdt)))
+        case "successfully_paid":
+            return _given(("credit due", _usdt(deal.merchant_usdt)))
+        case _:
+            return []
+
+
+def _sent(deal: invoices_pb2.Deal) -> str:
+    """Returns the amount that the customer was asked for, also when an adjustment has changed it since."""
+    if not deal.HasField("adjusted_amount"):
+        return f"{deal.amount_fiat} {deal.currency_code}"
+    return f"{deal.invoice_amount} {deal.currency_code} and {deal.client_percent} %"
+
+
+_ORIGINS: Final = {
+    catalog_pb2.RATE_ORIGIN_OPERATOR: "an operator",
+    catalog_pb2.RATE_ORIGIN_SOURCES: "the median of its sources",
+    catalog_pb2.RATE_ORIGIN_ACCEPTED: "the median of its sources, accepted by an operator",
+}
+
+
+def _rate_from(story: invoices_pb2.DealStory) -> str:
+    """Returns the origin of the deal's rate: "the median of its sources, 0.9388 (a 0.9380, b 0.9396), taken …"."""
+    if not story.HasField("rate_basis"):
+        return ""
+    basis = story.rate_basis
+    answers = ", ".join(
+        f"{each.source} {each.rate if each.HasField('rate') else f'failed: {each.error}'}"
+        for each in basis.sources
+    )
+    markup = f", less a markup of {Decimal(basis.markup or 0) * 100:f}".rstrip("0").rstrip(".") + " %"
+    return (
+        f"{_ORIGINS.get(basis.origin, 'catalog')}, {basis.source_rate}{f' ({answers})' if answers else ''}, "
+        f"taken {_time(basis.taken_at)}{markup if Decimal(basis.markup or 0) else ''}"
+    )
+
+
+def _of_case(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
+    if not story.HasField("case"):
+        return
+    case = story.case
+    thing = f"case:{case.number}"
+    yield Moment(
+        at=datetime_from(case.opened_at),
+        title="Late money reported",
+        by="customer",
+        details=[("case", str(case.number))],
+        note=case.note,
+        tone="wait",
+        thing=thing,
+    )
+    if case.HasField("resolved_at"):
+        yield Moment(
+            at=datetime_from(case.resolved_at),
+            title="Late money answered",
+            by=case.actor,
+            details=[("case", str(case.number))],
+            note=case.outcome,
+            thing=thing,
+        )
+
+
+# -- acts
+
+_SHOWN_BY_STEPS: Final = frozenset(
+    {"deal.confirm", "deal.reject", "deal.appeal", "deal.resolve", "deal.adjust", "case.resolve"}
+)
+_ACTS: Final = {
+    "invoice.cancel": ("Invoice canceled by an operator", "bad"),
+    "invoice.accept": ("Change without the service accepted", ""),
+    "invoice.reannounce": ("Announced again", ""),
+    "approval.request": ("Second pair of eyes requested", "wait"),
+    "approval.approve": ("Approved by a second person", "good"),
+    "approval.reject": ("Rejected by a second person", "bad"),
+}
+
+
+def _of_acts(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
+    steps = {step.sub_status for each in story.deals for step in each.history}
+    shown = _SHOWN_BY_STEPS | ({"invoice.cancel"} if "canceled_by_operator" in steps else frozenset())
+    yield from (_act(act) for act in story.acts if act.refused or act.act not in shown)
+
+
+def _act(act: audit_pb2.Act) -> Moment:
+    title, tone = _ACTS.get(act.act, (act.act.replace(".", " "), ""))
+    kind, _, id = act.object.partition(":")
+    changes = {change.field: change.after for change in act.changes}
+    if act.refused:
+        title, tone = f"Refused: {act.act.replace('.', ' ')}", "bad"
+    return Moment(
+        at=datetime_from(act.at),
+        title=title,
+        by=author_of(act),
+        details=_given(("reason", act.refused), ("would do", changes.get("summary", ""))),
+        note=act.note,
+        tone=tone,
+        thing=act.object if kind in ("deal", "case") and id else "",
+        service=act.service,
+    )
+
+
+def author_of(act: audit_pb2.Act) -> str:
+    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
+    actor = act.actor
+    if actor.kind == "person":
+        return actor.name
+    named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
+    return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named
+
+
+# -- withdrawals
+
+
+def _of_ledger(
+    story: invoices_pb2.GetInvoiceStoryResponse, transfers: Iterable[withdrawals_pb2.Transfer]
+) -> Iterator[Moment]:
+    for transfer in transfers:
+        yield Moment(
+            at=datetime_from(transfer.created_at),
+            title="Credited to the merchant",
+            details=_given(
+                ("credit", _usdt(transfer.amount)),
+                ("after the merchant’s commission", _commission(story.invoice.deal, transfer.amount)),
+                ("balance after it", _usdt(transfer.after.available)),
+                ("transfer", transfer.transfer_id),
+            ),
+            tone="good",
+            service="withdrawals",
+        )
+
+
+def _commission(deal: invoices_pb2.Deal, credit: str) -> str:
+    """Returns the merchant's part of the commission, in percent and USDT."""
+    amount = deal.adjusted_amount if deal.HasField("adjusted_amount") else deal.invoice_amount
+    if not amount or not Decimal(deal.merchant_percent):
+        return ""
+    with localcontext(prec=60):
+        whole = round_down(Decimal(amount) / Decimal(deal.conversion_rate), USDT_PLACES)
+    return f"{deal.merchant_percent} %, {usdt_text(whole - Decimal(credit))} USDT"
+
+
+# -- webhooks
+
+_TRIGGERS: Final = {webhooks_pb2.ATTEMPT_TRIGGER_MANUAL: " by hand"}
+
+
+def _of_webhooks(answer: webhooks_pb2.ListInvoiceEventsResponse) -> Iterator[Moment]:
+    for event in answer.events:
+        thing = f"webhook:{event.event_id}"
+        yield Moment(
+            at=datetime_from(event.created_at),
+            title="Webhook made",
+            details=_given(
+                ("event", event.event_type),
+                ("to", event.callback_url),
+                ("sent", _one_line(event.request_payload.decode("utf-8", "replace"))),
+            ),
+            thing=thing,
+            service="webhooks",
+        )
+        for attempt in event.attempts:
+            yield _attempt(attempt, thing)
+        if event.status == webhooks_pb2.EVENT_STATUS_DEAD:
+            yield Moment(
+                at=datetime_from(event.updated_at),
+                title="Webhook given up",
+                tone="bad",
+                thing=thing,
+                service="webhooks",
+            )
+    yield from (
+        Moment(
+            at=datetime_from(act.at),
+            title="Webhook resent",
+            by=author_of(act),
+            details=_given(("reason of the refusal", act.refused)),
+            thing=act.object.replace("event:", "webhook:", 1),
+            service="webhooks",
+        )
+        for act in answer.acts
+    )
+
+
+def _attempt(attempt: webhooks_pb2.Attempt, thing: str) -> Moment:
+    delivered = attempt.status == webhooks_pb2.ATTEMPT_STATUS_SUCCESS
+    word = "delivered" if delivered else "failed"
+    return Moment(
+        at=datetime_from(attempt.created_at),
+        title=f"Webhook attempt {attempt.try_number}{_TRIGGERS.get(attempt.trigger, '')} {word}",
+        details=_given(
+            ("answer", f"HTTP {attempt.http_status}" if attempt.HasField("http_status") else ""),
+            ("fault", attempt.error_message),
+            ("took", f"{attempt.duration_ms} ms" if attempt.HasField("duration_ms") else ""),
+            ("body", _one_line(attempt.response_body)),
+        ),
+        tone="good" if delivered else "bad",
+        thing=thing,
+        service="webhooks",
+    )
+
+
+def _one_line(text: str) -> str:
+    """Returns the text of a body on one line, cut after BODY_MOST_CHARACTERS."""
+    try:
+        text = json.dumps(json.loads(text), ensure_ascii=False, separators=(", ", ": "))
+    except ValueError:
+        text = " ".join(text.split())
+    return text if len(text) <= BODY_MOST_CHARACTERS else f"{text[:BODY_MOST_CHARACTERS]}…"
+
+
+# -- values
+
+
+def _given(*details: tuple[str, str]) -> list[tuple[str, str]]:
+    """Returns the details that have a value."""
+    return [(name, value) for name, value in details if value]
+
+
+def _usdt(amount: str) -> str:
+    return f"{amount} USDT" if amount else ""
+
+
+def _time(at: Timestamp) -> str:
+    return datetime_from(at).strftime("%Y-%m-%d %H:%M:%S UTC")
