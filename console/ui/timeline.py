@@ -4,51 +4,22 @@ It is the proof that a person shows, so it has each fact with its author, and no
 deal shows as well is left out. Page and command have these words; nothing of a page is here.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal, localcontext
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from decimal import Decimal
 from typing import Final
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
+from console.ui.moments import Moment, author_of, given, of_ledger, of_webhooks, time, usdt
 from fiatgate.audit.v1 import audit_pb2
 from fiatgate.catalog.v1 import catalog_pb2
 from fiatgate.invoices.v1 import invoices_pb2
 from fiatgate.webhooks.v1 import webhooks_pb2
 from fiatgate.withdrawals.v1 import withdrawals_pb2
 from kit.base.codes import in_groups
-from kit.base.money import USDT_PLACES, round_down, usdt_text
 from kit.base.proto import datetime_from
 
 SERVICES: Final = ("invoices", "withdrawals", "webhooks")
 """The services that know of an invoice, in the order of their moments at the same time."""
-
-BODY_MOST_CHARACTERS: Final = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moment:
-    """One entry of a timeline.
-
-    title    what happened, in words of ours
-    by       its author: an e-mail address, cli:USER@HOST, customer, time; empty: the service itself
-    details  facts by their names: amounts, accounts, texts of strangers
-    note     the words of the author; may be empty
-    tone     good, bad or wait; empty: neither
-    thing    the thing that has more: deal:ID, case:NUMBER, webhook:NUMBER, proof:DEAL_ID/KIND; empty: none
-    service  the service that stored it
-    """
-
-    at: datetime
-    title: str
-    by: str = ""
-    details: Sequence[tuple[str, str]] = ()
-    note: str = ""
-    tone: str = ""
-    thing: str = ""
-    service: str = "invoices"
 
 
 def timeline(
@@ -68,8 +39,8 @@ def timeline(
         *_of_acts(story),
         *_of_end(story.invoice),
         *_of_case(story),
-        *_of_ledger(story, transfers),
-        *(() if webhooks is None else _of_webhooks(webhooks)),
+        *of_ledger(story.invoice.deal, transfers),
+        *(() if webhooks is None else of_webhooks(webhooks)),
     ]
     return sorted(moments, key=lambda moment: (moment.at, SERVICES.index(moment.service)))
 
@@ -104,12 +75,12 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
         at=datetime_from(invoice.created_at),
         title="Invoice created",
         by=f"API key {key_name or invoice.key_id}",
-        details=_given(
+        details=given(
             ("amount", f"{invoice.amount} {invoice.currency_code}"),
             ("order", invoice.external_id),
             ("customer", invoice.customer_id),
             ("purpose", invoice.purpose),
-            ("a method could be chosen until", _time(invoice.expires_at)),
+            ("a method could be chosen until", time(invoice.expires_at)),
             ("webhook to", invoice.callback_url),
         ),
     )
@@ -125,7 +96,7 @@ def _of_end(invoice: invoices_pb2.Invoice) -> Iterator[Moment]:
         yield Moment(
             at=datetime_from(invoice.finished_at),
             title=title,
-            details=_given(("credit due", _usdt(invoice.deal.merchant_usdt))),
+            details=given(("credit due", usdt(invoice.deal.merchant_usdt))),
             tone=tone,
         )
 
@@ -179,7 +150,7 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str) -> list[tuple[
     deal, requisite = story.deal, story.requisite
     match sub_status:
         case "awaiting_payment":
-            return _given(
+            return given(
                 ("method", deal.payment_method_name),
                 ("amount to send", _sent(deal)),
                 ("account", ", ".join(filter(None, (requisite.account, requisite.holder, requisite.bank)))),
@@ -187,15 +158,15 @@ def _step_details(story: invoices_pb2.DealStory, sub_status: str) -> list[tuple[
                 ("rate", f"{deal.conversion_rate} {deal.currency_code} per USDT"),
                 ("rate from", _rate_from(story)),
                 ("commission", f"customer {deal.client_percent} %, merchant {deal.merchant_percent} %"),
-                ("to be paid until", _time(deal.expires_at)),
+                ("to be paid until", time(deal.expires_at)),
             )
         case "awaiting_confirmation":
-            return _given(("sender", deal.sender_name))
+            return given(("sender", deal.sender_name))
         case "completed_with_adjustment":
             paid = f"{deal.adjusted_amount} of {deal.invoice_amount} {deal.currency_code}"
-            return _given(("counts as paid", paid), ("credit due", _usdt(deal.merchant_usdt)))
+            return given(("counts as paid", paid), ("credit due", usdt(deal.merchant_usdt)))
         case "successfully_paid":
-            return _given(("credit due", _usdt(deal.merchant_usdt)))
+            return given(("credit due", usdt(deal.merchant_usdt)))
         case _:
             return []
 
@@ -226,7 +197,7 @@ def _rate_from(story: invoices_pb2.DealStory) -> str:
     markup = f", less a markup of {Decimal(basis.markup or 0) * 100:f}".rstrip("0").rstrip(".") + " %"
     return (
         f"{_ORIGINS.get(basis.origin, 'catalog')}, {basis.source_rate}{f' ({answers})' if answers else ''}, "
-        f"taken {_time(basis.taken_at)}{markup if Decimal(basis.markup or 0) else ''}"
+        f"taken {time(basis.taken_at)}{markup if Decimal(basis.markup or 0) else ''}"
     )
 
 
@@ -286,134 +257,9 @@ def _act(act: audit_pb2.Act) -> Moment:
         at=datetime_from(act.at),
         title=title,
         by=author_of(act),
-        details=_given(("reason", act.refused), ("would do", changes.get("summary", ""))),
+        details=given(("reason", act.refused), ("would do", changes.get("summary", ""))),
         note=act.note,
         tone=tone,
         thing=act.object if kind in ("deal", "case") and id else "",
         service=act.service,
     )
-
-
-def author_of(act: audit_pb2.Act) -> str:
-    """Returns the author for people: an e-mail address, cli:USER@HOST, api."""
-    actor = act.actor
-    if actor.kind == "person":
-        return actor.name
-    named = f"{actor.kind}:{actor.name}" if actor.name else actor.kind
-    return f"{named} for {actor.on_behalf_of}" if actor.on_behalf_of else named
-
-
-# -- withdrawals
-
-
-def _of_ledger(
-    story: invoices_pb2.GetInvoiceStoryResponse, transfers: Iterable[withdrawals_pb2.Transfer]
-) -> Iterator[Moment]:
-    for transfer in transfers:
-        yield Moment(
-            at=datetime_from(transfer.created_at),
-            title="Credited to the merchant",
-            details=_given(
-                ("credit", _usdt(transfer.amount)),
-                ("after the merchant’s commission", _commission(story.invoice.deal, transfer.amount)),
-                ("balance after it", _usdt(transfer.after.available)),
-                ("transfer", transfer.transfer_id),
-            ),
-            tone="good",
-            service="withdrawals",
-        )
-
-
-def _commission(deal: invoices_pb2.Deal, credit: str) -> str:
-    """Returns the merchant's part of the commission, in percent and USDT."""
-    amount = deal.adjusted_amount if deal.HasField("adjusted_amount") else deal.invoice_amount
-    if not amount or not Decimal(deal.merchant_percent):
-        return ""
-    with localcontext(prec=60):
-        whole = round_down(Decimal(amount) / Decimal(deal.conversion_rate), USDT_PLACES)
-    return f"{deal.merchant_percent} %, {usdt_text(whole - Decimal(credit))} USDT"
-
-
-# -- webhooks
-
-_TRIGGERS: Final = {webhooks_pb2.ATTEMPT_TRIGGER_MANUAL: " by hand"}
-
-
-def _of_webhooks(answer: webhooks_pb2.ListInvoiceEventsResponse) -> Iterator[Moment]:
-    for event in answer.events:
-        thing = f"webhook:{event.event_id}"
-        yield Moment(
-            at=datetime_from(event.created_at),
-            title="Webhook made",
-            details=_given(
-                ("event", event.event_type),
-                ("to", event.callback_url),
-                ("sent", _one_line(event.request_payload.decode("utf-8", "replace"))),
-            ),
-            thing=thing,
-            service="webhooks",
-        )
-        for attempt in event.attempts:
-            yield _attempt(attempt, thing)
-        if event.status == webhooks_pb2.EVENT_STATUS_DEAD:
-            yield Moment(
-                at=datetime_from(event.updated_at),
-                title="Webhook given up",
-                tone="bad",
-                thing=thing,
-                service="webhooks",
-            )
-    yield from (
-        Moment(
-            at=datetime_from(act.at),
-            title="Webhook resent",
-            by=author_of(act),
-            details=_given(("reason of the refusal", act.refused)),
-            thing=act.object.replace("event:", "webhook:", 1),
-            service="webhooks",
-        )
-        for act in answer.acts
-    )
-
-
-def _attempt(attempt: webhooks_pb2.Attempt, thing: str) -> Moment:
-    delivered = attempt.status == webhooks_pb2.ATTEMPT_STATUS_SUCCESS
-    word = "delivered" if delivered else "failed"
-    return Moment(
-        at=datetime_from(attempt.created_at),
-        title=f"Webhook attempt {attempt.try_number}{_TRIGGERS.get(attempt.trigger, '')} {word}",
-        details=_given(
-            ("answer", f"HTTP {attempt.http_status}" if attempt.HasField("http_status") else ""),
-            ("fault", attempt.error_message),
-            ("took", f"{attempt.duration_ms} ms" if attempt.HasField("duration_ms") else ""),
-            ("body", _one_line(attempt.response_body)),
-        ),
-        tone="good" if delivered else "bad",
-        thing=thing,
-        service="webhooks",
-    )
-
-
-def _one_line(text: str) -> str:
-    """Returns the text of a body on one line, cut after BODY_MOST_CHARACTERS."""
-    try:
-        text = json.dumps(json.loads(text), ensure_ascii=False, separators=(", ", ": "))
-    except ValueError:
-        text = " ".join(text.split())
-    return text if len(text) <= BODY_MOST_CHARACTERS else f"{text[:BODY_MOST_CHARACTERS]}…"
-
-
-# -- values
-
-
-def _given(*details: tuple[str, str]) -> list[tuple[str, str]]:
-    """Returns the details that have a value."""
-    return [(name, value) for name, value in details if value]
-
-
-def _usdt(amount: str) -> str:
-    return f"{amount} USDT" if amount else ""
-
-
-def _time(at: Timestamp) -> str:
-    return datetime_from(at).strftime("%Y-%m-%d %H:%M:%S UTC")
