@@ -13,10 +13,12 @@ from kit.web.exchange import SCOPE_KEY
 class Exchange(exchange.Exchange):
     """One request on its way, with the session of its person.
 
+    unattended     an open page sent the request by itself
     session_token  the cookie's; empty: none was sent
     session        the person, session and actor token that accounts returned for it
     """
 
+    unattended: bool = False
     session_token: str = ""
     session: pb.AuthorizeResponse | None = None
 

@@ -30,11 +30,13 @@ class Page:
 
     needs_session   without one, the browser is sent to the sign-in page (`signin.access`)
     needs_merchant  on the dashboard: a session without a merchant is sent to the page that chooses one
+    is_unattended   open pages send its requests by themselves: they do not keep the session alive
     link            the page's entry of the navigation: who may not open it gets no page below it either
     """
 
     needs_session: ClassVar[bool] = True
     needs_merchant: ClassVar[bool] = True
+    is_unattended: ClassVar[bool] = False
     link: ClassVar[str] = ""
 
     def __init__(self, deps: Deps) -> None:

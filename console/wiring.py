@@ -20,6 +20,7 @@ from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
 from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub, InvoicesServiceStub
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
+from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceStub
 from fiatgate.status.v1.status_pb2_grpc import StatusServiceStub
 from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceStub
 from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceStub
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub, InvoicesServiceAsyncStub
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
     from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceAsyncStub
+    from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceAsyncStub
     from fiatgate.status.v1.status_pb2_grpc import StatusServiceAsyncStub
     from fiatgate.webhooks.v1.webhooks_pb2_grpc import WebhooksServiceAsyncStub
     from fiatgate.withdrawals.v1.withdrawals_pb2_grpc import WithdrawalsServiceAsyncStub
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 WITH_APPROVALS: Final = ("withdrawals", "invoices", "catalog", "accounts")
 WITH_FIND: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
 WITH_PARKED: Final = ("withdrawals", "webhooks")
+WITH_QUEUES: Final = ("invoices", "withdrawals", "catalog", "webhooks", "accounts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ class Deps:
     approvals: Mapping[str, ApprovalsServiceAsyncStub]
     find: Mapping[str, FindServiceAsyncStub]
     parked: Mapping[str, ParkedServiceAsyncStub]
+    queues: Mapping[str, QueuesServiceAsyncStub]
     status: Mapping[str, StatusServiceAsyncStub]
     health: Mapping[str, Any]
 
@@ -120,6 +124,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             approvals={name: ApprovalsServiceStub(channels[name]) for name in WITH_APPROVALS},
             find={name: FindServiceStub(channels[name]) for name in WITH_FIND},
             parked={name: ParkedServiceStub(channels[name]) for name in WITH_PARKED},
+            queues={name: QueuesServiceStub(channels[name]) for name in WITH_QUEUES},
             status={name: StatusServiceStub(channel) for name, channel in channels.items()},
             health={"accounts": health_pb2_grpc.HealthStub(accounts)},
         )

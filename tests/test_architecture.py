@@ -471,7 +471,7 @@ def called_by_console(surface: str, service: str) -> frozenset[str]:
     return frozenset(called & offered)
 
 
-SHARED: Final = ("approvals", "audit", "find", "parked", "status")
+SHARED: Final = ("approvals", "audit", "find", "parked", "queues", "status")
 BY_PROCESS: Final = ("audit", "status")
 """The contracts that the process registers, alike for all services."""
 

@@ -3,13 +3,19 @@
 from typing import Final
 
 from console.desk.home import HomePage
+from console.desk.live import LivePage
 from console.page import App
-from console.ui.pages import Link
+from console.ui.pages import LIVE, Link, reads
 from console.wiring import Deps
+from kit.rpc.permissions import READERS
 
-LINKS: Final[tuple[Link, ...]] = ()
+LINKS: Final = (
+    Link("/", "Now", "what waits, oldest first", reads(*READERS)),
+    Link(LIVE, "Live updates", "the numbers of the queues as they change", reads(*READERS), group=""),
+)
 
 
 def add_to(app: App, deps: Deps) -> None:
     """Adds the addresses."""
     app.add_route("/", HomePage(deps))
+    app.add_route(LIVE, LivePage(deps))

@@ -53,6 +53,7 @@ class Access:
         if req.method not in _READS and not sent_by_own_page(req, self._deps.pages.origin):
             raise denied("VALIDATION_ERROR", "The form was sent from another site")
         token = req.exchange.session_token = self._cookie.of(req)
+        req.exchange.unattended = _is_unattended(req, resource)
         if token:
             await self._authorize(req, token)
         if resource.needs_session:
@@ -62,7 +63,12 @@ class Access:
 
     async def _authorize(self, req: Request, token: str) -> None:
         """Stores the session and the token of its person; neither when the session has ended."""
-        request = pb.AuthorizeRequest(session_token=token, surface=self._deps.surface.kind, client=req.client)
+        request = pb.AuthorizeRequest(
+            session_token=token,
+            surface=self._deps.surface.kind,
+            client=req.client,
+            unattended=req.exchange.unattended,
+        )
         try:
             session = await self._deps.signin.Authorize(request)
         except Refused as refused:
@@ -82,7 +88,10 @@ class Access:
     async def on_sign_in_first(
         self, req: Request, resp: falcon.asgi.Response, error: SignInFirst, params: object, **_: object
     ) -> None:
-        """Sends the browser to the sign-in page, and from there back to this page."""
+        """Sends the browser to the sign-in page, and from there back to this page; a script gets 204."""
+        if req.exchange.unattended:
+            resp.status = falcon.HTTP_204
+            return
         has_ended = bool(req.exchange.session_token)
         if has_ended:
             self._cookie.clear(resp)
@@ -98,3 +107,8 @@ class Access:
         **_: object,
     ) -> None:
         leave_for(resp, "/merchant")
+
+
+def _is_unattended(req: Request, page: Page) -> bool:
+    """Returns whether an open page sent the request by itself: scripts say so with the header Fiatgate-Unattended."""
+    return page.is_unattended or req.get_header("Fiatgate-Unattended") is not None

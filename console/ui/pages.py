@@ -12,6 +12,7 @@ import falcon.asgi
 from console.exchange import Request
 from console.surfaces import Surface
 from console.ui import statuses, values
+from kit.base.clock import SystemClock
 from kit.rpc.errors import denied
 from kit.web.files import Files
 from kit.web.pages import answer_html
@@ -25,6 +26,8 @@ _HEADERS: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
 HTTPS_SECONDS: Final = 365 * 86_400
+LIVE: Final = "/live"
+"""The address of the live updates, for people who may read the queues."""
 SEARCH: Final = "/find"
 """The address of the search; its box is shown to people who may open it."""
 
@@ -93,7 +96,7 @@ class Pages:
             only_for(req, self.opened_by(path))
 
     def show(
-        self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **values: Any
+        self, req: Request, resp: falcon.asgi.Response, template: str, *, status: int = 200, **given: Any
     ) -> None:
         """Answers with a template and its values. The layout gets the session, which may be None."""
         session = req.exchange.session
@@ -104,8 +107,10 @@ class Pages:
             has=lambda *roles: may(req, *roles),
             navigation_groups=groups,
             navigation=[link for group in groups for link in group.links],
+            live=LIVE if session is not None and LIVE in self._navigation and self._opens(req, LIVE) else "",
+            now=values.iso_milliseconds(SystemClock().now()),
             searches=session is not None and SEARCH in self._navigation and self._opens(req, SEARCH),
-            **({"notice": None, "problem": None, "approvals": (), "errors": {}} | values),
+            **({"notice": None, "problem": None, "approvals": (), "errors": {}} | given),
         )
         answer_html(req, resp, html, status=status)
         resp.set_headers(_HEADERS)

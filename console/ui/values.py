@@ -25,6 +25,11 @@ def iso(at: Timestamp | datetime) -> str:
     return _moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def iso_milliseconds(at: Timestamp | datetime) -> str:
+    """Returns the time for scripts, which compare it with others."""
+    return _moment(at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
 def time_text(at: Timestamp | datetime) -> str:
     """Returns the time for people, in UTC: 22 Nov 2026, 13:05 UTC."""
     moment = _moment(at)

@@ -54,6 +54,9 @@ _PROBES_AT_ONCE: Final = 16
 # The name for a liveness probe: a process that waits for NATS isn't ready, but a restart would not help.
 ALIVE: Final = "alive"
 
+REPEATED: Final = frozenset({"QueuesService/ListQueues"})
+"""Calls that open pages repeat all the time: those that succeed are counted and not logged."""
+
 CALLS: Final = metrics.counter(
     "rpc_calls", "Calls answered, by gRPC code and the reason of a refusal", ["method", "code", "reason"]
 )
@@ -238,6 +241,7 @@ class _Method:
         self, method: str, behaviour: Behaviour, call_seconds: float, pool: Pool | None, check: Check | None
     ) -> None:
         self._method = method
+        self._is_repeated = method.rpartition(".")[2] in REPEATED
         self._behaviour = behaviour
         self._pool = pool
         self._check = check
@@ -317,7 +321,8 @@ class _Method:
             fields["reason"] = refused.reason
             if "error_id" in refused.metadata:
                 fields["error_id"] = refused.metadata["error_id"]
-        self._log.info("rpc_answered", **fields)
+        if refused is not None or not self._is_repeated:
+            self._log.info("rpc_answered", **fields)
 
 
 def _in_threads_of_its_own(behaviour: Behaviour, threads: futures.ThreadPoolExecutor) -> Behaviour:

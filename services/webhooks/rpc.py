@@ -37,7 +37,7 @@ _ATTEMPT_STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST}),
+    "console-desk": frozenset({audit.LIST, queues.LIST}),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }

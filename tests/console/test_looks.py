@@ -73,8 +73,8 @@ DESK_PAGES: Final = {
     "problem": "/account?problem=last_factor",
 }
 DASHBOARD_PAGES: Final = {"home": "/", "account": "/account", "merchant": "/merchant", "people": "/people"}
-ANSWERS: Final = frozenset({"/account/totp/confirm", "/account/recovery-codes"})
-"""Answers to forms, which lead elsewhere as addresses."""
+ANSWERS: Final = frozenset({"/account/totp/confirm", "/account/recovery-codes", "/live"})
+"""Answers to forms, which lead elsewhere as addresses, and to scripts."""
 
 
 @pytest.mark.parametrize("surface", SETTINGS)

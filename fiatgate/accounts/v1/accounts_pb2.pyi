@@ -483,8 +483,11 @@ class AuthorizeRequest(_message.Message):
     SESSION_TOKEN_FIELD_NUMBER: _builtins.int
     SURFACE_FIELD_NUMBER: _builtins.int
     CLIENT_FIELD_NUMBER: _builtins.int
+    UNATTENDED_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
     surface: Global___Surface.ValueType
+    unattended: _builtins.bool
+    """An open page sends the request by itself: it does not keep the session from ending when the person is away."""
     @_builtins.property
     def client(self) -> Global___Client: ...
     def __init__(
@@ -493,10 +496,11 @@ class AuthorizeRequest(_message.Message):
         session_token: _builtins.str = ...,
         surface: Global___Surface.ValueType = ...,
         client: Global___Client | None = ...,
+        unattended: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["client", b"client"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "session_token", b"session_token", "surface", b"surface"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "session_token", b"session_token", "surface", b"surface", "unattended", b"unattended"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -60,9 +60,10 @@ class SignedIn:
         return actor_of(self.person, self.session.surface, self.session)
 
 
-def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized:
+def authorize(deps: Deps, *, session_token: str, surface: Surface, unattended: bool = False) -> Authorized:
     """Returns the person and an actor token. The session is read from the database each time, so that its end, a
-    disabled person and changed roles hold from the next request. Raises SESSION_INVALID.
+    disabled person and changed roles hold from the next request. An `unattended` request is no sign of the person, so
+    the idle time goes on. Raises SESSION_INVALID.
     """
     now = deps.clock.now()
     limits = deps.settings.limits_of(surface)
@@ -71,7 +72,8 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized
         signed_in = signed_in_by(deps, tx, session_token, surface)
         session = signed_in.session
         own = factors.factors(tx, signed_in.person.id, rp_id=deps.relying_parties[surface].rp_id)
-        if abs(now - session.last_seen_at) >= SEEN_EVERY:  # also when a clock that was ahead wrote it
+        # A clock that was ahead may have written it.
+        if not unattended and abs(now - session.last_seen_at) >= SEEN_EVERY:
             sessions.mark_seen(tx, session, at=now)
     return Authorized(
         person=signed_in.person,
@@ -81,7 +83,9 @@ def authorize(deps: Deps, *, session_token: str, surface: Surface) -> Authorized
         stepped_up_until=session.stepped_up_until(now),
         may_add_factors=session.may_add_factors(now, own),
         factors=own,
-        ends_at=min(now + limits.idle, session.started_at + limits.absolute),
+        ends_at=min(
+            (session.last_seen_at if unattended else now) + limits.idle, session.started_at + limits.absolute
+        ),
     )
 
 

@@ -79,6 +79,7 @@ class SignInServicer(accounts_pb2_grpc.SignInServiceServicer):
             self._deps,
             session_token=request.session_token,
             surface=surface_from(request.surface),
+            unattended=request.unattended,
         )
         return pb.AuthorizeResponse(
             person=person_to_message(found.person),
