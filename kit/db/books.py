@@ -87,7 +87,7 @@ def check_page(db: Database, part: Part, *, after: str, limit: int) -> Page:
         tx.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         tx.execute(text(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_SECONDS}s'"))
         start, end = _ENDS[part.key_type]
-        if not _exists(tx, part.table):
+        if part.table.isidentifier() and not _exists(tx, part.table):  # a query reads tables that are there
             return Page(0, 0, (), end, more=False)
         first = after or start
         keys = _keys(tx, part, first, limit)
