@@ -1,7 +1,7 @@
 """Hot statements: planned once per connection and run by the driver directly.
 
-For the few statements that every request waits for, alone (`Database.one_or_none`) or inside a transaction
-(`one_or_none`). Measured alone, one thread: create-invoice's statement took PostgreSQL 600 us of CPU as text and 200
+For the statements of a purchase, alone (`Database.one_or_none`) or on the connection of a caller (`one_or_none`,
+`rows`). Measured alone, one thread: create-invoice's statement took PostgreSQL 600 us of CPU as text and 200
 prepared; reading an invoice took our thread 240 us through SQLAlchemy and 30 here, checkout and driver included. All
 other statements should use SQLAlchemy's.
 """
@@ -15,9 +15,11 @@ from typing import Any, Final, Generic, TypeVar
 
 import psycopg2
 from psycopg2.errors import InvalidSqlStatementName
-from psycopg2.extensions import connection as Connection  # noqa: N812  a class, whatever its spelling
+from psycopg2.extensions import connection as DriverConnection  # noqa: N812  a class, whatever its spelling
 from psycopg2.extras import register_uuid
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import BindParameter, Connection, Select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError, MultipleResultsFound
 from sqlalchemy.orm import Session
 
 R = TypeVar("R")
@@ -27,6 +29,7 @@ R = TypeVar("R")
 CALLS_PER_PLAN: Final = 500
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_BOUND = re.compile(r"(?<![:\w]):(\w+)")
 
 
 class Prepared(Generic[R]):
@@ -46,6 +49,27 @@ class Prepared(Generic[R]):
         self.prepare = f"PREPARE {name} {f'({types})' if types else ''} AS {body}"
         self.execute = f"EXECUTE {name} {f'({values})' if values else ''}"
         self.row = row
+
+
+def sql_of(query: Select[Any]) -> str:
+    """Returns the text of a query for `Prepared`: its `bindparam`s as `:parameter`, its constants as they are."""
+    compiled = query.compile(dialect=_DIALECT)
+
+    def written(match: re.Match[str]) -> str:
+        bound = compiled.binds[match[1]]
+        return match[0] if bound.required else _literal(bound)
+
+    return _BOUND.sub(written, str(compiled))
+
+
+_DIALECT: Final = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy's gap
+
+
+def _literal(bound: BindParameter[Any]) -> str:
+    """Returns a constant as PostgreSQL reads it."""
+    write = bound.type.literal_processor(_DIALECT)
+    assert write is not None, f"no literal of {bound.type}"
+    return write(bound.value)
 
 
 class _Plans:
@@ -68,12 +92,20 @@ class _Plans:
 _PLANS: Final = "plans of prepared statements"
 
 
-def one_or_none(tx: Session, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
-    """Returns the only row of a hot statement inside a transaction; None when there is none.
+def one_or_none(of: Session | Connection, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
+    """Returns the only row of a hot statement, run as in `rows`; None when there is none.
 
-    Changes of the session's objects that the statement must see need `tx.flush()` first.
+    Changes of a session's objects that the statement must see need `flush()` first.
     """
-    connection = tx.connection()
+    found = rows(of, statement, values)
+    if len(found) > 1:
+        raise MultipleResultsFound(f"{statement.name}: more than one row")
+    return found[0] if found else None
+
+
+def rows(of: Session | Connection, statement: Prepared[R], values: Mapping[str, Any]) -> list[R]:
+    """Returns all rows of a hot statement, run on the connection of a transaction or on this one."""
+    connection = of.connection() if isinstance(of, Session) else of
     plans: _Plans = connection.info.setdefault(_PLANS, _Plans())
     planned = False
     try:
@@ -82,10 +114,9 @@ def one_or_none(tx: Session, statement: Prepared[R], values: Mapping[str, Any]) 
         result = connection.exec_driver_sql(statement.execute, values)
     except DBAPIError as error:
         if not planned or isinstance(error.orig, InvalidSqlStatementName):
-            tx.invalidate()  # a wrong guess about the plans would fail every later call
+            of.invalidate()  # a wrong guess about the plans would fail every later call
         raise
-    columns = result.one_or_none() if result.returns_rows else None
-    return None if columns is None else statement.row(*columns)
+    return [statement.row(*columns) for columns in result] if result.returns_rows else []
 
 
 class PreparedConnections:
@@ -95,10 +126,10 @@ class PreparedConnections:
     there are never more of them than calling threads.
     """
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], DriverConnection]) -> None:
         self._connect = connect
         self._thread = threading.local()
-        self._all: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._all: weakref.WeakSet[DriverConnection] = weakref.WeakSet()
 
     def one_or_none(self, statement: Prepared[R], values: Mapping[str, Any]) -> R | None:
         """Returns the statement's only row. Raises psycopg2's errors."""
@@ -122,7 +153,7 @@ class PreparedConnections:
 class _Own:
     """The connection of one thread."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: DriverConnection) -> None:
         connection.autocommit = True
         register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]  # typeshed's gap
         self.connection = connection

@@ -1,6 +1,6 @@
 """Rows as frozen dataclasses. A class names its columns once; queries select them, and callers get typed values."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from enum import Enum
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -41,7 +41,11 @@ class Rows(Generic[T]):
 
     def of(self, row: Row[Any]) -> T:
         """Makes the dataclass of a row that may have columns of other tables too."""
-        return self.make(*(row._mapping[column] for column in self.columns))
+        return self.of_columns(row._mapping)
+
+    def of_columns(self, values: Mapping[Any, Any]) -> T:
+        """Makes the dataclass of the values by their columns."""
+        return self.make(*(values[column] for column in self.columns))
 
     def all(self, result: Result[Any]) -> list[T]:
         return [self.make(*row) for row in result]

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Index, LargeBinary, TextClause, Uuid, bindparam, delete, select, text
+from sqlalchemy import Index, delete, select, text
 from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
+from kit.db import prepared
 from kit.db.database import Database
+from kit.db.prepared import Prepared
 from kit.events.bus.messages import Incoming
 
 
@@ -52,9 +54,11 @@ class ParkedColumns:
 
 
 @functools.cache
-def _take_in(inbox: str, parked: str) -> TextClause:
+def _take_in(inbox: str, parked: str) -> Prepared[uuid.UUID]:
     # In the order of ids: two transactions with the same events in different orders would wait for each other.
-    return text(f"""
+    return Prepared(
+        f"take_in_{inbox}",
+        f"""
 WITH taken_up AS (
     DELETE FROM {parked} WHERE event_id = ANY(:ids) OR sha256(payload) = ANY(:digests)
 )
@@ -62,7 +66,10 @@ INSERT INTO {inbox} (event_id, received_at)
 SELECT id, :at FROM unnest(:ids) AS id ORDER BY id
 ON CONFLICT DO NOTHING
 RETURNING event_id
-""").bindparams(bindparam("ids", type_=ARRAY(Uuid)), bindparam("digests", type_=ARRAY(LargeBinary)))  # noqa: S608
+""",  # noqa: S608
+        {"ids": "uuid[]", "digests": "bytea[]", "at": "timestamptz"},
+        lambda event_id: event_id,
+    )
 
 
 def take_in(
@@ -82,7 +89,7 @@ def take_in(
         "digests": [hashlib.sha256(event.payload).digest() for event in events],
     }
     statement = _take_in(inbox.__tablename__, parked.__tablename__)
-    return set(tx.scalars(statement, values | {"at": at}))
+    return set(prepared.rows(tx, statement, values | {"at": at}))
 
 
 def taken_before(db: Database, inbox: type[InboxColumns], event_ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:

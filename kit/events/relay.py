@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import ARRAY, Update, Uuid, bindparam, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from kit.base.clock import Clock, monotonic_seconds
+from kit.db import prepared
 from kit.db.alone import alone
-from kit.db.database import Database, if_known, table_of
+from kit.db.database import Database, if_known
+from kit.db.prepared import Prepared
 from kit.events.bus.connection import Bus
 from kit.events.bus.messages import STREAM, BusUnavailable, Outgoing
 from kit.events.bus.stream import StreamSeen
@@ -114,21 +116,22 @@ class Relay:
         PUBLISHED.inc(len(stored))
         NOT_PUBLISHED.inc(len(facts) - len(stored))
         with self.db.autocommit() as connection:
-            connection.execute(self._mark, {"ids": stored, "now": self.clock.now()})
+            prepared.rows(connection, self._mark, {"ids": stored, "now": self.clock.now()})
         if len(stored) < len(facts):
             raise BusUnavailable(f"{len(facts) - len(stored)} of {len(facts)} facts were not stored")
 
     @functools.cached_property
-    def _mark(self) -> Update:
+    def _mark(self) -> Prepared[None]:
         """Marks the facts as published, unless they have a mark: `_announce_again` goes backwards through the times of
         the marks and would miss a row that is marked a second time.
         """
-        table = table_of(self.outbox)
-        unmarked = (
-            table.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
-            table.c.published_at.is_(None),
+        table = self.outbox.__tablename__
+        return Prepared(
+            f"mark_published_in_{table}",
+            f"UPDATE {table} SET published_at = :now WHERE id = ANY(:ids) AND published_at IS NULL",  # noqa: S608
+            {"ids": "uuid[]", "now": "timestamptz"},
+            lambda: None,
         )
-        return update(table).where(*unmarked).values(published_at=bindparam("now"))
 
     def _waiting(self) -> list[Outgoing]:
         table = self.outbox

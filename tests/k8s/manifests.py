@@ -81,7 +81,7 @@ def settings_class(manifest: Manifest) -> type[Settings]:
 
 
 def connections_of(manifest: Manifest, *, answers_calls: bool) -> int:
-    """Database connections that one pod opens at most: those of its pool; and where hot statements are prepared, one
+    """Database connections that one pod opens at most: those of its pool; and where hot statements run alone, one
     more of each thread that answers calls.
     """
     settings = settings_class(manifest)
@@ -90,7 +90,7 @@ def connections_of(manifest: Manifest, *, answers_calls: bool) -> int:
     if not answers_calls:
         return pool
     sources = (ROOT / "services" / process(manifest)).rglob("*.py")
-    prepares = any("Prepared(" in source.read_text() for source in sources)
+    prepares = any("db.one_or_none(" in source.read_text() for source in sources)
     return pool + settings.slot_connections + prepares * (threads + settings.slot_connections)
 
 

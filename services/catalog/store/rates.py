@@ -7,10 +7,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, delete, or_, select, text
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, bindparam, delete, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from kit.db import prepared
+from kit.db.prepared import Prepared, sql_of
 from kit.db.rows import Rows
 from services.catalog import models
 from services.catalog.domain import CLOCK_SKEW, AcceptedRates, Currency, Method, Origin, Quote, Rate
@@ -22,6 +24,9 @@ _rates = models.Rate.__table__
 _held = models.HeldRate.__table__
 _turns = models.PollTurn.__table__
 _CURRENCY = Rows(Currency, _currencies)
+
+Columns = Mapping[Any, Any]
+"""A row's values by their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +47,14 @@ class RatedMethod:
 def enabled_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
     """Returns the enabled currencies, by code."""
     query = _RATED_CURRENCIES.where(_currencies.c.enabled).order_by(_currencies.c.code)
-    return [_rated_currency(row) for row in connection.execute(query)]
+    return [_rated_currency(row._mapping) for row in connection.execute(query)]
 
 
 def enabled_currency_with_rates(connection: Connection, code: str) -> RatedCurrency | None:
     row = connection.execute(
         _RATED_CURRENCIES.where(_currencies.c.enabled, _currencies.c.code == code)
     ).one_or_none()
-    return None if row is None else _rated_currency(row)
+    return None if row is None else _rated_currency(row._mapping)
 
 
 def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
@@ -59,18 +64,15 @@ def all_currencies_with_rates(connection: Connection) -> list[RatedCurrency]:
         .outerjoin(_held, _held.c.currency_code == _currencies.c.code)
         .order_by(_currencies.c.code)
     )
-    return [replace(_rated_currency(row), held=_rate(row, _held)) for row in connection.execute(query)]
+    return [
+        replace(_rated_currency(row._mapping), held=_rate(row._mapping, _held))
+        for row in connection.execute(query)
+    ]
 
 
 def active_method_with_rates(connection: Connection, method_code: str) -> RatedMethod | None:
     """Returns the method; None when there is none, it is inactive, or its currency is disabled."""
-    query = (
-        _RATED_CURRENCIES.add_columns(*METHOD.columns)
-        .join(_methods, _methods.c.currency_code == _currencies.c.code)
-        .where(_methods.c.code == method_code, _methods.c.active, _currencies.c.enabled)
-    )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else RatedMethod(METHOD.of(row), _rated_currency(row))
+    return prepared.one_or_none(connection, _RATED_METHOD, {"method_code": method_code})
 
 
 def lock_currency(tx: Session, code: str) -> Currency | None:
@@ -94,7 +96,7 @@ def newest_rate_of_sources(tx: Session, code: str) -> Rate | None:
 def _newest_rate(tx: Session, code: str, *conditions: ColumnElement[bool]) -> Rate | None:
     query = select(_rates).where(_rates.c.currency_code == code, *conditions)
     row = tx.execute(query.order_by(_rates.c.id.desc()).limit(1)).first()
-    return None if row is None else _rate(row, _rates)
+    return None if row is None else _rate(row._mapping, _rates)
 
 
 def add_rate(tx: Session, code: str, rate: Rate) -> None:
@@ -108,13 +110,13 @@ def hold_rate(tx: Session, code: str, rate: Rate) -> None:
 
 def held_rate(tx: Session, code: str) -> Rate | None:
     row = tx.execute(select(_held).where(_held.c.currency_code == code)).first()
-    return None if row is None else _rate(row, _held)
+    return None if row is None else _rate(row._mapping, _held)
 
 
 def take_held_rate(tx: Session, code: str) -> Rate | None:
     """Removes the held rate and returns it; None when there was none."""
     row = tx.execute(delete(models.HeldRate).where(_held.c.currency_code == code).returning(_held)).first()
-    return None if row is None else _rate(row, _held)
+    return None if row is None else _rate(row._mapping, _held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def rates_accepted(
         query = query.where(_rates.c.id < after_number)
     found = []
     for row in connection.execute(query.order_by(_rates.c.id.desc()).limit(limit)):
-        rate = _rate(row, _rates)
+        rate = _rate(row._mapping, _rates)
         assert rate is not None
         found.append(NumberedRate(row._mapping[_rates.c.id], rate))
     return found
@@ -217,6 +219,25 @@ _RATED_CURRENCIES: Final[Select[Any]] = (
 )
 
 
+_METHOD_TO_QUOTE: Final = (
+    _RATED_CURRENCIES.add_columns(*METHOD.columns)
+    .join(_methods, _methods.c.currency_code == _currencies.c.code)
+    .where(_methods.c.code == bindparam("method_code"), _methods.c.active, _currencies.c.enabled)
+)
+_COLUMNS_TO_QUOTE: Final = list(_METHOD_TO_QUOTE.selected_columns)
+
+
+def _rated_method(*columns: Any) -> RatedMethod:
+    values = dict(zip(_COLUMNS_TO_QUOTE, columns, strict=True))
+    return RatedMethod(METHOD.of_columns(values), _rated_currency(values))
+
+
+# Hot: each purchase gets a quote.
+_RATED_METHOD: Final = Prepared(
+    "rated_method", sql_of(_METHOD_TO_QUOTE), {"method_code": "text"}, _rated_method
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Document:
     """The record of where a rate came from, stored with it for ever."""
@@ -227,14 +248,13 @@ class _Document:
 _DOCUMENT: Final = TypeAdapter(_Document)
 
 
-def _rated_currency(row: Row[Any]) -> RatedCurrency:
-    rates = AcceptedRates(newest=_rate(row, _newest), decided=_rate(row, _decided))
-    return RatedCurrency(_CURRENCY.of(row), rates)
+def _rated_currency(values: Columns) -> RatedCurrency:
+    rates = AcceptedRates(newest=_rate(values, _newest), decided=_rate(values, _decided))
+    return RatedCurrency(_CURRENCY.of_columns(values), rates)
 
 
-def _rate(row: Row[Any], table: FromClause) -> Rate | None:
+def _rate(values: Columns, table: FromClause) -> Rate | None:
     """Returns the rate among the row's columns. A held rate has no origin column: it came from the sources."""
-    values = row._mapping
     if values[table.c.currency_code] is None:
         return None
     origin = Origin(values[table.c.origin]) if "origin" in table.c else Origin.SOURCES

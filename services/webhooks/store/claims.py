@@ -4,12 +4,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 
+from kit.db import prepared
+from kit.db.prepared import Prepared
 from kit.db.schema import NewColumn
 from services.webhooks.domain import (
     AttemptStatus,
@@ -38,11 +40,23 @@ class Lease:
     until: datetime
 
 
+class _NewlyDue(NamedTuple):
+    """A lane with new events: whether one is due and not leased, their number, and the time of the newest."""
+
+    merchant_id: UUID
+    destination: str
+    is_due: bool
+    events: int
+    newest: datetime
+
+
 # Lanes in which something became due since an earlier read. It reads the index in order of time, so its cost is the
 # number of new events, not of waiting ones. It reads about `most` events: after an outage everything of that time is
 # new. It also reads the events that are due at the same time as the last one, because the next read starts after that
 # time, and events that are rescheduled together have one time. It reads and counts leased events too.
-_DUE_SINCE = text("""
+_DUE_SINCE = Prepared(
+    "due_since",
+    """
 SELECT merchant_id, destination, bool_or(lease_until IS NULL OR lease_until <= :now) AS is_due,
     count(*) AS events, max(next_retry_at) AS newest
 FROM (
@@ -53,7 +67,10 @@ FROM (
     FETCH FIRST (:most) ROWS WITH TIES
 ) AS new
 GROUP BY merchant_id, destination
-""")
+""",
+    {"since": "timestamptz", "most": "bigint", "now": "timestamptz"},
+    _NewlyDue,
+)
 
 # Lanes in their order, each with whether something is due. It steps through the index from one lane to the next, so
 # its cost is the number of lanes, not of the events that wait in them.
@@ -112,7 +129,7 @@ class DueLanes:
 
 def lanes_due_since(connection: Connection, since: datetime, *, most: int, now: datetime) -> NewlyDueLanes:
     """Reads the first `most` events that became due after `since`, and those due at the same time as the last one."""
-    seen = connection.execute(_DUE_SINCE, {"since": since, "most": most, "now": now}).all()
+    seen = prepared.rows(connection, _DUE_SINCE, {"since": since, "most": most, "now": now})
     due = [LaneKey(row.merchant_id, row.destination) for row in seen if row.is_due]
     read_all = sum(row.events for row in seen) < most
     return NewlyDueLanes(due, None if read_all else max(row.newest for row in seen))
@@ -167,17 +184,30 @@ RETURNING id, status, next_retry_at, auto_attempts, request_id, traceparent, {se
 """
 _UNSEALED, _WITH_SEAL = _RETURNING.format(seal="NULL"), _RETURNING.format(seal="coalesce(seal, '')")
 # By whether the schema has seals.
-_CLAIM: Final = {False: text(_CLAIM_SQL + _UNSEALED), True: text(_CLAIM_SQL + _WITH_SEAL)}
+_CLAIM: Final = {
+    there: Prepared(
+        f"claim_due_{'sealed' if there else 'unsealed'}",
+        _CLAIM_SQL + returning,
+        {
+            "now": "timestamptz",
+            "worker": "text",
+            "token": "uuid",
+            "until": "timestamptz",
+            "rooms": "json",
+            "total": "bigint",
+        },
+        lambda *columns: columns,
+    )
+    for there, returning in ((False, _UNSEALED), (True, _WITH_SEAL))
+}
 _CLAIM_ONE: Final = {False: text(_CLAIM_ONE_SQL + _UNSEALED), True: text(_CLAIM_ONE_SQL + _WITH_SEAL)}
 
 
 def claim_due(connection: Connection, lease: Lease, rooms: Rooms) -> list[Claimed]:
     """Claims due events without a lease, oldest first in each lane, within the bounds in `rooms`."""
-    rows = connection.execute(
-        _CLAIM[SEAL.is_there(connection)],
-        asdict(lease) | {"rooms": _rooms_parameter(rooms), "total": rooms.total},
-    )
-    claimed = [_claimed(lease, Trigger.AUTO, row) for row in rows.all()]
+    values = asdict(lease) | {"rooms": _rooms_parameter(rooms), "total": rooms.total}
+    rows = prepared.rows(connection, _CLAIM[SEAL.is_there(connection)], values)
+    claimed = [_claimed(lease, Trigger.AUTO, row) for row in rows]
     return sorted(claimed, key=lambda each: (each.next_retry_at, each.event_id))
 
 
@@ -219,13 +249,17 @@ def _claimed(lease: Lease, trigger: Trigger, row: Sequence[Any]) -> Claimed:
     )
 
 
-_NEXT_DUE = text("SELECT min(next_retry_at) FROM events WHERE status = 'pending' AND next_retry_at > :now")
+_NEXT_DUE = Prepared[datetime | None](
+    "next_due",
+    "SELECT min(next_retry_at) FROM events WHERE status = 'pending' AND next_retry_at > :now",
+    {"now": "timestamptz"},
+    lambda at: at,
+)
 
 
 def next_due_at(connection: Connection, *, now: datetime) -> datetime | None:
     """Returns the time at which the next event becomes due; None when no event waits for its time."""
-    at: datetime | None = connection.scalar(_NEXT_DUE, {"now": now})
-    return at
+    return prepared.one_or_none(connection, _NEXT_DUE, {"now": now})
 
 
 _RELEASE = text("""
@@ -245,7 +279,9 @@ def release(connection: Connection, claims: Sequence[Claimed]) -> None:
 # One statement: the event changes and gets its attempt, or neither when the lease was lost. Each has the other, so any
 # join gives the same rows; a full join can't be the nested loop that PostgreSQL would choose, expecting a single row.
 # Counts that SQL made too large are cut: one sum that is no integer would fail the whole batch.
-_RECORD = text("""
+_RECORD = Prepared(
+    "record_outcomes",
+    """
 WITH outcome AS (
     SELECT * FROM json_to_recordset(:outcomes) AS outcome (
         event_id bigint, lease_token uuid, trigger text, event_status text, next_retry_at timestamptz,
@@ -276,7 +312,10 @@ WITH outcome AS (
 )
 SELECT attempt.event_id, fenced.lease_token, attempt.id AS attempt_id, fenced.next_retry_at
 FROM attempt FULL JOIN fenced ON fenced.event_id = attempt.event_id
-""")
+""",
+    {"outcomes": "json", "now": "timestamptz", "most_counted": "bigint"},
+    Recorded,
+)
 
 
 def record(
@@ -288,10 +327,8 @@ def record(
     longer than a lease lasts.
     """
     rows = [_outcome_row(outcome, verdict) for outcome, verdict in outcomes]
-    written = connection.execute(
-        _RECORD, {"outcomes": json.dumps(rows), "now": now, "most_counted": MOST_COUNTED}
-    )
-    return [Recorded(*row) for row in written]
+    values = {"outcomes": json.dumps(rows), "now": now, "most_counted": MOST_COUNTED}
+    return prepared.rows(connection, _RECORD, values)
 
 
 # Event, trigger and time identify the attempt: an event has one lease at a time.

@@ -1,6 +1,6 @@
 """Events and their history, for RPCs and the consumer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,11 +21,13 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
+from kit.db import prepared
 from kit.db.database import table_of
 from kit.db.lists import in_span, stands_after
+from kit.db.prepared import Prepared
 from kit.db.rows import Rows
 from services.webhooks.domain import (
     HELD_BACK_ERROR,
@@ -49,15 +51,43 @@ _VIEWS: Final = Rows(EventView, table_of(Event))
 _WITHOUT_PAYLOAD: Final = Rows(EventView, table_of(Event), payload=literal(b""))
 _ATTEMPT_VIEWS: Final = Rows(AttemptView, table_of(Attempt))
 
-# Built once: building a statement costs as much as running it.
-_EVENTS = table_of(Event)
-_ADD_EVENT = insert(_EVENTS).on_conflict_do_nothing(index_elements=["invoice_id"]).returning(_EVENTS.c.id)
 # The column of the newest migration is not yet in the models (docs/decisions/0025).
 _SEALED: Final = table(
-    "events", *(column(each.name, each.type) for each in _EVENTS.c), column("seal", Text())
+    "events", *(column(each.name, each.type) for each in table_of(Event).c), column("seal", Text())
 )
 _TERMS: Final = Rows(EventTerms, _SEALED)
-_ADD_SEALED = insert(_SEALED).on_conflict_do_nothing(index_elements=["invoice_id"]).returning(_SEALED.c.id)
+_NEW_EVENT: Final = {
+    "payload_event_id": "uuid",
+    "invoice_id": "uuid",
+    "merchant_id": "uuid",
+    "key_id": "uuid",
+    "event_type": "text",
+    "callback_url": "text",
+    "destination": "text",
+    "payload": "bytea",
+    "status": "text",
+    "auto_attempts": "integer",
+    "manual_attempts": "integer",
+    "next_retry_at": "timestamptz",
+    "created_at": "timestamptz",
+    "updated_at": "timestamptz",
+    "request_id": "text",
+    "traceparent": "text",
+}
+
+
+def _add_event(name: str, columns: Mapping[str, str]) -> Prepared[int]:
+    return Prepared(
+        name,
+        f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"  # noqa: S608
+        " ON CONFLICT (invoice_id) DO NOTHING RETURNING id",
+        columns,
+        lambda id: id,
+    )
+
+
+_ADD_EVENT = _add_event("add_event_before", _NEW_EVENT)
+_ADD_SEALED = _add_event("add_event", _NEW_EVENT | {"seal": "text"})
 
 
 def add_event(
@@ -81,8 +111,8 @@ def add_event(
         "traceparent": traceparent,
     }
     if SEAL.is_there(tx):
-        return tx.execute(_ADD_SEALED, row | {"seal": seal}).scalar_one_or_none()
-    return tx.execute(_ADD_EVENT, row).scalar_one_or_none()
+        return prepared.one_or_none(tx, _ADD_SEALED, row | {"seal": seal})
+    return prepared.one_or_none(tx, _ADD_EVENT, row)
 
 
 @dataclass(frozen=True, slots=True)

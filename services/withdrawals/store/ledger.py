@@ -7,12 +7,14 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, bindparam, or_, select, text
+from sqlalchemy import ColumnElement, Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from kit.base.ids import new_id
+from kit.db import prepared
 from kit.db.database import table_of
+from kit.db.prepared import Prepared
 from services.withdrawals.domain import MERCHANT_KINDS, AccountKind, Movement
 from services.withdrawals.models import Account, Transfer
 
@@ -53,18 +55,33 @@ def accounts(tx: Session, merchant_id: UUID) -> Accounts:
     return found
 
 
-# Built once: building a statement costs as much as running it.
-_ACCOUNTS = select(Account.kind, Account.id).where(
-    or_(Account.merchant_id == bindparam("merchant_id"), Account.merchant_id.is_(None))
+# Hot: each credit runs these two.
+_ACCOUNTS = Prepared(
+    "accounts_of_merchant",
+    "SELECT kind, id FROM accounts WHERE merchant_id = :merchant_id OR merchant_id IS NULL",
+    {"merchant_id": "uuid"},
+    lambda kind, account_id: (AccountKind(kind), account_id),
 )
-_TRANSFERS = table_of(Transfer)
-_TRANSFER = insert(_TRANSFERS)
-_TRANSFER_ONCE = _TRANSFER.on_conflict_do_nothing(index_elements=["reference"]).returning(_TRANSFERS.c.id)
+_TRANSFER = insert(table_of(Transfer))
+_TRANSFER_ONCE = Prepared(
+    "transfer_once",
+    "INSERT INTO transfers (id, reference, debit_account, credit_account, amount, created_at)"
+    " VALUES (:id, :reference, :debit_account, :credit_account, :amount, :created_at)"
+    " ON CONFLICT (reference) DO NOTHING RETURNING id",
+    {
+        "id": "uuid",
+        "reference": "text",
+        "debit_account": "bigint",
+        "credit_account": "bigint",
+        "amount": "numeric",
+        "created_at": "timestamptz",
+    },
+    lambda id: id,
+)
 
 
 def _find_accounts(tx: Session, merchant_id: UUID) -> Accounts:
-    found = tx.execute(_ACCOUNTS, {"merchant_id": merchant_id})
-    return {AccountKind(kind): account_id for kind, account_id in found}
+    return dict(prepared.rows(tx, _ACCOUNTS, {"merchant_id": merchant_id}))
 
 
 def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at: datetime) -> None:
@@ -74,7 +91,7 @@ def transfer(tx: Session, among: Accounts, movements: Sequence[Movement], *, at:
 
 def transfer_once(tx: Session, among: Accounts, movement: Movement, *, at: datetime) -> bool:
     """Moves the money unless a transfer with its reference exists; returns whether it moved."""
-    return tx.execute(_TRANSFER_ONCE, _transfer_row(among, movement, at)).one_or_none() is not None
+    return bool(prepared.rows(tx, _TRANSFER_ONCE, _transfer_row(among, movement, at)))
 
 
 def _transfer_row(among: Accounts, movement: Movement, at: datetime) -> dict[str, Any]:
