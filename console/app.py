@@ -14,6 +14,7 @@ from console.exchange import Exchange, Request
 from console.page import App
 from console.people import routes as people
 from console.refusals import Refusals, broken_http
+from console.reports import routes as reports
 from console.signin import routes as signin
 from console.signin.access import Access
 from console.surfaces import Surface, surface_of
@@ -39,6 +40,7 @@ FORMS_MOST_PER_CLIENT: Final = 2**20
 ROOMS: Final = {
     "desk": (
         desk,
+        reports,
         people,
         audit,
     ),

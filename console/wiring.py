@@ -17,7 +17,11 @@ from fiatgate.approvals.v1.approvals_pb2_grpc import ApprovalsServiceStub
 from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceStub
 from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceStub
 from fiatgate.find.v1.find_pb2_grpc import FindServiceStub
-from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceStub, InvoicesServiceStub
+from fiatgate.invoices.v1.invoices_pb2_grpc import (
+    DealDeskServiceStub,
+    InvoicesServiceStub,
+    ReportsServiceStub,
+)
 from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceStub
 from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceStub
 from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceStub
@@ -36,7 +40,11 @@ if TYPE_CHECKING:
     from fiatgate.audit.v1.audit_pb2_grpc import AuditServiceAsyncStub
     from fiatgate.catalog.v1.catalog_pb2_grpc import CatalogServiceAsyncStub
     from fiatgate.find.v1.find_pb2_grpc import FindServiceAsyncStub
-    from fiatgate.invoices.v1.invoices_pb2_grpc import DealDeskServiceAsyncStub, InvoicesServiceAsyncStub
+    from fiatgate.invoices.v1.invoices_pb2_grpc import (
+        DealDeskServiceAsyncStub,
+        InvoicesServiceAsyncStub,
+        ReportsServiceAsyncStub,
+    )
     from fiatgate.merchants.v1.merchants_pb2_grpc import MerchantsServiceAsyncStub
     from fiatgate.parked.v1.parked_pb2_grpc import ParkedServiceAsyncStub
     from fiatgate.queues.v1.queues_pb2_grpc import QueuesServiceAsyncStub
@@ -71,6 +79,7 @@ class Deps:
     catalog: CatalogServiceAsyncStub
     invoices: InvoicesServiceAsyncStub
     deals: DealDeskServiceAsyncStub
+    reports: ReportsServiceAsyncStub
     merchants: MerchantsServiceAsyncStub
     withdrawals: WithdrawalsServiceAsyncStub
     webhooks: WebhooksServiceAsyncStub
@@ -117,6 +126,7 @@ async def wired(settings: ConsoleSettings, navigation: Sequence[Link]) -> AsyncI
             catalog=CatalogServiceStub(channels["catalog"]),
             invoices=InvoicesServiceStub(channels["invoices"]),
             deals=DealDeskServiceStub(channels["invoices"]),
+            reports=ReportsServiceStub(channels["invoices"]),
             merchants=MerchantsServiceStub(channels["merchants"]),
             withdrawals=WithdrawalsServiceStub(channels["withdrawals"]),
             webhooks=WebhooksServiceStub(channels["webhooks"]),

@@ -68,6 +68,7 @@ DESK_PAGES: Final = {
     "person": "/people/{person_id}",
     "invite": "/people/invite",
     "audit": "/audit",
+    "reports": "/reports",
     "not-found": "/nowhere",
     "notice": "/account?notice=password-set",
     "problem": "/account?problem=last_factor",

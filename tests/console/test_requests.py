@@ -25,6 +25,7 @@ from kit.rpc.permissions import Permission
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
 from services.accounts import rpc as accounts_rpc
+from services.invoices import rpc as invoices_rpc
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
 from tests.console.second import second_console
 
@@ -180,6 +181,7 @@ READ_BY: Final[dict[str, Permission]] = {
     "/live": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
     "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
+    "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
 }
 """The permission of the call by which each page of the navigation is read."""
 

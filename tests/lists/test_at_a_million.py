@@ -32,9 +32,10 @@ from services.webhooks.operations import reading as webhooks_reading
 from services.webhooks.store import finding as webhooks_finding
 from services.webhooks.wiring import wire as wire_webhooks
 from services.withdrawals.config import WithdrawalsSettings
-from services.withdrawals.domain import WithdrawalStatus
+from services.withdrawals.domain import Stage, WithdrawalStatus
 from services.withdrawals.operations import ledger, statements
 from services.withdrawals.operations import reading as withdrawals_reading
+from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.store import finding as withdrawals_finding
 from services.withdrawals.wiring import wire as wire_withdrawals
 from tests.lists.crowds import FILLS, NOW, fill, id_of
@@ -63,7 +64,6 @@ WORDS: Final = (
     id_of("i", 9)[:13],
     "1001",
 )
-WITHDRAWALS: Final[dict[str, Any]] = {"merchant_id": "", "status": None, "limit": 50}
 TRANSFERS: Final[dict[str, Any]] = {
     **dict.fromkeys(("merchant_id", "invoice_id", "withdraw_uuid", "after_transfer_id"), ""),
     "created_from": None,
@@ -82,6 +82,12 @@ EVENTS: Final[dict[str, Any]] = {
 OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
 
 List = Callable[[Any], object]
+
+
+def withdrawals_of(wanted: Wanted = Wanted(), **given: Any) -> List:  # noqa: B008  it is frozen
+    rest: dict[str, Any] = {"limit": 50, "after_withdraw_uuid": "", "oldest_first": False} | given
+    return lambda deps: withdrawals_reading.list_all_withdrawals(deps, wanted, **rest)
+
 
 LISTS: Final[Mapping[str, Mapping[str, List]]] = {
     "invoices": {
@@ -137,16 +143,16 @@ LISTS: Final[Mapping[str, Mapping[str, List]]] = {
         "acts: all": lambda deps: list_acts(deps.db, Filter(), after=None, limit=50),
     },
     "withdrawals": {
-        "withdrawals: all": lambda deps: withdrawals_reading.list_all_withdrawals(deps, **WITHDRAWALS),
-        "withdrawals: waiting": lambda deps: withdrawals_reading.list_all_withdrawals(
-            deps, **WITHDRAWALS | {"status": WithdrawalStatus.PENDING}
-        ),
-        "withdrawals: of a merchant": lambda deps: withdrawals_reading.list_all_withdrawals(
-            deps, **WITHDRAWALS | {"merchant_id": M}
-        ),
-        "withdrawals: days": lambda deps: withdrawals_reading.list_all_withdrawals(
-            deps, **WITHDRAWALS, **DAYS
-        ),
+        "withdrawals: all": withdrawals_of(),
+        "withdrawals: next page": withdrawals_of(after_withdraw_uuid=id_of("w", 777)),
+        "withdrawals: requested": withdrawals_of(Wanted(stage=Stage.REQUESTED), oldest_first=True),
+        "withdrawals: done": withdrawals_of(Wanted(stage=Stage.DONE)),
+        "withdrawals: waiting": withdrawals_of(Wanted(status=WithdrawalStatus.PENDING)),
+        "withdrawals: of a merchant": withdrawals_of(Wanted(merchant_id=M)),
+        "withdrawals: to an address": withdrawals_of(Wanted(address="TJRabPrwbZy45sbavfcjinPJC18kjpRTv8")),
+        "withdrawals: of a transaction": withdrawals_of(Wanted(external_tx_id="ab" * 32)),
+        "withdrawals: of an amount": withdrawals_of(Wanted(amount_from="777", amount_to="778")),
+        "withdrawals: days": withdrawals_of(Wanted(**DAYS)),
         "ledger: a merchant's month": lambda deps: statements.list_transfers(
             deps, **TRANSFERS | MONTH | {"merchant_id": M}
         ),

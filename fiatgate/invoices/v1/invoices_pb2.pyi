@@ -3342,6 +3342,7 @@ class ReportRow(_message.Message):
     CREDITED_USDT_FIELD_NUMBER: _builtins.int
     MEDIAN_SECONDS_FIELD_NUMBER: _builtins.int
     P95_SECONDS_FIELD_NUMBER: _builtins.int
+    CONVERSION_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """A day, a merchant's id, a method's code, a currency's code; empty for the invoices without a method."""
     currency_code: _builtins.str
@@ -3364,6 +3365,10 @@ class ReportRow(_message.Message):
     median_seconds: _builtins.int
     """From "I have paid" to the confirmation, in seconds: half of the deals took no longer, and 95 of 100. Null: none."""
     p95_seconds: _builtins.int
+    conversion: _builtins.str
+    """Confirmed of 100 created: "87.50"; of 100 with a method chosen where the method is the key or a condition. Empty:
+    there were none.
+    """
     def __init__(
         self,
         *,
@@ -3381,10 +3386,11 @@ class ReportRow(_message.Message):
         credited_usdt: _builtins.str = ...,
         median_seconds: _builtins.int | None = ...,
         p95_seconds: _builtins.int | None = ...,
+        conversion: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds", "_p95_seconds", b"_p95_seconds", "median_seconds", b"median_seconds", "p95_seconds", b"p95_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds", "_p95_seconds", b"_p95_seconds", "chosen", b"chosen", "commission", b"commission", "commission_usdt", b"commission_usdt", "confirmed", b"confirmed", "created", b"created", "credited_usdt", b"credited_usdt", "currency_code", b"currency_code", "key", b"key", "marked", b"marked", "median_seconds", b"median_seconds", "p95_seconds", b"p95_seconds", "rejected", b"rejected", "turnover", b"turnover", "turnover_usdt", b"turnover_usdt"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds", "_p95_seconds", b"_p95_seconds", "chosen", b"chosen", "commission", b"commission", "commission_usdt", b"commission_usdt", "confirmed", b"confirmed", "conversion", b"conversion", "created", b"created", "credited_usdt", b"credited_usdt", "currency_code", b"currency_code", "key", b"key", "marked", b"marked", "median_seconds", b"median_seconds", "p95_seconds", b"p95_seconds", "rejected", b"rejected", "turnover", b"turnover", "turnover_usdt", b"turnover_usdt"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__median_seconds: _TypeAlias = _typing.Literal["median_seconds"]  # noqa: Y015
     _WhichOneofArgType__median_seconds: _TypeAlias = _typing.Literal["_median_seconds", b"_median_seconds"]  # noqa: Y015

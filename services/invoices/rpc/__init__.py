@@ -31,7 +31,7 @@ from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST}),
+    "console-desk": frozenset({audit.LIST, queues.LIST, "ReportsService/GetReport"}),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset(
         {

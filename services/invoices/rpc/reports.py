@@ -1,10 +1,12 @@
 """ReportsService: what the business earned."""
 
+from decimal import Decimal
+
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
-from kit.base.money import fiat_text, usdt_text
+from kit.base.money import fiat_text, percent_text, usdt_text
 from kit.rpc import values
 from services.invoices.domain.spans import percentile_seconds
 from services.invoices.operations import reports
@@ -41,22 +43,27 @@ class ReportsServicer(pb_grpc.ReportsServiceServicer):
             after=(request.after_key, request.after_currency_code),
             limit=request.limit,
         )
+        of_chosen = bool(request.method_code)
         return pb.GetReportResponse(
-            rows=[_row_to_message(row) for row in report.rows],
-            totals=[_row_to_message(row) for row in report.totals],
-            all=_row_to_message(report.all),
+            rows=[
+                _row_to_message(row, of_chosen=of_chosen or request.by == pb.REPORT_BY_METHOD)
+                for row in report.rows
+            ],
+            totals=[_row_to_message(row, of_chosen=of_chosen) for row in report.totals],
+            all=_row_to_message(report.all, of_chosen=of_chosen),
             more=report.more,
             complete=report.complete,
         )
 
 
-def _row_to_message(row: Sums) -> pb.ReportRow:
-    in_fiat = bool(row.currency_code)
+def _row_to_message(row: Sums, *, of_chosen: bool) -> pb.ReportRow:
+    in_fiat, chosen = bool(row.currency_code), row.opened - row.replaced
+    begun = chosen if of_chosen else row.created
     return pb.ReportRow(
         key=row.key,
         currency_code=row.currency_code,
         created=row.created,
-        chosen=row.opened - row.replaced,
+        chosen=chosen,
         marked=row.marked,
         confirmed=row.confirmed,
         rejected=row.rejected,
@@ -67,4 +74,5 @@ def _row_to_message(row: Sums) -> pb.ReportRow:
         credited_usdt=usdt_text(row.credited_usdt),
         median_seconds=percentile_seconds(row.spans, 50),
         p95_seconds=percentile_seconds(row.spans, 95),
+        conversion=percent_text(Decimal(100 * row.confirmed) / begun) if begun > 0 else "",
     )

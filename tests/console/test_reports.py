@@ -1,0 +1,141 @@
+"""Reports of the desk: the same numbers on the page, in the file, at the command line and in the ledger."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from decimal import Decimal
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from cli.commands import reports as command
+from console.reports import pages
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.base.clock import SystemClock
+from kit.base.proto import timestamp_from
+from tests.console.conftest import Open, Staff
+from tests.console.house import House, Person
+from tests.console.looks import looks_right
+from tests.e2e.market import Customer, Operator, Shop
+
+
+@pytest.fixture(scope="module")
+def operator(house: House) -> Iterator[Operator]:
+    with Operator(house.stack) as operator:
+        yield operator
+
+
+@pytest.fixture(scope="module")
+def shop(house: House, operator: Operator) -> Shop:
+    """A merchant with a day behind it: two confirmed, one rejected, one that chose no method."""
+    shop = Shop.opened(house.stack)
+    sold = [shop.create("https://shop.example/hook") for _ in range(4)]
+    for invoice in sold[:3]:
+        Customer(invoice.created["payment_link"]).choose_and_pay()
+    operator.confirm(sold[0])
+    operator.confirm(sold[1])
+    deal_id = sold[2].read()["deal"]["deal_id"]
+    operator.desk.RejectDeal(invoices_pb2.RejectDealRequest(deal_id=deal_id, note="Nothing came"))
+    return shop
+
+
+@pytest.fixture(scope="module")
+def reader(staff: Staff) -> Person:
+    return staff("auditor")
+
+
+def file_of(reader: Person, shop: Shop, **given: str) -> list[dict[str, str]]:
+    answer = reader.get("/reports.csv", params={"merchant": shop.merchant_id, **given})
+    assert answer.status_code == 200, answer.text
+    return list(csv.DictReader(StringIO(answer.text)))
+
+
+def test_the_exported_month_is_what_the_ledger_credited(
+    reader: Person, shop: Shop, operator: Operator
+) -> None:
+    month = SystemClock().now().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    of_month = withdrawals_pb2.GetStatementRequest(
+        merchant_id=shop.merchant_id, created_from=timestamp_from(month)
+    )
+
+    def credited() -> list[tuple[int, Decimal]]:
+        sums = operator.withdrawals.GetStatement(of_month).sums
+        return [(each.count, Decimal(each.amount)) for each in sums]
+
+    rows = file_of(reader, shop, period="month")
+    exported = [
+        (sum(int(row["confirmed"]) for row in rows), sum(Decimal(row["credited_usdt"]) for row in rows))
+    ]
+    wait_until(lambda: credited() == exported, "the ledger has the credits", timeout_seconds=20)
+    assert operator.available(shop) == exported[0][1] > 0
+    assert file_of(reader, shop, since=month.date().isoformat()) == rows
+
+
+def test_page_file_and_command_have_the_same_numbers(house: House, reader: Person, shop: Shop) -> None:
+    (row,) = file_of(reader, shop, by="currency")
+    counts = {
+        name: row[name] for name in ("created", "chosen", "marked", "confirmed", "rejected", "conversion")
+    }
+    assert counts == {
+        "created": "4",
+        "chosen": "3",
+        "marked": "3",
+        "confirmed": "2",
+        "rejected": "1",
+        "conversion": "50.00",
+    }
+    printed = house.stack.cli("reports", "--by", "currency", "--merchant", shop.merchant_id)["rows"]
+    assert [{name: str(printed[0][name]) for name in command.COLUMNS}] == [
+        {name: row[name] for name in command.COLUMNS}
+    ]
+    page = reader.get("/reports", params={"merchant": shop.merchant_id, "by": "currency"}).text
+    assert row["turnover"] in page and row["commission_usdt"] in page and row["credited_usdt"] in page
+    assert pages.COLUMNS == command.COLUMNS, "page and command say the same words"
+    merchants = file_of(reader, shop, by="merchant")
+    assert [(each["key"], each["name"]) for each in merchants] == [(shop.merchant_id, "Lamp shop")]
+    methods = {each["key"]: each for each in file_of(reader, shop, by="method")}
+    assert (methods[""]["created"], methods["eur-card"]["conversion"]) == ("4", "66.66")
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ({}, ("2026-03-09", "2026-03-15")),
+        ({"period": "today"}, ("2026-03-15", "2026-03-15")),
+        ({"period": "30"}, ("2026-02-14", "2026-03-15")),
+        ({"period": "month"}, ("2026-03-01", "2026-03-15")),
+        ({"period": "last-month"}, ("2026-02-01", "2026-02-28")),
+        ({"since": "2026-01-01"}, ("2026-01-01", "2026-03-15")),
+        ({"until": "2026-01-01"}, ("2026-01-01", "2026-01-01")),
+        ({"since": "2026-01-01", "until": "2026-01-31"}, ("2026-01-01", "2026-01-31")),
+    ],
+)
+def test_a_period_has_its_days(period: dict[str, str], expected: tuple[str, str]) -> None:
+    asked: Any = {"period": "7", "since": "", "until": ""} | period
+    assert pages.days_of(asked, SystemClock().now().date().replace(2026, 3, 15)) == expected
+
+
+def test_a_time_is_written_for_people() -> None:
+    for seconds, text in ((9, "9 s"), (250, "4 min 10 s"), (7380, "2 h 03 min")):
+        row: Any = SimpleNamespace(HasField=lambda field: True, median_seconds=seconds)
+        assert pages.duration(row, "median_seconds") == text
+
+
+def test_the_report_is_seen(house: House, staff: Staff, shop: Shop, open_page: Open) -> None:
+    page = staff.page(open_page, "auditor", viewport={"width": 1440, "height": 900})
+    page.goto(f"{house.desk}/reports?merchant={shop.merchant_id}")
+    expect(page.get_by_role("heading", name="Reports")).to_be_visible()
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator("figure.chart")).to_have_count(2)
+    looks_right(page, "reports")
+    page.get_by_role("link", name="By method").click()
+    expect(page.locator("[data-row]")).to_have_count(2)
+    expect(page.locator(".total tr")).to_have_count(1)
+    page.goto(f"{house.desk}/reports?since=yesterday")
+    expect(page.locator("#since-error")).to_have_text("A day is written as 2026-03-31.")
