@@ -7,8 +7,10 @@ from typing import Any, Final
 import falcon.asgi
 
 from console.audit import routes as audit
+from console.cases import routes as cases
 from console.config import ConsoleSettings
 from console.dashboard import routes as dashboard
+from console.deals import routes as deals
 from console.desk import routes as desk
 from console.exchange import Exchange, Request
 from console.page import App
@@ -40,6 +42,8 @@ FORMS_MOST_PER_CLIENT: Final = 2**20
 ROOMS: Final = {
     "desk": (
         desk,
+        deals,
+        cases,
         reports,
         people,
         audit,

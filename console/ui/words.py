@@ -25,6 +25,12 @@ NOTICES: Final[Mapping[str, str]] = {
     "person-enabled": "The person may sign in again.",
     "invitation-withdrawn": "The invitation is withdrawn. Its link no longer works.",
     "invitation-sent": "The invitation is on its way by e-mail.",
+    "deal-confirmed": "Confirmed: the merchant is credited.",
+    "deal-rejected": "Rejected: the order has failed.",
+    "deal-appealed": "In appeal: the deal waits without a limit of time.",
+    "deals-rejected": "The deals are rejected.",
+    "deals-appealed": "The deals are in appeal.",
+    "case-answered": "The answer is given to the customer.",
     "recovery-sent": "The link to make new ways to sign in is on its way by e-mail.",
 }
 """By the word in the address."""
@@ -46,11 +52,16 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "MAIL_REQUIRED": "Members are invited by e-mail, and no e-mail can be sent from here. "
     "Ask the operator of the payment service to invite the person.",
     "INVITATIONS_LIMITED": "There are too many invitations. Withdraw one that is open, or go on tomorrow.",
-    "APPROVAL_STATE_CONFLICT": "Another request for this person waits already. Approve or reject it first.",
+    "APPROVAL_STATE_CONFLICT": "Another request for this waits already. Approve or reject it first.",
     "MERCHANT_NOT_FOUND": "You are not a member of this merchant.",
     "FACTOR_NOT_FOUND": "This was removed already.",
     "INVITATION_NOT_FOUND": "This invitation was used or withdrawn already.",
     "SESSION_NOT_FOUND": "This session has ended already.",
+    "DEAL_STATE_CONFLICT": "Nothing was changed: the deal is no longer as you saw it. Its last step is below.",
+    "DEAL_NOT_FOUND": "There is no such deal.",
+    "ADJUSTMENT_INVALID": "The amount must be above zero and below the amount of the order.",
+    "CASE_STATE_CONFLICT": "Nothing was changed: the case was answered already, as you see below.",
+    "NO_DEALS_TICKED": "Tick the deals first.",
     "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
 }
 """By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""

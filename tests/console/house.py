@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import count
@@ -104,7 +104,9 @@ class Person:
     def get(self, path: str, **options: Any) -> requests.Response:
         return self.http.get(self.url + path, timeout=HTTP_SECONDS, **options)
 
-    def post(self, path: str, fields: Mapping[str, str] | None = None, **options: Any) -> requests.Response:
+    def post(
+        self, path: str, fields: Mapping[str, str | Sequence[str]] | None = None, **options: Any
+    ) -> requests.Response:
         headers = {"Sec-Fetch-Site": "same-origin"} | options.pop("headers", {})
         return self.http.post(
             self.url + path, data=dict(fields or {}), headers=headers, timeout=HTTP_SECONDS, **options

@@ -31,7 +31,25 @@ from services.invoices.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST, "ReportsService/GetReport"}),
+    "console-desk": frozenset(
+        {
+            audit.LIST,
+            queues.LIST,
+            "ApprovalsService/ListApprovals",
+            "DealDeskService/ConfirmDeal",
+            "DealDeskService/GetCase",
+            "DealDeskService/GetDeal",
+            "DealDeskService/GetProof",
+            "DealDeskService/ListCases",
+            "DealDeskService/ListDealStates",
+            "DealDeskService/ListDeals",
+            "DealDeskService/OpenAppeal",
+            "DealDeskService/RejectDeal",
+            "DealDeskService/ResolveAppeal",
+            "DealDeskService/ResolveCase",
+            "ReportsService/GetReport",
+        }
+    ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset(
         {

@@ -1,0 +1,209 @@
+"""Late money: the list, one case with everything that helps to find the money, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
+from console.page import Page, own_path
+from console.ui.beside import following, selected_of
+from console.ui.filters import DAYS, SINCE, UNTIL, Merchant, Tabs
+from console.ui.values import iso, queried
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.codes import in_groups
+from kit.base.proto import most_of
+from kit.rpc.errors import Refused, not_found
+from kit.web.forms import Form
+
+OPEN: Final = "open"
+ALL: Final = "all"
+OUTCOME_MAX_CHARACTERS: Final = most_of(pb.ResolveCaseRequest, "outcome")
+MENDABLE: Final = frozenset({"CASE_STATE_CONFLICT"})
+_NUMBER_MAX_DIGITS: Final = 18
+
+
+@dataclass(frozen=True)
+class Listed:
+    case: pb.Case
+    deal: pb.Deal
+    context: pb.DealContext
+
+    @property
+    def reference(self) -> str:
+        return in_groups(self.deal.reference) if self.deal.reference else ""
+
+    @property
+    def state(self) -> str:
+        return "answered" if self.case.HasField("resolved_at") else OPEN
+
+
+class CasesPage(ListPage):
+    """/cases: customers say that they paid, and the invoice has ended. Oldest first; `selected` opens one beside."""
+
+    link = "/cases"
+    template = "cases"
+    csv_name = "cases"
+    columns = (
+        "number",
+        "state",
+        "opened_at",
+        "answered_at",
+        "answered_by",
+        "amount",
+        "currency",
+        "account",
+        "reference",
+        "sender",
+        "merchant_id",
+        "merchant",
+        "order",
+        "customer",
+        "invoice_id",
+        "deal_id",
+        "customers_text",
+        "answer",
+    )
+    filters = (Tabs("state", "State", {OPEN: "Open", ALL: "All"}), Merchant(), *DAYS)
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        request = pb.ListCasesRequest(
+            open_only=asked["state"] == OPEN,
+            oldest_first=asked["state"] == OPEN,
+            merchant_id=asked["merchant"],
+            after_number=number_of(asked.after) if asked.after else 0,
+            limit=asked.limit,
+        )
+        if begin := SINCE.begin(asked["since"]):
+            request.opened_from.FromDatetime(begin)
+        if end := UNTIL.end(asked["until"]):
+            request.opened_before.FromDatetime(end)
+        answer = await self.deps.deals.ListCases(request)
+        listed = [Listed(*each) for each in zip(answer.cases, answer.deals, answer.contexts, strict=True)]
+        names = await self.names(*(each.case.merchant_id for each in listed))
+        return asked.found(listed, after=lambda row: str(row.case.number), names=names)
+
+    def cells(self, row: Listed, found: Found) -> Sequence[str]:
+        case, deal, context = row.case, row.deal, row.context
+        return (
+            str(case.number),
+            row.state,
+            iso(case.opened_at),
+            iso(case.resolved_at),
+            case.actor,
+            deal.amount_fiat,
+            deal.currency_code,
+            context.account,
+            row.reference,
+            deal.sender_name,
+            case.merchant_id,
+            found.values["names"].get(case.merchant_id, ""),
+            context.external_id,
+            context.customer_id,
+            case.invoice_id,
+            case.deal_id,
+            case.note,
+            case.outcome,
+        )
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        state, numbers = self._given(req)["state"], [str(row.case.number) for row in found.rows]
+        given = {each.name: req.get_param(each.name) or "" for each in self.filters}
+        selected = selected_of(req, numbers, or_first=state == OPEN)
+        values: dict[str, Any] = {
+            "state": state,
+            "selected": selected,
+            "back": queried("/cases", given | {"after": self._after(req)} | self._limit_given(req)),
+            "next_number": following(numbers, selected),
+            "evidence": None,
+            "outcome": "",
+        }
+        if selected:
+            try:
+                values["evidence"] = await case_of(self, selected)
+            except Refused as refused:
+                if refused.reason != "CASE_NOT_FOUND":
+                    raise
+        return values
+
+
+@dataclass(frozen=True)
+class CaseEvidence:
+    """A case with its invoice and the account that its customer was shown. `merchant` is the name, or empty."""
+
+    case: pb.Case
+    invoice: pb.Invoice
+    requisite: pb.Requisite
+    has_picture: bool
+    merchant: str
+
+    @property
+    def reference(self) -> str:
+        return in_groups(self.invoice.deal.reference) if self.invoice.deal.reference else ""
+
+
+async def case_of(page: Page, number: str) -> CaseEvidence:
+    """Returns the case. Raises CASE_NOT_FOUND."""
+    answer = await page.deps.deals.GetCase(pb.GetCaseRequest(number=number_of(number)))
+    names = await page.names(answer.case.merchant_id)
+    return CaseEvidence(
+        answer.case,
+        answer.invoice,
+        answer.requisite,
+        answer.HasField("proof"),
+        names.get(answer.case.merchant_id, ""),
+    )
+
+
+def number_of(text: str) -> int:
+    """Returns the number of a case. Raises CASE_NOT_FOUND for other text."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_MAX_DIGITS):
+        raise not_found("CASE_NOT_FOUND", "No case has this number")
+    return int(text)
+
+
+class CasePage(Page):
+    """/cases/{number}, and its answer, which the customer reads."""
+
+    link = "/cases"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, number: str) -> None:
+        await self._show(req, resp, number)
+
+    on_head = on_get
+
+    async def on_post_answer(self, req: Request, resp: falcon.asgi.Response, number: str) -> None:
+        form = await self.form(req)
+        outcome = form.prose("outcome", most=OUTCOME_MAX_CHARACTERS)
+        request = pb.ResolveCaseRequest(number=number_of(number), outcome=outcome)
+        path = queried(_back(form), {"decided": number, "next": form.text("next")})
+        try:
+            await self.leave_after(
+                resp, self.deps.deals.ResolveCase(request), path, notice="case-answered", mendable=MENDABLE
+            )
+        except Refused as refused:
+            if refused.reason != "VALIDATION_ERROR":
+                raise
+            typed = {"outcome": outcome, "back": _back(form), "next_number": form.text("next")}
+            await self._show(req, resp, number, refused=refused, **typed)
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        number: str,
+        refused: Refused | None = None,
+        **typed: str,
+    ) -> None:
+        evidence = await case_of(self, number)
+        values = {"back": f"/cases/{number}", "next_number": "", "outcome": ""} | typed
+        self.show(req, resp, "cases-case", refused=refused, evidence=evidence, **values)
+
+
+def _back(form: Form) -> str:
+    path = own_path(form.text("back"))
+    return path if path.startswith("/cases") else "/cases"

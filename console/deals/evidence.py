@@ -1,0 +1,101 @@
+"""The evidence of one deal: everything that an operator compares with the bank statement."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from console.deals.words import author_words, state_words, step_words, tone, waits
+from console.page import Page
+from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.codes import in_groups
+
+PICTURES: Final[Mapping[int, str]] = {pb.PROOF_KIND_APPEAL: "appeal", pb.PROOF_KIND_CASE: "case"}
+"""The last part of a picture's address."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An entry of the timeline."""
+
+    at: object
+    title: str
+    by: str
+    text: str
+    tone: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A deal with what stands beside its decision.
+
+    asked     requests for a second pair of eyes that wait
+    near      open deals on the same account, nearest amounts first
+    """
+
+    deal: pb.Deal
+    context: pb.DealContext
+    requisite: pb.Requisite
+    steps: Sequence[Step]
+    pictures: Sequence[str]
+    near: Sequence[pb.Deal]
+    asked: Sequence[approvals_pb2.Approval]
+    merchant: str
+
+    @property
+    def waits(self) -> bool:
+        return waits(self.deal)
+
+    @property
+    def in_appeal(self) -> bool:
+        return self.deal.status == pb.DEAL_STATUS_APPEAL
+
+    @property
+    def state(self) -> str:
+        return state_words(self.deal.sub_status)
+
+    @property
+    def tone(self) -> str:
+        return tone(self.deal.status)
+
+    @property
+    def reference(self) -> str:
+        return in_groups(self.deal.reference) if self.deal.reference else ""
+
+    @property
+    def last(self) -> Step:
+        return self.steps[-1]
+
+
+async def evidence_of(page: Page, deal_id: str) -> Evidence:
+    """Returns the deal with its evidence. Raises DEAL_NOT_FOUND."""
+    answer = await page.deps.deals.GetDeal(pb.GetDealRequest(deal_id=deal_id))
+    asked, names = await asyncio.gather(_asked(page, answer.deal), page.names(answer.deal.merchant_id))
+    return Evidence(
+        deal=answer.deal,
+        context=answer.context,
+        requisite=answer.requisite,
+        steps=[_step(each) for each in answer.history],
+        pictures=[PICTURES[each.kind] for each in answer.proofs if each.kind in PICTURES],
+        near=answer.near,
+        asked=asked,
+        merchant=names.get(answer.deal.merchant_id, ""),
+    )
+
+
+async def _asked(page: Page, deal: pb.Deal) -> Sequence[approvals_pb2.Approval]:
+    """Returns the requests that wait for a second person; only a deal in appeal can have one."""
+    if deal.status != pb.DEAL_STATUS_APPEAL:
+        return ()
+    request = approvals_pb2.ListApprovalsRequest(
+        object=f"deal:{deal.deal_id}", state=approvals_pb2.APPROVAL_STATE_PENDING, limit=1
+    )
+    return (await page.deps.approvals["invoices"].ListApprovals(request)).approvals
+
+
+def _step(step: pb.DealTransition) -> Step:
+    return Step(step.at, step_words(step.sub_status), author_words(step.actor), step.note, tone(step.status))

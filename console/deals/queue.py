@@ -1,0 +1,191 @@
+"""The queue: deals that wait for a decision, the selected one with its evidence beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from console.deals.evidence import evidence_of
+from console.deals.words import AWAITING_PAYMENT, OVERDUE, state_words, tone
+from console.exchange import Request
+from console.list_page import Asked, Found, ListPage
+from console.ui.beside import following, selected_of
+from console.ui.filters import DAYS, SINCE, UNTIL, Amount, Merchant, Tabs, Text
+from console.ui.values import iso, queried
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from kit.base.clock import SystemClock
+from kit.base.codes import in_groups
+from kit.rpc.errors import Refused, invalid
+
+MARKED: Final = "marked"
+ALL: Final = "all"
+TABS: Final = {
+    MARKED: "Marked paid",
+    "appeals": "Appeals",
+    "overdue": "Overdue",
+    "unpaid": "Awaiting payment",
+    ALL: "All",
+}
+STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {
+    MARKED: (pb.DEAL_STATUS_UNSPECIFIED, ""),
+    "appeals": (pb.DEAL_STATUS_APPEAL, ""),
+    "overdue": (pb.DEAL_STATUS_APPEAL, OVERDUE),
+    "unpaid": (pb.DEAL_STATUS_PENDING, AWAITING_PAYMENT),
+    ALL: (pb.DEAL_STATUS_UNSPECIFIED, ""),
+}
+WITHOUT_INDEX: Final = ("account", "order", "customer", "merchant", "method", "currency", "least", "most")
+"""Filters for which ended deals have no index: with them alone a list would read all deals there ever were."""
+DAYS_MOST: Final = 31
+
+
+@dataclass(frozen=True)
+class Listed:
+    deal: pb.Deal
+    context: pb.DealContext
+
+    @property
+    def state(self) -> str:
+        return state_words(self.deal.sub_status)
+
+    @property
+    def tone(self) -> str:
+        return tone(self.deal.status)
+
+    @property
+    def reference(self) -> str:
+        return in_groups(self.deal.reference) if self.deal.reference else ""
+
+
+class DealsPage(ListPage):
+    """/deals: has the money come? Oldest first; `selected` opens one deal beside the list."""
+
+    link = "/deals"
+    template = "deals"
+    csv_name = "deals"
+    columns = (
+        "deal_id",
+        "state",
+        "opened_at",
+        "marked_paid_at",
+        "finished_at",
+        "amount",
+        "currency",
+        "account",
+        "holder",
+        "reference",
+        "sender",
+        "merchant_id",
+        "merchant",
+        "order",
+        "customer",
+        "method",
+        "invoice_id",
+    )
+    filters = (
+        Tabs("state", "State", TABS),
+        Text("account", "Account"),
+        Amount("least", "Amount from", of="amount_from"),
+        Amount("most", "Amount to", of="amount_to"),
+        Text("reference", "Reference"),
+        Text("sender", "Sender", of="sender_name"),
+        Merchant(),
+        Text("order", "Order", of="external_id"),
+        Text("customer", "Customer", of="customer_id"),
+        Text("method", "Method", of="payment_method_code", hint="its code"),
+        Text("currency", "Currency", of="currency_code"),
+        *DAYS,
+    )
+
+    async def rows(self, req: Request, asked: Asked) -> Found:
+        if asked["state"] == ALL:
+            _require_bounds(asked)
+        status, sub_status = STATES[asked["state"]]
+        request = pb.ListDealsRequest(
+            status=status,
+            sub_status=sub_status,
+            marked_paid=asked["state"] == MARKED,
+            oldest_first=asked["state"] != ALL,
+            account=asked["account"],
+            amount_from=asked["least"],
+            amount_to=asked["most"],
+            reference=asked["reference"],
+            sender_name=asked["sender"],
+            merchant_id=asked["merchant"],
+            external_id=asked["order"],
+            customer_id=asked["customer"],
+            payment_method_code=asked["method"],
+            currency_code=asked["currency"].upper(),
+            after_deal_id=asked.after,
+            limit=asked.limit,
+        )
+        if begin := SINCE.begin(asked["since"]):
+            request.created_from.FromDatetime(begin)
+        if end := UNTIL.end(asked["until"]):
+            request.created_before.FromDatetime(end)
+        answer = await self.deps.deals.ListDeals(request)
+        listed = [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
+        names = await self.names(*(each.deal.merchant_id for each in listed))
+        return asked.found(listed, after=lambda row: row.deal.deal_id, names=names)
+
+    def cells(self, row: Listed, found: Found) -> Sequence[str]:
+        deal, context = row.deal, row.context
+        return (
+            deal.deal_id,
+            row.state,
+            iso(deal.created_at),
+            iso(deal.mark_paid_at),
+            iso(deal.finished_at),
+            deal.amount_fiat,
+            deal.currency_code,
+            context.account,
+            context.holder,
+            row.reference,
+            deal.sender_name,
+            deal.merchant_id,
+            found.values["names"].get(deal.merchant_id, ""),
+            context.external_id,
+            context.customer_id,
+            deal.payment_method_code,
+            deal.invoice_id,
+        )
+
+    async def more(self, req: Request, found: Found) -> Mapping[str, Any]:
+        """Returns the selected deal with its evidence: the one that the address names, or the first one."""
+        state, ids = self._given(req)["state"], [row.deal.deal_id for row in found.rows]
+        selected = selected_of(req, ids, or_first=state != ALL)
+        values: dict[str, Any] = {
+            "state": state,
+            "selected": selected,
+            "back": self._here(req),
+            "next_id": following(ids, selected),
+            "evidence": None,
+            "amount": "",
+            "note": "",
+        }
+        if selected:
+            try:
+                values["evidence"] = await evidence_of(self, selected)
+            except Refused as refused:
+                if refused.reason != "DEAL_NOT_FOUND":
+                    raise
+        return values
+
+    def _here(self, req: Request) -> str:
+        """Returns the address of this page of the list, without the selected deal."""
+        given = {each.name: req.get_param(each.name) or "" for each in self.filters}
+        return queried("/deals", given | {"after": self._after(req)} | self._limit_given(req))
+
+
+def _require_bounds(asked: Asked) -> None:
+    """Raises VALIDATION_ERROR for a filter over ended deals that would read too many of them."""
+    exact = asked["least"] and asked["least"] == asked["most"]
+    if asked["reference"] or asked["sender"] or exact:
+        return
+    named = [name for name in WITHOUT_INDEX if asked[name]]
+    begin = SINCE.begin(asked["since"])
+    end = UNTIL.end(asked["until"]) or SystemClock().now()
+    if named and (begin is None or end - begin > timedelta(days=DAYS_MOST + 1)):
+        message = f"give a day from which to search, at most {DAYS_MOST} days before the last one"
+        raise invalid("VALIDATION_ERROR", message, field="since")

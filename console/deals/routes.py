@@ -1,0 +1,36 @@
+"""The addresses of deals, and their entry of the navigation."""
+
+from typing import Final
+
+from console.deals.decisions import DealPage
+from console.deals.pictures import PicturePage
+from console.deals.queue import DealsPage
+from console.deals.several import SeveralPage
+from console.deals.states import StatesPage
+from console.page import App
+from console.ui.pages import Link, reads
+from console.wiring import Deps
+from kit.rpc.permissions import READERS
+
+LINKS: Final = (
+    Link(
+        "/deals",
+        "Deals",
+        "transfers of customers: has the money come?",
+        reads(*READERS),
+        group="work",
+        count="deals_marked",
+    ),
+)
+
+
+def add_to(app: App, deps: Deps) -> None:
+    """Adds the addresses of deals."""
+    DealsPage(deps).add_to(app, "/deals")
+    app.add_route("/deals/states", StatesPage(deps))
+    app.add_route("/deals/several", SeveralPage(deps))
+    one = DealPage(deps)
+    app.add_route("/deals/{deal_id}", one)
+    for step in ("confirm", "reject", "appeal", "resolve"):
+        app.add_route(f"/deals/{{deal_id}}/{step}", one, suffix=step)
+    app.add_route("/deals/{deal_id}/pictures/{kind}", PicturePage(deps))

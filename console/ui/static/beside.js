@@ -1,0 +1,60 @@
+// A list with its selected row beside it: j and k open the row that they select. In a list of deals, one that another
+// operator decided is struck, then leaves with a word by whom.
+const STRUCK_MILLISECONDS = 5000;
+const list = document.querySelector("[data-beside]");
+const evidence = document.querySelector(".evidence");
+list?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+
+// Until the selected row is shown, no key decides the one before.
+let opening;
+list?.addEventListener("fiatgate:select", (event) => {
+  evidence?.querySelector(".decide, form")?.remove();
+  evidence?.setAttribute("aria-busy", "true");
+  clearTimeout(opening);
+  const link = new URL(event.target.querySelector("a[href]").href);
+  link.hash = "";
+  opening = setTimeout(() => location.assign(link), 120);
+});
+list?.addEventListener("click", (event) => {
+  if (event.target.closest("a, button, input, label") || String(getSelection())) return;
+  event.target.closest("[data-row]")?.querySelector("a[href]")?.click();
+});
+
+function strike(row, sentence) {
+  row.classList.add("is-gone");
+  row.querySelector(".gone").textContent = sentence;
+  for (const box of row.querySelectorAll("input")) box.disabled = true;
+  // Rows move only while no pointer and no focus is among them.
+  const leave = setInterval(() => {
+    if (list.matches(":hover, :focus-within")) return;
+    row.remove();
+    clearInterval(leave);
+  }, STRUCK_MILLISECONDS);
+}
+
+let checking = false;
+async function check() {
+  const rows = new Map([...list.querySelectorAll("[data-deal]:not(.is-gone)")].map((row) => [row.dataset.deal, row]));
+  if (checking || document.hidden || !rows.size) return;
+  checking = true;
+  try {
+    const answer = await fetch(`/deals/states?state=${list.dataset.deals}&ids=${[...rows.keys()].join(",")}`);
+    if (!answer.ok || answer.redirected) return;
+    for (const [id, sentence] of Object.entries((await answer.json()).gone)) {
+      strike(rows.get(id), sentence);
+      if (evidence?.dataset.evidence !== id) continue;
+      evidence.querySelector(".decide")?.remove();
+      const note = evidence.querySelector("[data-decided]");
+      note.hidden = false;
+      note.textContent = `${sentence}. There is nothing left to decide.`;
+    }
+  } catch {
+    // The next change asks again.
+  } finally {
+    checking = false;
+  }
+}
+if (list?.dataset.deals) {
+  document.addEventListener("fiatgate:queues", check);
+  document.addEventListener("visibilitychange", check);
+}
