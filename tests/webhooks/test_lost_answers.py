@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,7 @@ from sqlalchemy import make_url
 from kit.observe.metrics import REGISTRY
 from kit.rpc.errors import Refused
 from services.webhooks.operations.resending import Resent
+from services.webhooks.store import claims
 from tests.faults.proxy import Proxies
 from tests.support.receiver import Answer, Receiver
 from tests.webhooks.house import House
@@ -35,8 +37,12 @@ def beyond(
     database = make_url(database_url("webhooks")).set(port=link.port(LINK))
     beyond = make_house(database=database.render_as_string(hide_password=False), clock=house.clock)
     beyond.merchant_id, beyond.key_id = house.merchant_id, house.key_id
-    with beyond.deps.db.autocommit(), beyond.deps.db.autocommit(), beyond.deps.db.autocommit():
-        return beyond  # they stay open, in the pool: without answers nobody gets a new one
+    # These connections stay open in the pool, with the statement planned: without answers none is opened or planned.
+    with ExitStack() as opened:
+        for _ in range(3):
+            connection = opened.enter_context(beyond.deps.db.autocommit())
+            claims.record(connection, [], now=house.clock.now())
+    return beyond
 
 
 @pytest.fixture
