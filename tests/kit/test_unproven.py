@@ -327,6 +327,8 @@ def test_parked_events_are_found_by_an_index_however_many_there_are(db: Database
     with db.autocommit() as connection:
         connection.execute(text("ANALYZE parked"))
         values = {"ids": [new_id()], "digests": [b"x" * 32], "at": START}
-        plan = "\n".join(connection.scalars(text(f"EXPLAIN {_take_in('inbox', 'parked')}"), values))
+        hot = _take_in("inbox", "parked")
+        connection.exec_driver_sql(hot.prepare)
+        plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {hot.execute}", values).scalars())
     assert "ix_parked_words" in plan
     assert "Seq Scan on parked" not in plan
