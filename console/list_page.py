@@ -95,6 +95,7 @@ class ListPage(Page):
     filters   the fields of the address
     columns   the head of the CSV
     csv_name  the name of the file; empty: the list has none
+    per_call  rows of one call for the file: the most that the service gives
     """
 
     template: ClassVar[str]
@@ -102,6 +103,7 @@ class ListPage(Page):
     columns: ClassVar[Sequence[str]] = ()
     csv_name: ClassVar[str] = ""
     per_page: ClassVar[int] = ROWS_PER_PAGE
+    per_call: ClassVar[int] = ROWS_PER_CALL
 
     async def rows(self, req: Request, asked: Asked) -> Found:
         """Returns one page. Raises VALIDATION_ERROR for a filter that does not fit."""
@@ -276,7 +278,7 @@ class ListPage(Page):
     async def _complete(
         self, req: Request, given: Mapping[str, str], after: str, params: Mapping[str, str]
     ) -> Found:
-        found = await self._page(req, given, after=after, limit=ROWS_PER_CALL, params=params)
+        found = await self._page(req, given, after=after, limit=self.per_call, params=params)
         if found.away:
             raise database_unavailable()
         return found
@@ -308,7 +310,7 @@ class ListPage(Page):
     def _limit(self, req: Request) -> int:
         text = req.get_param("limit") or ""
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else self.per_page
-        return max(10, min(number, ROWS_PER_PAGE_MAX))
+        return max(10, min(number, ROWS_PER_PAGE_MAX, self.per_call - 1))
 
     def _limit_given(self, req: Request) -> dict[str, str]:
         limit = self._limit(req)

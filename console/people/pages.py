@@ -37,6 +37,7 @@ class PeoplePage(ListPage):
     link = "/people"
     template = "people"
     csv_name = "people"
+    per_call = 200
     columns = ("email", "name", "roles", "state", "created_at", "last_seen_at")
 
     async def rows(self, req: Request, asked: Asked) -> Found:

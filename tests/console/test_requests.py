@@ -42,19 +42,25 @@ WITHOUT_SESSION: Final = frozenset(
 OF_MACHINES: Final = (AliveResource, ReadyResource, FilesResource)
 
 
-async def _routes(settings: ConsoleSettings) -> list[tuple[str, str, Any]]:
+async def _places(settings: ConsoleSettings) -> list[tuple[str, Any, dict[str, str]]]:
     async with wired(settings, navigation_of(surface_with(settings))) as deps:
         app: falcon.asgi.App[Any, Any] = routes(deps)
         found = []
         for route in falcon.inspect.inspect_routes(app):
             resource = (app._router.find(re.sub(r"{\w+}", "x", route.path)) or [None])[0]
-            found += [(each.method, route.path, resource) for each in route.methods if not each.internal]
+            methods = {each.method: each.function_name for each in route.methods if not each.internal}
+            found.append((route.path, resource, methods))
         return found
+
+
+def places_of(surface: str) -> list[tuple[str, Any, dict[str, str]]]:
+    """Address, resource, and the name of the responder by method."""
+    return asyncio.run(_places(SETTINGS[surface](**ADDRESSES)))
 
 
 def routes_of(surface: str) -> list[tuple[str, str, Any]]:
     """Method, address and resource."""
-    return asyncio.run(_routes(SETTINGS[surface](**ADDRESSES)))
+    return [(method, path, resource) for path, resource, methods in places_of(surface) for method in methods]
 
 
 @pytest.fixture(scope="module", params=["desk", "dashboard"])

@@ -1,0 +1,266 @@
+"""Every role sees and may do exactly its table.
+
+The pages come from the navigation and their links, the forms from the pages, and the roles of a form from PERMISSIONS
+of the services, by the calls that the code behind the form makes. So a new page is tested, and no table is written
+twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from console.app import navigation_of
+from console.page import Page
+from console.surfaces import DESK
+from console.wiring import Deps
+from kit.base.config.processes import SERVICES
+from kit.rpc.permissions import Permission
+from tests.console.conftest import Staff
+from tests.console.house import House, Person
+from tests.console.second import second_console
+from tests.console.test_requests import places_of
+
+FORM: Final = re.compile(
+    r'<form [^>]*?method="post"[^>]*? action="([^"?]+)[^"]*"[^>]*>(.*?)</form>', re.DOTALL
+)
+FIELD: Final = re.compile(
+    r'<(?:input|select|textarea|button)[^>]*? name="([^"]+)"(?:[^>]*? value="([^"]*)")?'
+)
+LINK: Final = re.compile(r'href="(/[^"#]*)"')
+PAGES_PER_ROUTE: Final = 2
+PAGES_MOST: Final = 200
+OWN: Final = ("/account", "/sign-", "/step-up", "/invitation", "/static/")
+"""The person's own pages, alike for all roles."""
+DECIDES: Final = "ApprovalsService/"
+"""A service knows the roles of each request; the table has those of all its requests together."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A route of the desk, and the names of what answers it."""
+
+    path: str
+    resource: Any
+    responders: Mapping[str, str]
+
+    def fits(self, address: str) -> bool:
+        pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(self.path))
+        return re.fullmatch(pattern, address.partition("?")[0]) is not None
+
+
+@cache
+def places() -> list[Place]:
+    return [Place(*each) for each in places_of("desk")]
+
+
+def place_of(address: str) -> Place:
+    """The route of an address; the most exact one when several fit."""
+    fitting = [each for each in places() if each.fits(address)]
+    assert fitting, f"{address} leads nowhere"
+    return min(fitting, key=lambda each: each.path.count("{"))
+
+
+# -- the table
+
+
+STUBS: Final = {
+    name: match[1]
+    for name, kind in Deps.__annotations__.items()
+    if (match := re.search(r"(\w+Service)AsyncStub", kind))
+}
+
+
+@cache
+def permissions() -> dict[str, list[Permission]]:
+    """The rows of PERMISSIONS by method; a contract of several services has one of each."""
+    found: dict[str, list[Permission]] = {}
+    for service in SERVICES:
+        for method, permission in importlib.import_module(f"services.{service}.rpc").PERMISSIONS.items():
+            found.setdefault(method, []).append(permission)
+    return found
+
+
+def functions_in(name: ast.Name | ast.Attribute, of: type, module: ModuleType) -> Iterator[Any]:
+    """Yields the function that a name in the code of a class means: of its module, of another one, or a method."""
+    if isinstance(name, ast.Name):
+        yield getattr(module, name.id, None)
+    elif isinstance(name.value, ast.Name):
+        place = of if name.value.id == "self" else getattr(module, name.value.id, None)
+        if place is of or isinstance(place, ModuleType):
+            yield getattr(place, name.attr, None)
+
+
+def calls_behind(place: Place, method: str) -> set[str]:
+    """The calls of the code that answers, with those of the functions of the console that it uses."""
+    found: set[str] = set()
+    waiting, seen = [getattr(type(place.resource), place.responders[method])], set()
+    while waiting:
+        function = waiting.pop()
+        if not inspect.isfunction(function) or function in seen:
+            continue
+        seen.add(function)
+        module = inspect.getmodule(function)
+        if module is None or not module.__name__.startswith("console."):
+            continue
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+            if not isinstance(node, ast.Name | ast.Attribute):
+                continue
+            waiting += functions_in(node, type(place.resource), module)
+            if isinstance(node, ast.Attribute):
+                stub = node.value.value if isinstance(node.value, ast.Subscript) else node.value
+                if isinstance(stub, ast.Attribute) and stub.attr in STUBS:
+                    found.add(f"{STUBS[stub.attr]}/{node.attr}")
+    return found & permissions().keys()
+
+
+@cache
+def pressed_by(path: str) -> frozenset[str]:
+    """The roles that may make every change behind a form."""
+    place = next(each for each in places() if each.path == path)
+    changing = [
+        frozenset().union(*(row.roles("desk") for row in permissions()[call]))
+        for call in calls_behind(place, "POST")
+        if any(row.changes for row in permissions()[call])
+    ]
+    assert changing, f"the form of {path} calls nothing that changes something"
+    return frozenset(DESK.roles).intersection(*changing)
+
+
+@cache
+def is_decision(path: str) -> bool:
+    place = next(each for each in places() if each.path == path)
+    return any(call.startswith(DECIDES) for call in calls_behind(place, "POST"))
+
+
+# -- the pages
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A page as one person got it.
+
+    forms  the address that a form posts to, by its route, with its fields
+    links  the addresses that it links to
+    """
+
+    status: int
+    forms: Mapping[str, tuple[str, Mapping[str, str]]]
+    links: tuple[str, ...]
+
+
+def seen_by(person: Person, address: str) -> Seen:
+    answer = person.get(address, allow_redirects=False)
+    if "text/html" not in answer.headers.get("Content-Type", ""):
+        return Seen(answer.status_code, {}, ())
+    forms = {}
+    for found in FORM.finditer(answer.text):
+        action = unescape(found[1])
+        if not action.startswith(OWN):
+            fields = {unescape(name): unescape(value or "") for name, value in FIELD.findall(found[0])}
+            forms[place_of(action).path] = (action, fields)
+    links = (unescape(each) for each in LINK.findall(answer.text))
+    return Seen(answer.status_code, forms, tuple(each for each in links if not each.startswith(OWN)))
+
+
+def walk(person: Person) -> dict[str, Seen]:
+    """The pages that a person reaches by links from the start page, some of each route."""
+    waiting, taken = ["/"], Counter[str]()
+    found: dict[str, Seen] = {}
+    while waiting and len(found) < PAGES_MOST:
+        address = waiting.pop(0)
+        path = place_of(address).path
+        if address in found or taken[path] >= PAGES_PER_ROUTE:
+            continue
+        taken[path] += 1
+        found[address] = seen_by(person, address)
+        waiting += found[address].links
+    return found
+
+
+@pytest.fixture(scope="module")
+def people(
+    house: House, staff: Staff, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Person]]:
+    """An operator of each role, at a desk without a limit of requests."""
+    settings = {"FIATGATE_DESK_REQUESTS_PER_MINUTE": "0"}
+    with second_console("desk", house, tmp_path_factory.mktemp("desk") / "log", **settings) as url:
+        made = {role: staff(role) for role in DESK.roles}
+        yield {role: Person(url, each.email, each.http, each.totp) for role, each in made.items()}
+
+
+@pytest.fixture(scope="module")
+def walks(people: dict[str, Person]) -> dict[str, dict[str, Seen]]:
+    return {role: walk(person) for role, person in people.items()}
+
+
+def test_each_link_that_a_role_sees_opens(walks: dict[str, dict[str, Seen]]) -> None:
+    faults = {
+        f"{role}: {address}": page.status
+        for role, pages in walks.items()
+        for address, page in pages.items()
+        if page.status >= 400
+    }
+    assert faults == {}
+    for role, pages in walks.items():
+        linked = {each.path for each in navigation_of(DESK) if each.group and role in each.roles}
+        assert linked <= set(pages["/"].links), role
+
+
+def test_each_page_of_another_role_is_refused(people: dict[str, Person]) -> None:
+    """Each page without a field in its address that belongs to an entry of the navigation."""
+    opened_by = {each.path: each.roles for each in navigation_of(DESK)}
+    pages = {
+        each.path: opened_by[each.resource.link]
+        for each in places()
+        if isinstance(each.resource, Page) and each.resource.link and "GET" in each.responders
+        if "{" not in each.path and not each.path.endswith(".csv")
+    }
+    assert len(pages) >= 2
+    for role, person in people.items():
+        for path in (path for path, roles in pages.items() if roles and role not in roles):
+            assert person.get(path).status_code == 403, f"{role}: {path}"
+
+
+def test_each_form_is_shown_to_the_roles_that_may_send_it(
+    people: dict[str, Person], walks: dict[str, dict[str, Seen]]
+) -> None:
+    wrong = []
+    for role, person in people.items():
+        for address, as_admin in walks["admin"].items():
+            page = walks[role].get(address) or seen_by(person, address)
+            if page.status != 200:
+                continue
+            refused = {path for path in page.forms if role not in pressed_by(path)}
+            wrong += [f"{role} sees {path} at {address}, and would be refused" for path in refused]
+            allowed = {path for path in as_admin.forms if role in pressed_by(path) and not is_decision(path)}
+            hidden = allowed - page.forms.keys()
+            wrong += [f"{role} does not see {path} at {address}" for path in hidden]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_each_form_that_a_role_does_not_see_is_refused(
+    people: dict[str, Person], walks: dict[str, dict[str, Seen]]
+) -> None:
+    forms = {path: form for page in walks["admin"].values() for path, form in page.forms.items()}
+    assert forms
+    passed = []
+    for role, person in people.items():
+        for path, (action, fields) in forms.items():
+            if role not in pressed_by(path):
+                answer = person.post(action, {name: value or "1" for name, value in fields.items()})
+                if answer.status_code != 403:
+                    passed.append(f"{role}: {path}: {answer.status_code}")
+    assert not passed, "\n".join(passed)
