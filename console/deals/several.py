@@ -11,10 +11,9 @@ import falcon.asgi
 
 from console.deals.decisions import NOTE_MAX_CHARACTERS, back_of
 from console.deals.queue import Listed
-from console.deals.words import AWAITING_PAYMENT, OVERDUE
+from console.deals.words import AWAITING_PAYMENT, OVERDUE, last_step
 from console.exchange import Request
 from console.page import Page, leave_for
-from console.ui.words import sentence_for
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.rpc.errors import Refused, invalid
 
@@ -75,22 +74,28 @@ class SeveralPage(Page):
         return [Listed(*each) for each in zip(answer.deals, answer.contexts, strict=True)]
 
     async def _decided(self, rows: Sequence[Listed], act: str, note: str) -> list[Left]:
-        """Decides each deal, some at a time, and returns those that stayed as they were."""
+        """Decides each deal, some at a time, and returns those that stayed as they were, with the reason."""
         places = asyncio.Semaphore(CALLS_AT_ONCE)
 
-        async def decide(row: Listed) -> Left | None:
+        async def is_left(row: Listed) -> bool:
             async with places:
                 try:
                     await self._decide(row.deal, act, note)
                 except Refused as refused:
                     if refused.reason not in LEFT:
                         raise
-                    return Left(
-                        row, sentence_for(refused.reason, refused) or "It was not changed: try again."
-                    )
-                return None
+                    return True
+                return False
 
-        return [each for each in await asyncio.gather(*map(decide, rows)) if each is not None]
+        failed = await asyncio.gather(*map(is_left, rows))
+        stayed = [row for row, is_so in zip(rows, failed, strict=True) if is_so]
+        if not stayed:
+            return []
+        request = pb.ListDealStatesRequest(deal_ids=[row.deal.deal_id for row in stayed])
+        states = {each.deal_id: each for each in (await self.deps.deals.ListDealStates(request)).states}
+        return [
+            Left(row, last_step(states[row.deal.deal_id])) for row in stayed if row.deal.deal_id in states
+        ]
 
     async def _decide(self, deal: pb.Deal, act: str, note: str) -> None:
         """Decides one deal, if it is still as the page showed it."""

@@ -7,10 +7,9 @@ from typing import Final
 import falcon.asgi
 
 from console.deals.queue import MARKED, STATES
-from console.deals.words import AWAITING_CONFIRMATION, author_words, step_words
+from console.deals.words import AWAITING_CONFIRMATION, last_step
 from console.exchange import Request
 from console.page import Page
-from console.ui.values import time_text
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 from kit.base.ids import parse_id
 from kit.web.replies import reply
@@ -28,7 +27,7 @@ class StatesPage(Page):
         ids = [each for each in (req.get_param("ids") or "").split(",")[:IDS_MOST] if parse_id(each)]
         found = (await self.deps.deals.ListDealStates(pb.ListDealStatesRequest(deal_ids=ids))).states
         listed = req.get_param("state") or MARKED
-        reply(resp, {"gone": {each.deal_id: _sentence(each) for each in found if not _belongs(each, listed)}})
+        reply(resp, {"gone": {each.deal_id: last_step(each) for each in found if not _belongs(each, listed)}})
 
 
 def _belongs(deal: pb.DealState, listed: str) -> bool:
@@ -37,7 +36,3 @@ def _belongs(deal: pb.DealState, listed: str) -> bool:
         return deal.sub_status == AWAITING_CONFIRMATION
     status, sub_status = STATES.get(listed, (pb.DEAL_STATUS_UNSPECIFIED, ""))
     return status in (pb.DEAL_STATUS_UNSPECIFIED, deal.status) and sub_status in ("", deal.sub_status)
-
-
-def _sentence(deal: pb.DealState) -> str:
-    return f"{step_words(deal.sub_status)} by {author_words(deal.actor)}, {time_text(deal.at)}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from console.ui.statuses import words_of
+from console.ui.values import time_text
 from fiatgate.invoices.v1 import invoices_pb2 as pb
 
 AWAITING_PAYMENT: Final = "awaiting_payment"
@@ -59,6 +60,11 @@ def tone(status: int) -> str:
 def author_words(actor: str) -> str:
     """Returns the author of a step as a sentence names it."""
     return _NOT_PEOPLE.get(actor, actor)
+
+
+def last_step(deal: pb.DealState) -> str:
+    """Returns the step that led to the state, with its author and time, as a sentence without a period."""
+    return f"{step_words(deal.sub_status)} by {author_words(deal.actor)}, {time_text(deal.at)}"
 
 
 def waits(deal: pb.Deal | pb.DealState) -> bool:
