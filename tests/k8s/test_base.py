@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +25,7 @@ from kit.web.bodies import BODY_SECONDS
 from kit.web.exchange import REQUEST_SECONDS
 from kit.web.server import GRACEFUL_SECONDS
 from services.webhooks.delivery.engine import END_SECONDS, RECORD_GATHER_SECONDS
+from tests.console.test_requests import places_of
 from tests.k8s.manifests import (
     BASE,
     CLASSES,
@@ -214,13 +215,22 @@ def leads(ingress: Manifest, path: str) -> bool:
     )
 
 
+def gateway_routes() -> set[str]:
+    code = "".join(path.read_text() for path in (ROOT / "gateway").rglob("*.py"))
+    return set(re.findall(r'add_route\(\s*f?"([^"]+)"', code))
+
+
+def dashboard_routes() -> set[str]:
+    return {path for path, _resource, _methods in places_of("dashboard")}
+
+
 @pytest.mark.parametrize(
-    ("ingress", "folder"), [("gateway", "gateway"), ("console-dashboard", "console")], ids=lambda each: each
+    ("ingress", "routes"),
+    [("gateway", gateway_routes), ("console-dashboard", dashboard_routes)],
+    ids=lambda each: getattr(each, "__name__", each),
 )
-def test_the_ingress_leads_to_all_but_the_probes(ingress: str, folder: str) -> None:
-    code = "".join(path.read_text() for path in (ROOT / folder).rglob("*.py"))
-    routes = set(re.findall(r'add_route\(\s*f?"([^"]+)"', code))
-    assert {route for route in routes if not leads(INGRESSES[ingress], route)} == {"/healthz", "/readyz"}
+def test_the_ingress_leads_to_all_but_the_probes(ingress: str, routes: Callable[[], set[str]]) -> None:
+    assert {each for each in routes() if not leads(INGRESSES[ingress], each)} == {"/healthz", "/readyz"}
     assert not leads(INGRESSES[ingress], "/metrics")
 
 
