@@ -13,6 +13,7 @@ from console.dashboard import routes as dashboard
 from console.deals import routes as deals
 from console.desk import routes as desk
 from console.exchange import Exchange, Request
+from console.merchants import routes as merchants
 from console.page import App
 from console.people import routes as people
 from console.refusals import Refusals, broken_http
@@ -45,6 +46,7 @@ ROOMS: Final = {
         deals,
         cases,
         reports,
+        merchants,
         people,
         audit,
     ),
@@ -55,7 +57,7 @@ ROOMS: Final = {
     ),
 }
 """The rooms of each surface; their entries stand in the navigation in this order."""
-LARGER_FORMS: Final[Mapping[str, int]] = {}
+LARGER_FORMS: Final[Mapping[str, int]] = {"/logo": 256 * 1024}
 """The most bytes of forms with pictures or pasted lists, by the end of their address."""
 
 

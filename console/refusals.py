@@ -44,8 +44,11 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "DEAL_NOT_FOUND": _NO_PAGE,
     "CASE_NOT_FOUND": _NO_PAGE,
     "PROOF_NOT_FOUND": _NO_PAGE,
+    "OWNER_NOT_FOUND": _NO_PAGE,
     "METHOD_NOT_ALLOWED": Problem(405, "That did not work", "Go back to the page and continue from there."),
-    "PAYLOAD_TOO_LARGE": Problem(413, "That was too long", "Go back to the page and send a shorter text."),
+    "PAYLOAD_TOO_LARGE": Problem(
+        413, "That was too long", "Go back to the page and send less: a shorter text, a smaller picture."
+    ),
     "VALIDATION_ERROR": Problem(400, "That did not work", "The form could not be read. Open its page again."),
     "RATE_LIMITED": Problem(
         429,

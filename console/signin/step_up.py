@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
 import falcon
@@ -43,7 +43,7 @@ class StepUpPage(Page):
         self._cookie = SessionCookie(deps.surface, is_https=deps.pages.is_https)
 
     async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
-        await self._show(req, resp, own_path(req.get_param("to") or ""), {})
+        await self._show(req, resp, own_path(req.get_param("to") or ""), [])
 
     on_head = on_get
 
@@ -63,7 +63,9 @@ class StepUpPage(Page):
         except Refused as refused:
             if refused.reason not in AGAIN:
                 raise
-            await self._show(req, resp, to, _carried(form), refused=refused)
+            await self._show(
+                req, resp, to, _carried(form, goes_on=bool(form.text("step_up_goes_on"))), refused=refused
+            )
             return
         self._cookie.set(resp, stepped_up.session_token)
         leave_for(resp, to)
@@ -88,14 +90,14 @@ class StepUpPage(Page):
         if SECRETS & form.fields.keys():
             leave_for(resp, "/step-up", to=req.path)
             return
-        await self._show(req, resp, req.path, {"step_up_goes_on": "on"} | _carried(form))
+        await self._show(req, resp, req.path, _carried(form, goes_on=True))
 
     async def _show(
         self,
         req: Request,
         resp: falcon.asgi.Response,
         to: str,
-        fields: Mapping[str, str],
+        fields: Sequence[tuple[str, str]],
         *,
         refused: Refused | None = None,
     ) -> None:
@@ -103,7 +105,7 @@ class StepUpPage(Page):
         self.show(req, resp, "step-up", refused=refused, to=to, fields=fields, factors=factors)
 
 
-def _carried(form: Form) -> dict[str, str]:
-    """Returns the fields of the form that waits for the proof."""
-    kept = {name: value for name, value in form.fields.items() if name not in OWN_FIELDS}
-    return kept | ({"step_up_goes_on": "on"} if form.text("step_up_goes_on") else {})
+def _carried(form: Form, *, goes_on: bool) -> Sequence[tuple[str, str]]:
+    """Returns the fields of the form that waits for the proof, each value of a repeated one too."""
+    kept = [(name, value) for name, value in form.pairs if name not in OWN_FIELDS]
+    return [*kept, ("step_up_goes_on", "on")] if goes_on else kept

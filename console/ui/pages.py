@@ -83,7 +83,12 @@ class Pages:
         self._templates.globals.update(surface=surface, static=f"/static/{self.files.version}")
         self._templates.globals.update(word=values.word, tone_of=statuses.tone_of, words_of=statuses.words_of)
         self._templates.filters.update(
-            time=values.time_text, iso=values.iso, ago=values.ago, short=values.short, queried=values.queried
+            time=values.time_text,
+            iso=values.iso,
+            ago=values.ago,
+            short=values.short,
+            queried=values.queried,
+            percent=values.percent,
         )
 
     def opened_by(self, path: str) -> frozenset[str]:

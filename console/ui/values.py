@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from kit.base.clock import SystemClock
 from kit.base.ids import parse_id
+from kit.base.money import parse_fraction
 
 SHORT_ID_CHARACTERS: Final = 13
 """As the command line shows ids: enough for a search, which names the things when two begin alike."""
@@ -70,6 +71,14 @@ def word(message: Message, field: str) -> str:
         return str(number)
     prefix = kind.values_by_number[0].name.removesuffix("UNSPECIFIED")
     return str(known.name).removeprefix(prefix).lower()
+
+
+def percent(fraction: str) -> str:
+    """Returns "5 %" for the fraction "0.05"; another text as it is."""
+    try:
+        return f"{(parse_fraction(fraction) * 100).normalize():f}\N{NO-BREAK SPACE}%"
+    except ValueError:
+        return fraction
 
 
 def queried(path: str, given: Mapping[str, str]) -> str:

@@ -32,6 +32,19 @@ NOTICES: Final[Mapping[str, str]] = {
     "deals-appealed": "The deals are in appeal.",
     "case-answered": "The answer is given to the customer.",
     "recovery-sent": "The link to make new ways to sign in is on its way by e-mail.",
+    # merchants
+    "merchant-created": "The merchant is created.",
+    "merchant-changed": "The settings are saved.",
+    "merchant-unchanged": "Nothing was different, so nothing was changed.",
+    "merchant-activated": "The merchant is active: its keys work from now on.",
+    "merchant-banned": "The merchant is banned: all its calls are refused from now on.",
+    "merchant-unbanned": "The ban has ended: the merchant has the state that it had before.",
+    "owner-blocked": "The owner is blocked: all calls of all its merchants are refused from now on.",
+    "owner-unblocked": "The block has ended: calls of the owner's merchants are served again.",
+    "key-deactivated": "The key is deactivated: requests with it are refused from now on.",
+    "logo-used": "The logo is in use.",
+    "logo-removed": "The logo is removed.",
+    "category-set": "The commission of the category is set.",
 }
 """By the word in the address."""
 
@@ -63,10 +76,17 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "CASE_STATE_CONFLICT": "Nothing was changed: the case was answered already, as you see below.",
     "NO_DEALS_TICKED": "Tick the deals first.",
     "PASSKEY_FAILED": "The browser did not use a passkey. Try again, or sign in with your password.",
+    # merchants
+    "EDIT_CONFLICT": "Another person changed the same meanwhile. Look at it again.",
+    "MERCHANT_STATE_CONFLICT": "The state of the merchant does not allow this: a banned one is unbanned first.",
+    "MERCHANT_CATEGORY_NOT_FOUND": "This category does not exist any more. Choose another one.",
+    "API_KEY_NOT_FOUND": "There is no such key.",
 }
 """By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""
 
-NAMING: Final[Mapping[str, str]] = {}
+NAMING: Final[Mapping[str, str]] = {
+    "EDIT_CONFLICT": "Another person changed this meanwhile, to “{now}”. Save again to replace it.",
+}
 """Sentences with facts of the refusal's metadata, as {decided_by}: in place of those above when it has them all. Of a
 time, which is ISO 8601, {decided_at_ago} is the age.
 """
@@ -81,6 +101,19 @@ FIELDS: Final[Mapping[str, str]] = {
     "code": "Code",
     "since": "From day",
     "until": "To day",
+    # merchants
+    "owner_email": "Owner's e-mail address",
+    "category_code": "Category",
+    "client_share": "Client's part of the commission",
+    "callback_url": "Webhooks",
+    "success_url": "After success",
+    "fail_url": "After failure",
+    "allowed_currencies": "Currencies",
+    "allowed_methods": "Payment methods",
+    "colour": "Colour",
+    "frame_origins": "Sites that may show the page in a frame",
+    "logo": "Picture",
+    "commission": "Commission",
 }
 """Fields of requests, as the forms name them."""
 

@@ -30,7 +30,30 @@ _STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, "FindService/Find", "MerchantsService/NameMerchants"}),
+    "console-desk": frozenset(
+        {
+            audit.LIST,
+            "FindService/Find",
+            "MerchantsService/ActivateMerchant",
+            "MerchantsService/BanMerchant",
+            "MerchantsService/BlockOwner",
+            "MerchantsService/ConfigureMerchant",
+            "MerchantsService/CreateApiKey",
+            "MerchantsService/CreateMerchant",
+            "MerchantsService/DeactivateApiKey",
+            "MerchantsService/GetLogo",
+            "MerchantsService/GetMerchant",
+            "MerchantsService/GetOwner",
+            "MerchantsService/KeepLogo",
+            "MerchantsService/ListApiKeys",
+            "MerchantsService/ListCategories",
+            "MerchantsService/ListMerchants",
+            "MerchantsService/NameMerchants",
+            "MerchantsService/SetCategory",
+            "MerchantsService/UnbanMerchant",
+            "MerchantsService/UnblockOwner",
+        }
+    ),
     "console-dashboard": frozenset({audit.LIST, "MerchantsService/NameMerchants"}),
     "gateway": frozenset({"MerchantsService/Authenticate", "MerchantsService/GetLogo"}),
     "invoices": frozenset({"MerchantsService/GetMerchant"}),
@@ -229,7 +252,12 @@ class MerchantsServicer(merchants_pb2_grpc.MerchantsServiceServicer):
     def SetCategory(
         self, request: pb.SetCategoryRequest, context: grpc.ServicerContext
     ) -> pb.SetCategoryResponse:
-        category = categories.set_category(self._deps, code=request.code, commission=request.commission)
+        category = categories.set_category(
+            self._deps,
+            code=request.code,
+            commission=request.commission,
+            was=optional(request, "was_commission"),
+        )
         return pb.SetCategoryResponse(category=category_to_message(category))
 
     def ListCategories(

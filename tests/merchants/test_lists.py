@@ -233,3 +233,17 @@ def test_an_option_that_another_author_has_changed_is_not_overwritten(
     configured(stub, id, before, **{option: first})  # both want the same
     newer = pb.MerchantOptions(**{option: first})
     configured(stub, id, newer, **{option: second})
+
+
+def test_a_commission_that_another_author_has_set_is_not_overwritten(stub: MerchantsServiceStub) -> None:
+    def put(commission: str, was: str) -> pb.Category:
+        request = pb.SetCategoryRequest(code="edited", commission=commission, was_commission=was)
+        return stub.SetCategory(request).category
+
+    assert put("0.1", "").commission == "0.1"
+    assert put("0.2", "0.1").commission == "0.2"
+    for was in ("", "0.1"):
+        with pytest.raises(Refused) as refused:
+            put("0.3", was)
+        assert (refused.value.reason, refused.value.metadata["now"]) == ("EDIT_CONFLICT", "0.2")
+    assert put("0.20", "0.1").commission == "0.2"  # both want the same

@@ -1374,19 +1374,27 @@ class SetCategoryRequest(_message.Message):
 
     CODE_FIELD_NUMBER: _builtins.int
     COMMISSION_FIELD_NUMBER: _builtins.int
+    WAS_COMMISSION_FIELD_NUMBER: _builtins.int
     code: _builtins.str
     commission: _builtins.str
+    was_commission: _builtins.str
+    """The commission that the caller saw; empty: the category did not exist. EDIT_CONFLICT when another caller set it to
+    something else. Null: it is set whatever it is.
+    """
     def __init__(
         self,
         *,
         code: _builtins.str = ...,
         commission: _builtins.str = ...,
+        was_commission: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission", "was_commission", b"was_commission"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "commission", b"commission"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission", "code", b"code", "commission", b"commission", "was_commission", b"was_commission"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__was_commission: _TypeAlias = _typing.Literal["was_commission"]  # noqa: Y015
+    _WhichOneofArgType__was_commission: _TypeAlias = _typing.Literal["_was_commission", b"_was_commission"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__was_commission) -> _WhichOneofReturnType__was_commission | None: ...
 
 Global___SetCategoryRequest: _TypeAlias = SetCategoryRequest  # noqa: Y015
 

@@ -268,7 +268,7 @@ class MerchantsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetCategory(self, request, context):
-        """Creates the category or changes its commission.
+        """Creates the category or changes its commission. Reason: EDIT_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -77,7 +77,7 @@ class MerchantsServiceStub:
     DeactivateApiKey: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]
-    """Creates the category or changes its commission."""
+    """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
     ListCategories: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]
     """By code, at most 10000."""
     GetSigningSecrets: _grpc.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]
@@ -134,7 +134,7 @@ class MerchantsServiceAsyncStub(MerchantsServiceStub):
     DeactivateApiKey: _aio.UnaryUnaryMultiCallable[_merchants_pb2.DeactivateApiKeyRequest, _merchants_pb2.DeactivateApiKeyResponse]  # type: ignore[assignment]
     """For good; deactivating again changes nothing. Reason: API_KEY_NOT_FOUND."""
     SetCategory: _aio.UnaryUnaryMultiCallable[_merchants_pb2.SetCategoryRequest, _merchants_pb2.SetCategoryResponse]  # type: ignore[assignment]
-    """Creates the category or changes its commission."""
+    """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
     ListCategories: _aio.UnaryUnaryMultiCallable[_merchants_pb2.ListCategoriesRequest, _merchants_pb2.ListCategoriesResponse]  # type: ignore[assignment]
     """By code, at most 10000."""
     GetSigningSecrets: _aio.UnaryUnaryMultiCallable[_merchants_pb2.GetSigningSecretsRequest, _merchants_pb2.GetSigningSecretsResponse]  # type: ignore[assignment]
@@ -296,7 +296,7 @@ class MerchantsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _merchants_pb2.SetCategoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_merchants_pb2.SetCategoryResponse, _abc.Awaitable[_merchants_pb2.SetCategoryResponse]]:
-        """Creates the category or changes its commission."""
+        """Creates the category or changes its commission. Reason: EDIT_CONFLICT."""
 
     @_abc_1.abstractmethod
     def ListCategories(

@@ -6,21 +6,24 @@ from typing import Final
 from kit.audit import acts
 from kit.base.money import parse_fraction
 from kit.rpc import values
-from services.merchants import domain, store
+from services.merchants import domain, errors, store
 from services.merchants.operations import fields
 from services.merchants.wiring import Deps
 
 CATEGORIES_LISTED: Final = 10_000
 
 
-def set_category(deps: Deps, *, code: str, commission: str) -> domain.Category:
-    """Creates the category, or changes its commission."""
+def set_category(deps: Deps, *, code: str, commission: str, was: str | None = None) -> domain.Category:
+    """Creates the category, or changes its commission from what it `was`. Raises EDIT_CONFLICT."""
     category = domain.Category(
         code=values.parsed("code", code, fields.parse_category_code),
         commission=values.parsed("commission", commission, parse_fraction),
     )
     with deps.db.transaction() as tx:
         before = store.category_to_change(tx, category.code)
+        now = "" if before is None else domain.fraction_text(before.commission)
+        if was is not None and now not in (was, domain.fraction_text(category.commission)):
+            raise errors.edit_conflict("commission", now)
         store.put_category(tx, category, at=deps.clock.now())
         changed = ("commission",)
         acts.record(

@@ -25,7 +25,7 @@ from services.withdrawals.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST}),
+    "console-desk": frozenset({audit.LIST, queues.LIST, "WithdrawalsService/GetBalance"}),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }

@@ -1,0 +1,1 @@
+"""Merchants with their settings, keys and members; owners; categories."""

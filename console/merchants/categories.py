@@ -1,0 +1,65 @@
+"""Categories and their commission."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.rpc.errors import Refused
+
+TEXT_MAX_CHARACTERS: Final = 128
+MENDABLE: Final = frozenset({"VALIDATION_ERROR", "EDIT_CONFLICT"})
+
+
+class CategoriesPage(Page):
+    """/categories: by code; ?code=… has the form of that one open."""
+
+    link = "/categories"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        await self._show(req, resp, code=req.get_param("code") or "")
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Makes a category, or sets the commission of the one that the form was made from (`was`)."""
+        form = await self.form(req)
+        code = form.prose("code", most=TEXT_MAX_CHARACTERS)
+        commission = form.prose("commission", most=TEXT_MAX_CHARACTERS)
+        was = form.prose("was", most=TEXT_MAX_CHARACTERS)
+        try:
+            await self.deps.merchants.SetCategory(
+                pb.SetCategoryRequest(code=code, commission=commission, was_commission=was)
+            )
+        except Refused as refused:
+            if refused.reason not in MENDABLE:
+                raise
+            await self._show(req, resp, code=code, commission=commission, refused=refused)
+        else:
+            leave_for(resp, "/categories", notice="category-set")
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        *,
+        code: str,
+        commission: str | None = None,
+        refused: Refused | None = None,
+    ) -> None:
+        categories = (await self.deps.merchants.ListCategories(pb.ListCategoriesRequest())).categories
+        edited = next((each for each in categories if each.code == code), None)
+        self.show(
+            req,
+            resp,
+            "categories",
+            refused=refused,
+            categories=categories,
+            edited=edited,
+            code=code,
+            commission=commission if commission is not None else edited.commission if edited else "",
+        )

@@ -1,0 +1,65 @@
+"""The API keys of a merchant: a new one with its secret is shown once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.merchants.merchant import OneMerchant
+from fiatgate.merchants.v1 import merchants_pb2 as pb
+from kit.rpc.errors import Refused
+
+NAME_MAX_CHARACTERS: Final = 256
+"""More than merchants takes: its refusal names the bound."""
+
+
+class KeysPage(OneMerchant):
+    """/merchants/{merchant_id}/keys: active ones first."""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
+        await self._show(req, resp, merchant_id)
+
+    on_head = on_get
+
+    async def on_post(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
+        """Makes a key. The answer to the form itself shows key and secret: no address has them."""
+        form = await self.form(req)
+        name = form.line("name", most=NAME_MAX_CHARACTERS)
+        try:
+            request = pb.CreateApiKeyRequest(merchant_id=merchant_id, name=name)
+            made = await self.deps.merchants.CreateApiKey(request)
+        except Refused as refused:
+            if refused.reason != "VALIDATION_ERROR":
+                raise
+            await self._show(req, resp, merchant_id, refused=refused, name=name)
+            return
+        merchant = await self.merchant(merchant_id)
+        self.show_merchant(req, resp, "merchant-key", merchant, made=made, name=name)
+
+    async def on_post_deactivate(
+        self, req: Request, resp: falcon.asgi.Response, merchant_id: str, key_id: str
+    ) -> None:
+        await self.form(req)
+        request = pb.DeactivateApiKeyRequest(key_id=key_id)
+        path = f"/merchants/{merchant_id}/keys"
+        change = self.deps.merchants.DeactivateApiKey(request)
+        await self.leave_after(resp, change, path, notice="key-deactivated", mendable=("API_KEY_NOT_FOUND",))
+
+    async def _show(
+        self,
+        req: Request,
+        resp: falcon.asgi.Response,
+        merchant_id: str,
+        *,
+        refused: Refused | None = None,
+        name: str = "",
+    ) -> None:
+        merchant = await self.merchant(merchant_id)
+        keys = (await self.deps.merchants.ListApiKeys(pb.ListApiKeysRequest(merchant_id=merchant_id))).keys
+        shown = sorted(keys, key=lambda key: not key.active)
+        active = sum(key.active for key in keys)
+        self.show_merchant(
+            req, resp, "merchant-keys", merchant, refused=refused, keys=shown, active=active, name=name
+        )

@@ -1,0 +1,78 @@
+"""What a merchant sees, read-only: its balance, newest invoices, and the methods of its customers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.merchants.merchant import OneMerchant, or_none
+from fiatgate.catalog.v1 import catalog_pb2
+from fiatgate.invoices.v1 import invoices_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+
+ROWS: Final = 10
+REFUSED: Final[Mapping[str, str]] = {
+    "OWNER_BLOCKED": "its owner is blocked",
+    "MERCHANT_BLOCKED": "it is banned",
+    "MERCHANT_NOT_ACTIVE": "it is not activated",
+    "DEALS_SYSTEM_DISABLED": "the deals system is switched off",
+}
+OBSTACLES: Final[Mapping[str, str]] = {
+    "method_inactive": "the method is inactive",
+    "currency_disabled": "the currency is disabled",
+    "currency_not_allowed": "the merchant may use other currencies only",
+    "method_not_allowed": "the merchant may use other methods only",
+    "category_missing": "the merchant has no category",
+    "category_not_found": "the merchant’s category does not exist",
+    "commission_invalid": "the commissions of category and method are more than 100 % together",
+    "rate_not_found": "the currency never had a rate",
+    "rate_stale": "the rate has lapsed",
+    "rate_invalid": "the rate is no number above zero",
+}
+
+
+class ViewPage(OneMerchant):
+    """/merchants/{merchant_id}/view"""
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, merchant_id: str) -> None:
+        merchant = await self.merchant(merchant_id)
+        balance, invoices, offered = await asyncio.gather(
+            or_none(
+                self.deps.withdrawals.GetBalance(withdrawals_pb2.GetBalanceRequest(merchant_id=merchant_id))
+            ),
+            or_none(
+                self.deps.deals.ListAllInvoices(
+                    invoices_pb2.ListAllInvoicesRequest(merchant_id=merchant_id, limit=ROWS)
+                )
+            ),
+            or_none(
+                self.deps.deals.ListMerchantMethods(
+                    invoices_pb2.ListMerchantMethodsRequest(merchant_id=merchant_id)
+                )
+            ),
+        )
+        self.show_merchant(
+            req,
+            resp,
+            "merchant-view",
+            merchant,
+            balance=balance,
+            invoices=invoices and invoices.invoices,
+            refused_because=offered and REFUSED.get(offered.refused, offered.refused),
+            methods=offered and [(each.method, list(obstacles(each))) for each in offered.methods],
+        )
+
+    on_head = on_get
+
+
+def obstacles(offered: invoices_pb2.OfferedMethod) -> Iterator[str]:
+    """Yields why the method is not offered, in words."""
+    for number in offered.method.obstacles:
+        named = catalog_pb2.MethodObstacle.Name(number).removeprefix("METHOD_OBSTACLE_").lower()
+        yield OBSTACLES.get(named, named.replace("_", " "))
+    if offered.no_place:
+        yield offered.no_place
