@@ -64,7 +64,9 @@ def fields_of(page: str, action: str) -> dict[str, str]:
             name, value = re.search(r'name="([^"]+)"', each), re.search(r'value="([^"]*)"', each)
             if name is not None:
                 found[name[1]] = unescape(value[1]) if value else ""
-        for name_, text in re.findall(r'<textarea[^>]*name="([^"]+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL):
+        for name_, text in re.findall(
+            r'<textarea[^>]*name="([^"]+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL
+        ):
             found[name_] = unescape(text)
         for name_, options in re.findall(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', form, re.DOTALL):
             chosen = re.search(r'value="([^"]*)" selected', options)
@@ -113,7 +115,9 @@ def test_a_new_merchant_lists_what_is_left_to_do_and_ticks_it(admin: Person, mer
 def test_a_form_with_a_fault_keeps_what_was_typed_and_names_the_field(
     admin: Person, field: str, text: str
 ) -> None:
-    typed = {"name": "Typed name", "owner_email": "typed@example.com", "client_share": "0.125"} | {field: text}
+    typed = {"name": "Typed name", "owner_email": "typed@example.com", "client_share": "0.125"} | {
+        field: text
+    }
     answer = admin.post("/merchants/new", typed)
     assert answer.status_code == 422
     assert f'id="{field}-error"' in answer.text
@@ -158,7 +162,9 @@ def test_ticked_boxes_survive_a_step_up(house: House, staff: Staff, merchants: A
         "UPDATE sessions SET stepped_up_at = NULL WHERE person_id = (SELECT id FROM people WHERE email = %s)",
         other.email,
     )
-    catalog = re.findall(r'name="allowed_currencies" value="([A-Z]{3})"', other.get(f"/merchants/{shop}").text)
+    catalog = re.findall(
+        r'name="allowed_currencies" value="([A-Z]{3})"', other.get(f"/merchants/{shop}").text
+    )
     assert len(catalog) > 1
     pairs = [("group", "limits"), *(("allowed_currencies", code) for code in catalog[:2])]
     asked = other.http.post(
