@@ -26,6 +26,7 @@ from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
 from services.accounts import rpc as accounts_rpc
 from services.invoices import rpc as invoices_rpc
+from services.merchants import rpc as merchants_rpc
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
 from tests.console.second import second_console
 
@@ -187,6 +188,10 @@ READ_BY: Final[dict[str, Permission]] = {
     "/live": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/deals": invoices_rpc.PERMISSIONS["DealDeskService/ListDeals"],
     "/cases": invoices_rpc.PERMISSIONS["DealDeskService/ListCases"],
+    "/merchants": merchants_rpc.PERMISSIONS["MerchantsService/ListMerchants"],
+    "/merchants/members": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
+    "/owners": merchants_rpc.PERMISSIONS["MerchantsService/GetOwner"],
+    "/categories": merchants_rpc.PERMISSIONS["MerchantsService/ListCategories"],
     "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
     "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
