@@ -15,6 +15,8 @@ WIDTH: Final = 720
 HEIGHT: Final = 220
 LEFT: Final = 64
 """Room for the numbers of the axis."""
+RIGHT: Final = 24
+"""Room for half of the last label of a line."""
 BOTTOM: Final = 24
 TOP: Final = 10
 BARS_MAX: Final = 400
@@ -96,7 +98,7 @@ def lines(
     names = _last(labels)
     numbers = [[None if each is None else Decimal(each) for each in _last(values)] for _, values in series]
     top = scale_of(max((each for row in numbers for each in row if each is not None), default=Decimal(0)))
-    slot = Decimal(WIDTH - LEFT - 12) / max(len(names) - 1, 1)
+    slot = Decimal(WIDTH - LEFT - RIGHT) / max(len(names) - 1, 1)
     points = [
         " ".join(
             f"{int(LEFT + slot * at)},{_y(number, top)}"

@@ -66,11 +66,16 @@ def places() -> list[Place]:
     return [Place(*each) for each in places_of("desk")]
 
 
-def place_of(address: str) -> Place:
-    """The route of an address; the most exact one when several fit."""
-    fitting = [each for each in places() if each.fits(address)]
-    assert fitting, f"{address} leads nowhere"
-    return min(fitting, key=lambda each: each.path.count("{"))
+def route_of(address: str) -> str:
+    """The route of an address, the most exact one when several fit; the address itself when it leads nowhere."""
+    fitting = [each.path for each in places() if each.fits(address)]
+    return min(fitting, key=lambda path: path.count("{"), default=address)
+
+
+def place_at(path: str) -> Place:
+    found = [each for each in places() if each.path == path]
+    assert found, f"{path} leads nowhere"
+    return found[0]
 
 
 # -- the table
@@ -129,7 +134,7 @@ def calls_behind(place: Place, method: str) -> set[str]:
 @cache
 def pressed_by(path: str) -> frozenset[str]:
     """The roles that may make every change behind a form."""
-    place = next(each for each in places() if each.path == path)
+    place = place_at(path)
     changing = [
         frozenset().union(*(row.roles("desk") for row in permissions()[call]))
         for call in calls_behind(place, "POST")
@@ -141,8 +146,7 @@ def pressed_by(path: str) -> frozenset[str]:
 
 @cache
 def is_decision(path: str) -> bool:
-    place = next(each for each in places() if each.path == path)
-    return any(call.startswith(DECIDES) for call in calls_behind(place, "POST"))
+    return any(call.startswith(DECIDES) for call in calls_behind(place_at(path), "POST"))
 
 
 # -- the pages
@@ -170,7 +174,7 @@ def seen_by(person: Person, address: str) -> Seen:
         action = unescape(found[1])
         if not action.startswith(OWN):
             fields = {unescape(name): unescape(value or "") for name, value in FIELD.findall(found[0])}
-            forms[place_of(action).path] = (action, fields)
+            forms[route_of(action)] = (action, fields)
     links = (unescape(each) for each in LINK.findall(answer.text))
     return Seen(answer.status_code, forms, tuple(each for each in links if not each.startswith(OWN)))
 
@@ -181,7 +185,7 @@ def walk(person: Person) -> dict[str, Seen]:
     found: dict[str, Seen] = {}
     while waiting and len(found) < PAGES_MOST:
         address = waiting.pop(0)
-        path = place_of(address).path
+        path = route_of(address)
         if address in found or taken[path] >= PAGES_PER_ROUTE:
             continue
         taken[path] += 1
