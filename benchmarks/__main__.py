@@ -27,6 +27,7 @@ BENCHMARKS = (
     "bench_stack",
     "bench_walls",
     "bench_actors",
+    "bench_desk",
 )
 README = Path(__file__).with_name("README.md")
 RESULTS = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)

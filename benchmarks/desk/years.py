@@ -1,0 +1,121 @@
+"""Years of invoices in the database of a running stack, in a minute or two.
+
+The rows are those that purchases leave, without their records and history: the desk's lists and searches read neither.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg2
+
+from tests.support.stack import Stack
+
+MERCHANTS: Final = 1000
+SECONDS_APART: Final = 6
+"""Five million invoices are a year."""
+
+# Ids, orders and references grow with n, so that their indexes grow at one end, as in a year of business.
+_OLD_INVOICES: Final = f"""
+INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
+                      expires_at, finished_at, event_id, deal_id)
+SELECT (lpad(to_hex(n), 8, '0') || '-0000-8000-8000-' || right(md5(n::text), 12))::uuid,
+       md5('m' || n %% {MERCHANTS})::uuid,
+       md5('k')::uuid, 'order-' || lpad(n::text, 8, '0'), n %% 50000 / 7.0 + 10, 'EUR',
+       CASE WHEN n <= %(invoices)s - %(deals)s THEN 'expired' ELSE 'success' END, 'customer-' || n %% 400000,
+       at, at + interval '30 minutes', at + interval '10 minutes', md5('e' || n)::uuid,
+       CASE WHEN n > %(invoices)s - %(deals)s
+         THEN (lpad(to_hex(n), 8, '1') || '-0000-7000-8000-' || right(md5(n::text), 12))::uuid END
+FROM generate_series(1, %(invoices)s) AS n
+CROSS JOIN LATERAL (
+  SELECT now() - interval '1 hour' - (%(invoices)s - n) * interval '{SECONDS_APART} seconds' AS at
+) AS its
+"""
+_OLD_DEALS: Final = """
+INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
+                   currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
+                   requisite_id, created_at, expires_at, mark_paid_at, confirm_before, merchant_usdt, finished_at,
+                   reference, takes_reference, sender_name, sender_words)
+SELECT deal_id, id, merchant_id, 'completed', 'successfully_paid', 'eur-card', 'Card', 'EUR', 2, amount, amount,
+       0.91, 0, 6,
+       (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), created_at, expires_at,
+       created_at + interval '2 minutes', created_at + interval '1 hour', round(amount * 0.94 / 0.91, 6), finished_at,
+       upper(left(id::text, 8)), true, 'Sender ' || external_id, 'sender ' || external_id
+FROM invoices WHERE deal_id IS NOT NULL
+"""
+_OPEN: Final = """
+WITH made AS (
+  INSERT INTO invoices (id, merchant_id, key_id, external_id, amount, currency_code, status, customer_id, created_at,
+                        expires_at, deal_id)
+  SELECT ('ee' || lpad(to_hex(n), 6, '0') || '-0000-8000-8000-000000000000')::uuid, %(merchant)s, md5('k')::uuid,
+         'open-' || n, 20000 + n / 100.0, 'EUR', 'pending', 'buyer-' || n, at, at,
+         ('dd' || lpad(to_hex(n), 6, '0') || '-0000-7000-8000-000000000000')::uuid
+  FROM generate_series(1, %(open)s) AS n
+  CROSS JOIN LATERAL (SELECT now() - interval '20 minutes' + n * interval '0.1 seconds' AS at) AS its
+  RETURNING *
+)
+INSERT INTO deals (id, invoice_id, merchant_id, status, sub_status, method_code, method_name, currency_code,
+                   currency_decimals, invoice_amount, amount_fiat, conversion_rate, client_percent, merchant_percent,
+                   requisite_id, created_at, expires_at, mark_paid_at, confirm_before, reference, takes_reference,
+                   sender_name, sender_words)
+SELECT deal_id, id, merchant_id, 'pending', 'awaiting_confirmation', 'eur-card', 'Card', 'EUR', 2, amount, amount,
+       0.91, 0, 6,
+       (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1), created_at, expires_at, created_at,
+       created_at + interval '1 day', upper(left(id::text, 8)), true, 'Buyer ' || external_id,
+       'buyer ' || external_id
+FROM made
+"""
+# The deals that are decided need their first step, and a requisite that counts them.
+_STEPS: Final = """
+INSERT INTO deal_transitions (deal_id, at, status, sub_status, actor, note)
+SELECT id, created_at, 'pending', step, 'customer', '' FROM deals
+CROSS JOIN (VALUES ('awaiting_payment'), ('awaiting_confirmation')) AS steps (step)
+WHERE status = 'pending';
+UPDATE requisites SET max_deals = %(open)s + 1000, open_deals = %(open)s
+WHERE id = (SELECT id FROM requisites WHERE method_code = 'eur-card' LIMIT 1);
+"""
+# The sums of days begin after these rows: the worker would read five million of them meanwhile.
+_SUMMED: Final = """
+UPDATE daily_place SET transition_id = (SELECT max(id) FROM deal_transitions), invoice_at = now(), summed_until = now()
+"""
+_INDEXES: Final = """
+SELECT indexname, indexdef FROM pg_indexes
+WHERE tablename = ANY(ARRAY['invoices', 'deals'])
+  AND indexname NOT IN (SELECT conname FROM pg_constraint) ORDER BY indexname
+"""
+
+
+@dataclass(frozen=True)
+class Years:
+    """What was made: `invoices` in all, `deals` of them with a completed deal, and besides them `open` deals."""
+
+    invoices: int
+    deals: int
+    open: int
+
+
+def make(stack: Stack, years: Years) -> None:
+    """Fills the database of invoices. Indexes are made after the rows, which takes a quarter of the time."""
+    values: dict[str, Any] = {
+        "invoices": years.invoices,
+        "deals": years.deals,
+        "open": years.open,
+        "merchant": stack.demo["merchant_id"],
+    }
+    with closing(psycopg2.connect(stack.superuser_url("invoices"))) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica; SET synchronous_commit = off")
+            cursor.execute("SET maintenance_work_mem = '256MB'")
+            cursor.execute(_INDEXES)
+            indexes = cursor.fetchall()
+            for name, _ in indexes:
+                cursor.execute(f'DROP INDEX "{name}"')
+            for statement in (_OLD_INVOICES, _OLD_DEALS, _OPEN, _STEPS):
+                cursor.execute(statement, values)
+            for _, definition in indexes:
+                cursor.execute(definition)
+            cursor.execute(_SUMMED)
+            cursor.execute("VACUUM ANALYZE")
