@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/images on the stack of `make run`: an invoice on the customer's page, and the desk.
+"""Takes the pictures of docs/images on the stack of `make run`: an invoice on the customer's page, the desk at work.
 
 FIATGATE_HOME=/tmp/pictures make run PORT=8081, a fresh one; then FIATGATE_HOME=/tmp/pictures python tools/pictures.py
 """
@@ -12,10 +12,12 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import psycopg2
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -29,6 +31,7 @@ DESKTOP: Final = {"width": 1100, "height": 780}
 NARROW: Final = {"width": 460, "height": 620}
 DESK: Final = {"width": 940, "height": 620}
 TALL: Final = {"width": 940, "height": 1000}
+WIDE: Final = {"width": 1440, "height": 860}
 GAP_PIXELS: Final = 16
 WIDEST_PIXELS: Final = 1280
 QUALITIES: Final = (0.82, 0.7, 0.6, 0.5, 0.4, 0.3)
@@ -42,6 +45,34 @@ PEOPLE: Final = (
     ("Sofia Kovalevskaya", "viewer"),
 )
 """The last one has not accepted the invitation."""
+EVENING: Final = (
+    ("sepa", "124.30", "Maria Sibylla Merian"),
+    ("sepa", "49.90", "Caroline Herschel"),
+    ("eur-card", "249.00", "Lise Meitner"),
+    ("sepa", "49.90", "C. Herschel"),
+    ("sepa", "1875.50", "Emilie du Chatelet"),
+    ("eur-card", "38.20", "Maria Mitchell"),
+    ("sepa", "310.00", "Laura Bassi"),
+)
+"""Transfers that customers have reported: method, amount, sender."""
+# A report needs a month; a stack that was just made has a day.
+MONTH: Final = """
+INSERT INTO daily_sums (day, merchant_id, currency_code, method_code, created, opened, replaced, marked, confirmed,
+                        rejected, turnover, commission, turnover_usdt, credited_usdt)
+SELECT current_date - n, %(merchant_id)s, 'EUR', method, made, chosen, 0, marked, confirmed, 1,
+       confirmed * 61.40, confirmed * 3.07, confirmed * 66.739130, confirmed * 63.402174
+FROM generate_series(1, 29) AS n
+CROSS JOIN LATERAL (
+  SELECT 70 + n * 37 %% 23 - CASE WHEN extract(isodow FROM current_date - n) > 5 THEN 28 ELSE 0 END
+) AS of_day (sold)
+CROSS JOIN LATERAL (VALUES ('', sold, 0, 0, 0), ('sepa', 0, sold * 6 / 10, sold * 5 / 10, sold * 46 / 100),
+                           ('eur-card', 0, sold * 3 / 10, sold * 27 / 100, sold * 24 / 100))
+  AS each (method, made, chosen, marked, confirmed)
+ON CONFLICT DO NOTHING;
+INSERT INTO daily_times (day, merchant_id, currency_code, method_code, span, deals)
+SELECT day, merchant_id, currency_code, method_code, 38 + extract(day FROM day)::int %% 5, confirmed
+FROM daily_sums WHERE confirmed > 0 ON CONFLICT DO NOTHING
+"""
 # The browser encodes: a canvas returns its content as WebP.
 ENCODED: Final = """async ([png, widest, quality]) => {
     const image = new Image();
@@ -66,10 +97,11 @@ class Shop:
         if stack is None or demo is None:
             sys.exit("make run is not running here")
         self._url, self._key, self.merchant_id = stack["url"], demo["api_key"], demo["merchant_id"]
+        self._invoices = f"{stack['postgres_url'].rpartition('/')[0]}/invoices"
 
-    def sell(self, number: int) -> dict[str, Any]:
+    def sell(self, number: int, amount: str = "124.30") -> dict[str, Any]:
         body = {
-            "amount": "124.30",
+            "amount": amount,
             "currency_code": "EUR",
             "customer_id": f"customer-{number}-{os.getpid()}",
             "external_id": f"pictures-{number}-{os.getpid()}",
@@ -88,6 +120,15 @@ class Shop:
         command = [sys.executable, "-m", "cli", *words, "--json", "--as", email_of(by)]
         done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603  our own words
         return json.loads(done.stdout)
+
+    def take_a_month(self) -> None:
+        """Gives the reports sums of the days before today."""
+        with (
+            closing(psycopg2.connect(self._invoices)) as connection,
+            connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(MONTH, {"merchant_id": self.merchant_id})
 
     def invited(self, name: str, *roles: str) -> str:
         """Returns the link of an invitation to the desk."""
@@ -162,18 +203,42 @@ def photograph_desk(shop: Shop, camera: Camera) -> None:
     sign_in = camera.visitor(f"{desk}/sign-in", NARROW).screenshot()
     ada.goto(f"{desk}/people")
     camera.develop("desk-people.webp", [sign_in, ada.screenshot()])
-    work(shop)
+    confirmed = work(shop)
     ada.set_viewport_size(TALL)  # type: ignore[arg-type]
     ada.goto(f"{desk}/audit")
     camera.develop("desk-acts.webp", [ada.screenshot()])
+    photograph_rooms(shop, camera, ada, desk, confirmed)
 
 
-def work(shop: Shop) -> None:
-    """Leaves the acts of a morning: a rate, a payment that came, one that did not, a withdrawal."""
+def photograph_rooms(shop: Shop, camera: Camera, ada: Page, desk: str, confirmed: str) -> None:
+    """The tour of docs/operators.md: what waits, a deal with its evidence, a payment's timeline, a month."""
+    for number, (method, amount, sender) in enumerate(EVENING, 2001):
+        id = shop.sell(number, amount)["invoice_id"]
+        shop.command("checkout", "select", id, method)
+        shop.command("checkout", "mark-paid", id, "--sender", sender)
+    shop.command("checkout", "appeal", id, "--note", "I sent it at noon")
+    shop.take_a_month()
+    ada.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    for name, path in (
+        ("now", "/"),
+        ("deals", "/deals"),
+        ("invoice", f"/invoices/{confirmed}"),
+        ("reports", "/reports?period=30"),
+    ):
+        ada.goto(f"{desk}{path}")
+        ada.locator("h1").wait_for()
+        camera.develop(f"desk-{name}.webp", [ada.screenshot()])
+
+
+def work(shop: Shop) -> str:
+    """Leaves the acts of a morning: a rate, a payment that came, one that did not, a withdrawal. Returns the id of the
+    paid invoice.
+    """
     shop.command("rates", "set", "EUR", "0.921", by="Grace Hopper")
-    deals = []
+    deals, ids = [], []
     for number in (1044, 1045):
         id = shop.sell(number)["invoice_id"]
+        ids.append(id)
         deals.append(shop.command("checkout", "select", id, METHOD)["deal"]["deal_id"])
         shop.command("checkout", "mark-paid", id)
     shop.command("deals", "confirm", deals[0], by="Grace Hopper")
@@ -191,6 +256,7 @@ def work(shop: Shop) -> None:
     )
     withdrawal = shop.command(*made, by="Emmy Noether")["withdraw_uuid"]
     shop.command("withdrawals", "process", withdrawal, by="Emmy Noether")
+    return ids[0]
 
 
 def photograph(shop: Shop, camera: Camera) -> None:
