@@ -119,8 +119,17 @@ SELECT {_id("m")}, {_id("o", f"(n %% {ROWS // 4})")}, 'Shop ' || n,
        CASE WHEN n %% 500 = 0 THEN {_AT} END, 'category-' || n %% 20, 0, {_AT}
 FROM generate_series(1, {ROWS}) AS n;
 """
+_APPROVALS: Final = f"""
+INSERT INTO approvals (id, act, object, merchant_id, summary, request, requested_by, requested_as, requested_at, note,
+                       state, decided_by, decided_as, decided_at)
+SELECT {_id("a")}, 'deal.adjust', 'deal:' || {_id("d")}, {_MERCHANT}, 'Do it', '{{}}', 'ann', 'ann', {_AT}, '',
+       CASE WHEN n <= {OPEN} THEN 'pending' ELSE 'approved' END, CASE WHEN n > {OPEN} THEN 'ben' END,
+       CASE WHEN n > {OPEN} THEN 'ben' END, CASE WHEN n > {OPEN} THEN {_AT} END
+FROM generate_series(1, {ROWS}) AS n;
+"""
+
 FILLS: Final = {
-    "invoices": (_INVOICES, ("invoices", "deals", "deal_transitions")),
+    "invoices": (_INVOICES + _APPROVALS, ("invoices", "deals", "deal_transitions", "approvals")),
     "withdrawals": (_WITHDRAWALS, ("withdrawals", "transfers")),
     "webhooks": (_WEBHOOKS, ("events", "attempts")),
     "merchants": (_MERCHANTS, ("owners", "merchants")),

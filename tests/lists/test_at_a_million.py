@@ -13,11 +13,15 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import event
 
+from kit.audit import approval_lists
+from kit.audit.approvals import State
 from kit.audit.listing import Filter, list_acts
+from kit.db.queues import waiting
 from services.invoices.config import InvoicesSettings
 from services.invoices.domain.states import DealStatus, InvoiceStatus
 from services.invoices.operations import cases, desk, reading, reports, requisites
 from services.invoices.store import finding as invoices_finding
+from services.invoices.store import queues as invoices_queues
 from services.invoices.store.daily import By
 from services.invoices.wiring import wire as wire_invoices
 from services.merchants import store as merchants_store
@@ -30,6 +34,7 @@ from services.webhooks.domain import EventStatus
 from services.webhooks.operations import desk as webhooks_desk
 from services.webhooks.operations import reading as webhooks_reading
 from services.webhooks.store import finding as webhooks_finding
+from services.webhooks.store import queues as webhooks_queues
 from services.webhooks.wiring import wire as wire_webhooks
 from services.withdrawals.config import WithdrawalsSettings
 from services.withdrawals.domain import Stage, WithdrawalStatus
@@ -37,6 +42,7 @@ from services.withdrawals.operations import ledger, statements
 from services.withdrawals.operations import reading as withdrawals_reading
 from services.withdrawals.operations.reading import Wanted
 from services.withdrawals.store import finding as withdrawals_finding
+from services.withdrawals.store import queues as withdrawals_queues
 from services.withdrawals.wiring import wire as wire_withdrawals
 from tests.lists.crowds import FILLS, NOW, fill, id_of
 from tests.support.serving import TEST_MASTER_KEY
@@ -84,12 +90,28 @@ OPEN_DEALS: Final[dict[str, Any]] = {"marked_paid": True, "limit": 50}
 List = Callable[[Any], object]
 
 
+def invoices_of(**wanted: Any) -> List:
+    return lambda deps: reading.list_all_invoices(deps, limit=50, **wanted)
+
+
+def requisite_deals_of(status: DealStatus | None = None) -> List:
+    rest: dict[str, Any] = {"created_from": None, "created_before": None, "after_deal_id": "", "limit": 50}
+    return lambda deps: requisites.list_requisite_deals(
+        deps, requisite_id=id_of("r", 7), status=status, **rest
+    )
+
+
+def requests_of(deps: Any, **wanted: Any) -> object:
+    with deps.db.transaction() as tx:
+        return approval_lists.page(tx, approval_lists.Filter(**wanted), limit=50)
+
+
 def withdrawals_of(wanted: Wanted = Wanted(), **given: Any) -> List:  # noqa: B008  it is frozen
     rest: dict[str, Any] = {"limit": 50, "after_withdraw_uuid": "", "oldest_first": False} | given
     return lambda deps: withdrawals_reading.list_all_withdrawals(deps, wanted, **rest)
 
 
-LISTS: Final[Mapping[str, Mapping[str, List]]] = {
+LISTS: Final[Mapping[str, dict[str, List]]] = {
     "invoices": {
         "deals: queue": lambda deps: desk.list_deals(deps, **OPEN_DEALS),
         "deals: queue, next page": lambda deps: desk.list_deals(
@@ -126,20 +148,31 @@ LISTS: Final[Mapping[str, Mapping[str, List]]] = {
             opened_from=DAYS["created_from"],
             opened_before=DAYS["created_before"],
         ),
-        "invoices: all": lambda deps: reading.list_all_invoices(deps, limit=50),
-        "invoices: next page": lambda deps: reading.list_all_invoices(
-            deps, limit=50, after_invoice_id=id_of("i", 777)
-        ),
-        "invoices: days": lambda deps: reading.list_all_invoices(deps, limit=50, **DAYS),
-        "invoices: of a merchant": lambda deps: reading.list_all_invoices(deps, limit=50, merchant_id=M),
-        "invoices: pending of a merchant": lambda deps: reading.list_all_invoices(
-            deps, limit=50, merchant_id=M, status=InvoiceStatus.PENDING
-        ),
-        "invoices: successes": lambda deps: reading.list_all_invoices(
-            deps, limit=50, status=InvoiceStatus.SUCCESS
-        ),
-        "invoices: of an amount": lambda deps: reading.list_all_invoices(deps, limit=50, amount="777.50"),
+        "invoices: all": invoices_of(),
+        "invoices: next page": invoices_of(after_invoice_id=id_of("i", 777)),
+        "invoices: days": invoices_of(**DAYS),
+        "invoices: of a merchant": invoices_of(merchant_id=M),
+        "invoices: pending of a merchant": invoices_of(merchant_id=M, status=InvoiceStatus.PENDING),
+        "invoices: successes": invoices_of(status=InvoiceStatus.SUCCESS),
+        "invoices: of an amount": invoices_of(amount="777.50"),
         "requisites: all": lambda deps: requisites.list_requisites(deps, method_code=""),
+        "invoices: of an order": invoices_of(external_id="order-777"),
+        "invoices: of a customer": invoices_of(customer_id="customer-777"),
+        "invoices: of a merchant's customer": invoices_of(customer_id="customer-777", merchant_id=M),
+        "invoices: between two amounts": invoices_of(amount_from="777", amount_to="778"),
+        "invoices: of a rare state": invoices_of(status=InvoiceStatus.FAIL),
+        "invoices: of a method": invoices_of(method_code="method_3"),
+        "invoices: of a currency": invoices_of(currency_code="GBP"),
+        "invoices: days of a merchant": invoices_of(merchant_id=M, **DAYS),
+        "invoices: one": lambda deps: reading.get_invoice_story(deps, invoice_id=id_of("i", 777)),
+        "requisites: deals of one": requisite_deals_of(),
+        "requisites: ended deals of one": requisite_deals_of(status=DealStatus.FAILED),
+        "requisites: use of 30 days": lambda deps: requisites.get_requisite(
+            deps, requisite_id=id_of("r", 7), days=30
+        ),
+        "requests: waiting": lambda deps: requests_of(deps, states=[State.PENDING], oldest_first=True),
+        "requests: decided": lambda deps: requests_of(deps, states=[State.APPROVED, State.REJECTED]),
+        "requests: of a deal": lambda deps: requests_of(deps, object=f"deal:{id_of('d', 77)}"),
         "acts: all": lambda deps: list_acts(deps.db, Filter(), after=None, limit=50),
     },
     "withdrawals": {
@@ -216,6 +249,25 @@ def searches(service: str) -> dict[str, List]:
         return within
 
     return {f"{each.__name__} {words}": run(each, words) for each in of_service[service] for words in WORDS}
+
+
+def queues(service: str) -> dict[str, List]:
+    """The count of each queue that waits for an operator."""
+    of_service = {
+        "invoices": invoices_queues.QUEUES,
+        "withdrawals": withdrawals_queues.QUEUES,
+        "webhooks": webhooks_queues.QUEUES,
+        "merchants": (),
+    }
+
+    def count(queue: Any) -> List:
+        def within(deps: Any) -> object:
+            with deps.db.autocommit() as connection:
+                return waiting(connection, [queue], now=NOW)
+
+        return within
+
+    return {f"queue {each.name}": count(each) for each in of_service[service]}
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +366,7 @@ def faults_of(plans: Mapping[str, Mapping[str, Any]], large: tuple[str, ...]) ->
 @pytest.mark.parametrize("service", list(LISTS))
 def test_lists_and_searches_read_indexes(wired: Callable[[str], Any], service: str) -> None:
     deps, large = wired(service), FILLS[service][1]
-    plans = {name: plans_of(deps, run) for name, run in LISTS[service].items()}
+    plans = {name: plans_of(deps, run) for name, run in (LISTS[service] | queues(service)).items()}
     assert all(plans.values()), "a list whose statement is not seen here is not proved"
     # A search makes no statement for a text that its thing can't have.
     plans |= {name: plans_of(deps, run) for name, run in searches(service).items()}
