@@ -235,7 +235,7 @@ def work(shop: Shop) -> str:
     paid invoice.
     """
     shop.command("rates", "set", "EUR", "0.921", by="Grace Hopper")
-    deals, ids = [], []
+    deals, ids = list[str](), list[str]()
     for number in (1044, 1045):
         id = shop.sell(number)["invoice_id"]
         ids.append(id)
