@@ -134,7 +134,7 @@ def test_a_row_that_the_keys_select_is_opened_and_only_then_decided(
     assert {till.state(first), till.state(second)} == {"awaiting_confirmation"}
 
 
-def test_a_deal_that_another_operator_decides_is_struck_with_a_word_by_whom(
+def test_a_deal_that_another_operator_decides_is_struck_and_a_new_one_is_announced(
     till: Till, staff: Staff, open_page: Open
 ) -> None:
     taken, left = till.marked(), till.marked()
@@ -142,10 +142,12 @@ def test_a_deal_that_another_operator_decides_is_struck_with_a_word_by_whom(
     page.goto(staff("desk").url + till.list())
     expect(page.locator("[data-row]")).to_have_count(2)
     till.desk.deals.ConfirmDeal(pb.ConfirmDealRequest(deal_id=taken.deal_id))
-    page.evaluate("document.dispatchEvent(new CustomEvent('fiatgate:queues', {detail: {}}))")
     expect(page.locator(f"tr[data-deal='{taken.deal_id}'] .gone")).to_contain_text("Confirmed by")
     expect(page.locator("[data-decided]")).to_contain_text("There is nothing left to decide.")
     expect(page.locator(".decide")).to_have_count(0)
+    fresh = till.marked()
+    expect(page.locator("[data-new='deals_marked']")).to_have_text("1 new")
+    expect(page.locator(f"[data-deal='{fresh.deal_id}']")).to_have_count(0)
     assert till.state(left) == "awaiting_confirmation"
 
 
