@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from console.deals.evidence import evidence_of
-from console.deals.words import AWAITING_PAYMENT, OVERDUE, state_words, tone
+from console.deals.words import AWAITING_CONFIRMATION, AWAITING_PAYMENT, OVERDUE, state_words, tone
 from console.exchange import Request
 from console.list_page import Asked, Found, ListPage
 from console.ui.beside import following, selected_of
@@ -28,14 +28,24 @@ TABS: Final = {
     "unpaid": "Awaiting payment",
     ALL: "All",
 }
+# A service of the version before knows no queue, but these states.
 STATES: Final[Mapping[str, tuple[pb.DealStatus.ValueType, str]]] = {
-    MARKED: (pb.DEAL_STATUS_UNSPECIFIED, ""),
+    MARKED: (pb.DEAL_STATUS_PENDING, AWAITING_CONFIRMATION),
     "appeals": (pb.DEAL_STATUS_APPEAL, ""),
     "overdue": (pb.DEAL_STATUS_APPEAL, OVERDUE),
     "unpaid": (pb.DEAL_STATUS_PENDING, AWAITING_PAYMENT),
     ALL: (pb.DEAL_STATUS_UNSPECIFIED, ""),
 }
-WITHOUT_INDEX: Final = ("account", "order", "customer", "merchant", "method", "currency", "least", "most")
+WITHOUT_INDEX: Final = (
+    "account",
+    "order",
+    "customer",
+    "merchant",
+    "method",
+    "currency",
+    "amount_from",
+    "amount_to",
+)
 """Filters for which ended deals have no index: with them alone a list would read all deals there ever were."""
 DAYS_MOST: Final = 31
 
@@ -86,8 +96,8 @@ class DealsPage(ListPage):
     filters = (
         Tabs("state", "State", TABS),
         Text("account", "Account"),
-        Amount("least", "Amount from", of="amount_from"),
-        Amount("most", "Amount to", of="amount_to"),
+        Amount("amount_from", "Amount from"),
+        Amount("amount_to", "Amount to"),
         Text("reference", "Reference"),
         Text("sender", "Sender", of="sender_name"),
         Merchant(),
@@ -108,8 +118,8 @@ class DealsPage(ListPage):
             marked_paid=asked["state"] == MARKED,
             oldest_first=asked["state"] != ALL,
             account=asked["account"],
-            amount_from=asked["least"],
-            amount_to=asked["most"],
+            amount_from=asked["amount_from"],
+            amount_to=asked["amount_to"],
             reference=asked["reference"],
             sender_name=asked["sender"],
             merchant_id=asked["merchant"],
@@ -180,7 +190,7 @@ class DealsPage(ListPage):
 
 def _require_bounds(asked: Asked) -> None:
     """Raises VALIDATION_ERROR for a filter over ended deals that would read too many of them."""
-    exact = asked["least"] and asked["least"] == asked["most"]
+    exact = asked["amount_from"] and asked["amount_from"] == asked["amount_to"]
     if asked["reference"] or asked["sender"] or exact:
         return
     named = [name for name in WITHOUT_INDEX if asked[name]]

@@ -7,7 +7,7 @@ from typing import Final
 import falcon.asgi
 
 from console.deals.queue import MARKED, STATES
-from console.deals.words import AWAITING_CONFIRMATION, last_step
+from console.deals.words import last_step
 from console.exchange import Request
 from console.page import Page
 from fiatgate.invoices.v1 import invoices_pb2 as pb
@@ -32,7 +32,5 @@ class StatesPage(Page):
 
 def _belongs(deal: pb.DealState, listed: str) -> bool:
     """Returns whether the list of a tab still has the deal."""
-    if listed == MARKED:
-        return deal.sub_status == AWAITING_CONFIRMATION
     status, sub_status = STATES.get(listed, (pb.DEAL_STATUS_UNSPECIFIED, ""))
     return status in (pb.DEAL_STATUS_UNSPECIFIED, deal.status) and sub_status in ("", deal.sub_status)

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Uuid,
     bindparam,
     false,
-    func,
     literal_column,
     select,
     text,
@@ -169,11 +168,17 @@ def place_of_deal(
 
 
 def nearest_deals(connection: Connection, deal: DealView, limit: int) -> Sequence[DealView]:
-    """Returns other open deals on the deal's requisite, those with the nearest amounts first."""
-    is_other: ColumnElement[bool] = literal_column(f"deals.{DEAL_IS_OPEN}")
-    query = select(*DEALS.columns).where(Deal.requisite_id == deal.requisite_id, is_other, Deal.id != deal.id)
-    distance = func.abs(Deal.amount_fiat - deal.amount_fiat)
-    return DEALS.all(connection.execute(query.order_by(distance, Deal.id).limit(limit)))
+    """Returns other open deals on the deal's requisite, those with the nearest amounts first.
+
+    The index of open deals is read upwards and downwards from the amount of the deal: a requisite may have ten thousand
+    open deals.
+    """
+    is_open: ColumnElement[bool] = literal_column(f"deals.{DEAL_IS_OPEN}")
+    others = select(*DEALS.columns).where(Deal.requisite_id == deal.requisite_id, is_open, Deal.id != deal.id)
+    above = others.where(Deal.amount_fiat >= deal.amount_fiat).order_by(Deal.amount_fiat).limit(limit)
+    below = others.where(Deal.amount_fiat < deal.amount_fiat).order_by(Deal.amount_fiat.desc()).limit(limit)
+    found = [row for query in (above, below) for row in DEALS.all(connection.execute(query))]
+    return sorted(found, key=lambda each: abs(each.amount_fiat - deal.amount_fiat))[:limit]
 
 
 @dataclass(frozen=True)
