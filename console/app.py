@@ -13,6 +13,7 @@ from console.dashboard import routes as dashboard
 from console.deals import routes as deals
 from console.desk import routes as desk
 from console.exchange import Exchange, Request
+from console.invoices import routes as invoices
 from console.merchants import routes as merchants
 from console.page import App
 from console.people import routes as people
@@ -47,6 +48,7 @@ ROOMS: Final = {
         cases,
         reports,
         merchants,
+        invoices,
         people,
         audit,
     ),

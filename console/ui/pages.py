@@ -95,6 +95,10 @@ class Pages:
         """Returns the roles that may open the page, and those below it, which the navigation links to."""
         return self._navigation[path].roles
 
+    def may_open(self, req: Request, path: str) -> bool:
+        """Returns whether the surface has this entry of the navigation, and the person may open it."""
+        return path in self._navigation and self._opens(req, path)
+
     def require(self, req: Request, path: str) -> None:
         """Raises NOT_PERMITTED unless the person has a role that may open the page of the navigation."""
         if path in self._navigation and not self._opens(req, path):

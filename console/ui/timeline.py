@@ -37,7 +37,7 @@ def timeline(
         *_of_invoice(story, key_name),
         *(moment for each in story.deals for moment in _of_deal(each)),
         *_of_acts(story),
-        *_of_end(story.invoice),
+        *_of_end(story),
         *_of_case(story),
         *of_ledger(story.invoice.deal, transfers),
         *(() if webhooks is None else of_webhooks(webhooks)),
@@ -90,15 +90,26 @@ def _of_invoice(story: invoices_pb2.GetInvoiceStoryResponse, key_name: str) -> I
         )
 
 
-def _of_end(invoice: invoices_pb2.Invoice) -> Iterator[Moment]:
-    if invoice.HasField("finished_at"):
-        title, tone = _FINISHED.get(invoice.status, ("Invoice finished", ""))
-        yield Moment(
-            at=datetime_from(invoice.finished_at),
-            title=title,
-            details=given(("credit due", usdt(invoice.deal.merchant_usdt))),
-            tone=tone,
-        )
+def _of_end(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
+    invoice = story.invoice
+    if not invoice.HasField("finished_at"):
+        return
+    title, tone = _FINISHED.get(invoice.status, ("Invoice finished", ""))
+    yield Moment(
+        at=datetime_from(invoice.finished_at),
+        title=title,
+        by="" if story.deals else _ended_by(story),
+        details=given(("credit due", usdt(invoice.deal.merchant_usdt))),
+        tone=tone,
+    )
+
+
+def _ended_by(story: invoices_pb2.GetInvoiceStoryResponse) -> str:
+    """Returns the author of the end of an invoice without a deal: the steps of a deal have their own."""
+    if story.invoice.status != invoices_pb2.INVOICE_STATUS_CANCELED:
+        return "time"
+    canceled = (act for act in story.acts if act.act == "invoice.cancel" and not act.refused)
+    return next((author_of(act) for act in canceled), "customer")
 
 
 _STEPS: Final = {
@@ -229,10 +240,17 @@ def _of_case(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
 # -- acts
 
 _SHOWN_BY_STEPS: Final = frozenset(
-    {"deal.confirm", "deal.reject", "deal.appeal", "deal.resolve", "deal.adjust", "case.resolve"}
+    {
+        "deal.confirm",
+        "deal.reject",
+        "deal.appeal",
+        "deal.resolve",
+        "deal.adjust",
+        "case.resolve",
+        "invoice.cancel",
+    }
 )
 _ACTS: Final = {
-    "invoice.cancel": ("Invoice canceled by an operator", "bad"),
     "invoice.accept": ("Change without the service accepted", ""),
     "invoice.reannounce": ("Announced again", ""),
     "approval.request": ("Second pair of eyes requested", "wait"),
@@ -242,9 +260,7 @@ _ACTS: Final = {
 
 
 def _of_acts(story: invoices_pb2.GetInvoiceStoryResponse) -> Iterator[Moment]:
-    steps = {step.sub_status for each in story.deals for step in each.history}
-    shown = _SHOWN_BY_STEPS | ({"invoice.cancel"} if "canceled_by_operator" in steps else frozenset())
-    yield from (_act(act) for act in story.acts if act.refused or act.act not in shown)
+    yield from (_act(act) for act in story.acts if act.refused or act.act not in _SHOWN_BY_STEPS)
 
 
 def _act(act: audit_pb2.Act) -> Moment:

@@ -45,6 +45,10 @@ NOTICES: Final[Mapping[str, str]] = {
     "logo-used": "The logo is in use.",
     "logo-removed": "The logo is removed.",
     "category-set": "The commission of the category is set.",
+    # invoices
+    "invoice-canceled": "The invoice is canceled.",
+    "deals-on": "New invoices and new deals are accepted again.",
+    "deals-off": "New invoices and new deals are refused. Open deals go on.",
 }
 """By the word in the address."""
 
@@ -81,6 +85,9 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "MERCHANT_STATE_CONFLICT": "The state of the merchant does not allow this: a banned one is unbanned first.",
     "MERCHANT_CATEGORY_NOT_FOUND": "This category does not exist any more. Choose another one.",
     "API_KEY_NOT_FOUND": "There is no such key.",
+    # invoices
+    "INVOICE_FINISHED": "The invoice has ended already, so nothing was changed.",
+    "INVOICE_MARKED_PAID": "The payment is marked as paid, so nothing was changed. Decide about the deal instead.",
 }
 """By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""
 

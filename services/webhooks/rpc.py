@@ -37,7 +37,14 @@ _ATTEMPT_STATUSES = {
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST}),
+    "console-desk": frozenset(
+        {
+            audit.LIST,
+            queues.LIST,
+            "FindService/Find",
+            "WebhooksService/ListInvoiceEvents",
+        }
+    ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WebhooksService/ListInvoiceEvents", "WebhooksService/ResendLatest"}),
 }

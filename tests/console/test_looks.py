@@ -91,6 +91,9 @@ IN_ROOMS: Final[dict[str, str]] = dict.fromkeys(
         "/categories",
     ),
     "test_merchants.py",
+) | dict.fromkeys(
+    ("/invoices", "/invoices/{invoice_id}", "/find", "/deals-system"),
+    "test_invoices.py",
 )
 """Pages that the test of their room looks at, with things on them (`looks_right`), by their address: the file."""
 HERE: Final = Path(__file__).parent

@@ -20,6 +20,7 @@ from console.surfaces import DESK
 from console.surfaces import surface_of as surface_with
 from console.wiring import wired
 from kit.rpc import audit as audit_rpc
+from kit.rpc import find as find_rpc
 from kit.rpc import queues as queues_rpc
 from kit.rpc.permissions import Permission
 from kit.web.files import FilesResource
@@ -184,6 +185,9 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_one_network_has_a_limit(
 
 
 READ_BY: Final[dict[str, Permission]] = {
+    "/invoices": invoices_rpc.PERMISSIONS["DealDeskService/ListAllInvoices"],
+    "/find": find_rpc.PERMISSIONS["FindService/Find"],
+    "/deals-system": invoices_rpc.PERMISSIONS["DealDeskService/GetDealsSystem"],
     "/": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/live": queues_rpc.PERMISSIONS[queues_rpc.LIST],
     "/deals": invoices_rpc.PERMISSIONS["DealDeskService/ListDeals"],

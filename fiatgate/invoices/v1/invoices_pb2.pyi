@@ -3177,17 +3177,29 @@ class GetDealsSystemResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ENABLED_FIELD_NUMBER: _builtins.int
+    CHANGED_AT_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     enabled: _builtins.bool
+    actor: _builtins.str
+    """The author of the switch, as in DealTransition. Empty: it was never switched."""
+    @_builtins.property
+    def changed_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was switched. Null: never."""
+
     def __init__(
         self,
         *,
         enabled: _builtins.bool = ...,
+        changed_at: _timestamp_pb2.Timestamp | None = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed_at", b"_changed_at", "changed_at", b"changed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed_at", b"_changed_at", "actor", b"actor", "changed_at", b"changed_at", "enabled", b"enabled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__changed_at: _TypeAlias = _typing.Literal["changed_at"]  # noqa: Y015
+    _WhichOneofArgType__changed_at: _TypeAlias = _typing.Literal["_changed_at", b"_changed_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__changed_at) -> _WhichOneofReturnType__changed_at | None: ...
 
 Global___GetDealsSystemResponse: _TypeAlias = GetDealsSystemResponse  # noqa: Y015
 

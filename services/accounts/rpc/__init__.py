@@ -70,7 +70,13 @@ _OTHERS: Final = [each for each in SERVICES if each != "accounts"]
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": _CONSOLE | {audit.LIST, queues.LIST, "ApprovalsService/ListApprovals"},
+    "console-desk": _CONSOLE
+    | {
+        audit.LIST,
+        queues.LIST,
+        "ApprovalsService/ListApprovals",
+        "FindService/Find",
+    },
     "console-dashboard": _CONSOLE | {audit.LIST},
     **dict.fromkeys(_OTHERS, _SERVICES),
 }

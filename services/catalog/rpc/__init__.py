@@ -23,7 +23,13 @@ from services.catalog.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST, "CatalogService/GetCatalog"}),
+    "console-desk": frozenset(
+        {
+            audit.LIST,
+            queues.LIST,
+            "CatalogService/GetCatalog",
+        }
+    ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset(
         {

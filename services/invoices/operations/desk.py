@@ -25,7 +25,14 @@ from services.invoices.models import Deal, Invoice
 from services.invoices.operations import checkout, fields, lifecycle
 from services.invoices.store import cases, deal_lists, deals
 from services.invoices.store.deal_lists import ListedDeal, StateOfDeal
-from services.invoices.store.views import DealView, InvoiceView, PictureView, RequisiteView, TransitionView
+from services.invoices.store.views import (
+    DealView,
+    InvoiceView,
+    PictureView,
+    RequisiteView,
+    SwitchView,
+    TransitionView,
+)
 from services.invoices.wiring import Deps
 
 
@@ -303,9 +310,9 @@ def cancel_invoice(deps: Deps, *, invoice_id: str) -> InvoiceView:
 # -- the switch
 
 
-def get_deals_system(deps: Deps) -> bool:
-    with deps.db.transaction() as tx:
-        return deals.deals_enabled(tx)
+def get_deals_system(deps: Deps) -> SwitchView:
+    with deps.db.autocommit() as connection:
+        return deals.deals_switch(connection)
 
 
 def set_deals_system(deps: Deps, *, enabled: bool) -> bool:

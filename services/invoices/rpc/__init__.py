@@ -39,6 +39,8 @@ CALLERS: Final[Callers] = {
             "DealDeskService/ConfirmDeal",
             "DealDeskService/GetCase",
             "DealDeskService/GetDeal",
+            "DealDeskService/GetDealsSystem",
+            "DealDeskService/GetInvoiceStory",
             "DealDeskService/GetProof",
             "DealDeskService/ListAllInvoices",
             "DealDeskService/ListCases",
@@ -49,6 +51,9 @@ CALLERS: Final[Callers] = {
             "DealDeskService/RejectDeal",
             "DealDeskService/ResolveAppeal",
             "DealDeskService/ResolveCase",
+            "DealDeskService/SetDealsSystem",
+            "FindService/Find",
+            "InvoicesService/CancelInvoice",
             "ReportsService/GetReport",
         }
     ),

@@ -192,7 +192,10 @@ class DealDeskServicer(RequisiteCalls, pb_grpc.DealDeskServiceServicer):
     def GetDealsSystem(
         self, request: pb.GetDealsSystemRequest, context: Context
     ) -> pb.GetDealsSystemResponse:
-        return pb.GetDealsSystemResponse(enabled=desk.get_deals_system(self._deps))
+        switch = desk.get_deals_system(self._deps)
+        return pb.GetDealsSystemResponse(
+            enabled=switch.enabled, changed_at=timestamp_from(switch.changed_at), actor=switch.actor
+        )
 
     def SetDealsSystem(
         self, request: pb.SetDealsSystemRequest, context: Context

@@ -32,7 +32,7 @@ from services.invoices.domain.places import may_hold_one_more
 from services.invoices.domain.states import DealStatus
 from services.invoices.models import DEAL_IS_OPEN, Deal, DealTransition, Requisite, Switch
 from services.invoices.store.shares import REFERENCE
-from services.invoices.store.views import DealView, RequisiteView, TransitionView
+from services.invoices.store.views import DealView, RequisiteView, SwitchView, TransitionView
 
 # The statements of a purchase are built once: building one costs as much as running it.
 
@@ -253,6 +253,13 @@ _DEALS_ENABLED = Prepared("deals_enabled", "SELECT enabled FROM switches WHERE n
 def deals_enabled(tx: Session) -> bool:
     """Returns true unless an operator switched deals off."""
     return prepared.one_or_none(tx, _DEALS_ENABLED, {}) is not False
+
+
+def deals_switch(connection: Connection) -> SwitchView:
+    """Returns the switch with the author of its last change."""
+    query = select(Switch.enabled, Switch.changed_at, Switch.actor).where(Switch.name == "deals")
+    row = connection.execute(query).one_or_none()
+    return SwitchView(True, None, "") if row is None else SwitchView(*row)
 
 
 def set_deals_enabled(tx: Session, *, enabled: bool, actor: str, at: datetime) -> None:

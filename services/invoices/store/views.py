@@ -93,6 +93,15 @@ class RequisiteView:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchView:
+    """The switch of new deals. `changed_at` is None as long as it was never used."""
+
+    enabled: bool
+    changed_at: datetime | None
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
 class CaseView:
     number: int
     invoice_id: UUID

@@ -25,7 +25,15 @@ from services.withdrawals.wiring import Deps
 
 CALLERS: Final[Callers] = {
     "cli": frozenset({ALL}),
-    "console-desk": frozenset({audit.LIST, queues.LIST, "WithdrawalsService/GetBalance"}),
+    "console-desk": frozenset(
+        {
+            audit.LIST,
+            queues.LIST,
+            "FindService/Find",
+            "WithdrawalsService/GetBalance",
+            "WithdrawalsService/ListTransfers",
+        }
+    ),
     "console-dashboard": frozenset({audit.LIST}),
     "gateway": frozenset({"WithdrawalsService/GetWithdrawal", "WithdrawalsService/ListWithdrawals"}),
 }

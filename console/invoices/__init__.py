@@ -1,0 +1,1 @@
+"""Invoices: the list, the timeline of one, the search over all things, and the switch of new deals."""

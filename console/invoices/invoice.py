@@ -1,0 +1,152 @@
+"""One invoice: its fields, its timeline from all services, and its cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page, leave_for
+from console.ui.csv import csv_line
+from console.ui.moments import Moment
+from console.ui.timeline import COLUMNS, cells, timeline
+from fiatgate.invoices.v1 import invoices_pb2 as pb
+from fiatgate.merchants.v1 import merchants_pb2
+from fiatgate.webhooks.v1 import webhooks_pb2
+from fiatgate.withdrawals.v1 import withdrawals_pb2
+from kit.rpc.errors import Refused
+
+PROBLEMS: Final = {"INVOICE_FINISHED": "invoice_finished", "DEAL_STATE_CONFLICT": "invoice_marked_paid"}
+"""The sentence for each refusal of a cancellation."""
+AWAY: Final = frozenset({"DB_UNAVAILABLE", "INTERNAL_ERROR"})
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An invoice with all that the services know of it.
+
+    away  the services that did not answer: their moments are missing
+    """
+
+    story: pb.GetInvoiceStoryResponse
+    moments: Sequence[Moment]
+    merchant_name: str
+    away: Sequence[str]
+
+
+class InvoicePage(Page):
+    """/invoices/{invoice_id}, its timeline as CSV, and its cancellation."""
+
+    link = "/invoices"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        whole = await self._whole(invoice_id)
+        invoice = whole.story.invoice
+        self.show(
+            req,
+            resp,
+            "invoice",
+            invoice=invoice,
+            stories=whole.story.deals,
+            moments=whole.moments,
+            merchant_name=whole.merchant_name,
+            away=whole.away,
+            link_to=link_to,
+            may_be_canceled=invoice.status == pb.INVOICE_STATUS_PENDING
+            and not invoice.deal.HasField("mark_paid_at"),
+        )
+
+    on_head = on_get
+
+    async def on_get_csv(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        """Sends the timeline. A file with a part missing would look complete, so it needs all services."""
+        whole = await self._whole(invoice_id, whole_only=True)
+        resp.content_type = "text/csv; charset=utf-8"
+        resp.set_headers(
+            {
+                "Content-Disposition": f'attachment; filename="invoice-{whole.story.invoice.invoice_id}.csv"',
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+            }
+        )
+        resp.data = b"".join([csv_line(COLUMNS), *(csv_line(cells(each)) for each in whole.moments)])
+
+    async def on_post_cancel(self, req: Request, resp: falcon.asgi.Response, invoice_id: str) -> None:
+        await self.form(req)
+        path, call = f"/invoices/{invoice_id}", pb.CancelInvoiceRequest(invoice_id=invoice_id)
+        try:
+            await self.deps.invoices.CancelInvoice(call)
+        except Refused as refused:
+            if refused.reason not in PROBLEMS:
+                raise
+            leave_for(resp, path, problem=PROBLEMS[refused.reason])
+        else:
+            leave_for(resp, path, notice="invoice-canceled")
+
+    async def _whole(self, invoice_id: str, *, whole_only: bool = False) -> Whole:
+        """Returns the invoice with its timeline, by five calls. With `whole_only` it raises the refusal of a service
+        that is away.
+        """
+        story, transfers, webhooks = await asyncio.gather(
+            self.deps.deals.GetInvoiceStory(pb.GetInvoiceStoryRequest(invoice_id=invoice_id)),
+            _answer(
+                self.deps.withdrawals.ListTransfers(
+                    withdrawals_pb2.ListTransfersRequest(invoice_id=invoice_id, with_balances=True)
+                )
+            ),
+            _answer(
+                self.deps.webhooks.ListInvoiceEvents(
+                    webhooks_pb2.ListInvoiceEventsRequest(invoice_id=invoice_id, with_acts=True)
+                )
+            ),
+        )
+        answers = {"withdrawals": transfers, "webhooks": webhooks}
+        away = [service for service, answer in answers.items() if isinstance(answer, Refused)]
+        if whole_only and away:
+            raise answers[away[0]]
+        merchant_id = story.invoice.merchant_id
+        names, keys = await asyncio.gather(
+            self.names(merchant_id),
+            _answer(
+                self.deps.merchants.ListApiKeys(merchants_pb2.ListApiKeysRequest(merchant_id=merchant_id))
+            ),
+        )
+        moments = timeline(
+            story,
+            () if isinstance(transfers, Refused) else transfers.transfers,
+            None if isinstance(webhooks, Refused) else webhooks,
+            key_name=_key_name(keys, story.invoice.key_id),
+        )
+        return Whole(story, moments, names.get(merchant_id, ""), away)
+
+
+async def _answer(call: Awaitable[Any]) -> Any:
+    """Returns the answer, or the refusal of a service that is away."""
+    try:
+        return await call
+    except Refused as refused:
+        if refused.reason not in AWAY:
+            raise
+        return refused
+
+
+def _key_name(keys: Any, key_id: str) -> str:
+    """Returns the name of the key and the first characters of its secret; empty for an unknown one."""
+    known = [] if isinstance(keys, Refused) else keys.keys
+    return next((f"{each.name or key_id} ({each.hint}…)" for each in known if each.key_id == key_id), "")
+
+
+_PATHS: Final = {"deal": "/deals/{}", "case": "/cases/{}", "webhook": "/webhooks/{}"}
+
+
+def link_to(thing: str) -> str:
+    """Returns the address of the page of a moment's thing; empty for one without a page."""
+    kind, _, id = thing.partition(":")
+    if kind == "proof":
+        deal_id, _, use = id.partition("/")
+        return f"/deals/{deal_id}/pictures/{use}"
+    return _PATHS[kind].format(id) if kind in _PATHS else ""

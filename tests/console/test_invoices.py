@@ -1,0 +1,202 @@
+"""Invoices at the desk: the list and its file, the timeline of one, the search, the cancellation, the switch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+import requests
+
+from deploy.local.waiting import wait_until
+from fiatgate.invoices.v1 import invoices_pb2
+from tests.console.conftest import Open, Staff
+from tests.console.house import House, Person, title_of
+from tests.console.looks import looks_right
+from tests.gateway.desk import HTTP_SECONDS, SETTLE_SECONDS, Desk, Shop, unique
+from tests.support.receiver import Receiver
+from tests.support.stack import Stack
+
+
+@pytest.fixture(scope="module")
+def desk(stack: Stack) -> Iterator[Desk]:
+    with Desk(stack) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def currency(desk: Desk) -> str:
+    return desk.currency()
+
+
+@pytest.fixture(scope="module")
+def method(desk: Desk, currency: str) -> str:
+    code = desk.method(currency, name="Bank transfer")
+    desk.requisite(code, account="4000 0025 0000 3155")
+    return code
+
+
+@pytest.fixture(scope="module")
+def shop(desk: Desk, currency: str, method: str) -> Shop:
+    return desk.open_shop(currency, name="Timeline lamps")
+
+
+def words_of(page: str) -> str:
+    """The text of a page, on one line."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", page)).split())
+
+
+def titles(page: str) -> list[str]:
+    """The titles of the timeline, in order."""
+    return [
+        unescape(re.sub("<[^>]+>", "", found)) for found in re.findall(r"<div><strong>(.*?)</strong>", page)
+    ]
+
+
+def search(person: Person, text: str) -> Any:
+    return person.get("/find", params={"q": text}, allow_redirects=False)
+
+
+def test_an_invoice_has_one_timeline_from_all_services(
+    house: House, staff: Staff, desk: Desk, shop: Shop, method: str, receiver: Receiver, open_page: Open
+) -> None:
+    created = shop.create(callback_url=receiver.url(), purpose="Two <b>lamps</b>")
+    id, sender = created["invoice_id"], unique("Payer")
+    operator = staff("desk")
+    assert requests.get(created["payment_link"], timeout=HTTP_SECONDS).status_code == 200
+    deal = desk.mark_paid(id, method, sender_name=sender)
+    desk.deals.ConfirmDeal(invoices_pb2.ConfirmDealRequest(deal_id=deal.deal_id))
+    receiver.wait_for(1)
+    page = f"/invoices/{id}"
+    wait_until(
+        lambda: (
+            {"Credited to the merchant", "Webhook attempt 1 delivered"} <= {*titles(operator.get(page).text)}
+        ),
+        "the credit and the webhook in the timeline",
+        timeout_seconds=SETTLE_SECONDS,
+    )
+    answer = operator.get(page)
+    assert titles(answer.text)[:6] == [
+        "Invoice created",
+        "Payment page opened for the first time",
+        "Payment method chosen",
+        "Marked as paid",
+        "Payment confirmed",
+        "Invoice paid",
+    ]
+    text = words_of(answer.text)
+    assert "by API key test (" in text
+    assert "Two <b>lamps</b>" in text
+    assert "rate 90.00" in text
+    assert "rate from an operator, 90, taken " in text
+    assert "4000 0025 0000 3155" in text
+    assert f"sender {sender}" in text
+    assert "answer HTTP 200" in text
+    assert "balance after it" in text
+
+    lines = list(csv.reader(io.StringIO(operator.get(f"{page}/timeline.csv").text)))
+    assert lines[0] == ["at", "service", "title", "by", "details", "note", "thing"]
+    assert [line[2] for line in lines[1:]] == titles(answer.text)
+    of_sender = search(operator, sender)
+    assert deal.deal_id in of_sender.headers.get("Location", "") + of_sender.text
+    assert search(operator, created["external_id"]).headers["Location"] == page
+    assert search(operator, id[:13]).headers["Location"] == page
+
+    browser = staff.page(open_page, "desk")
+    browser.goto(f"{house.desk}{page}")
+    looks_right(browser, "invoice")
+    for name, address in (
+        ("invoices", f"/invoices?merchant={shop.merchant_id}"),
+        ("find", f"/find?q={created['amount']}"),
+        ("deals-system", "/deals-system"),
+    ):
+        browser.goto(house.desk + address)
+        looks_right(browser, name)
+
+
+def test_invoices_are_listed_by_each_filter_and_all_of_them_are_in_the_file(
+    staff: Staff, desk: Desk, shop: Shop, method: str
+) -> None:
+    operator = staff("desk")
+    waiting, chosen = shop.create(customer_id=unique("zoe")), shop.create(amount="777.77")
+    desk.choose(chosen["invoice_id"], method)
+
+    def listed(**filters: str) -> list[str]:
+        page = operator.get("/invoices", params={"merchant": shop.merchant_id} | filters)
+        return re.findall(r'<th scope="row">.*?href="/invoices/([0-9a-f-]{36})"', page.text)
+
+    assert listed(order=chosen["external_id"]) == [chosen["invoice_id"]]
+    assert listed(customer=waiting["customer_id"]) == [waiting["invoice_id"]]
+    assert listed(amount_from="777.77", amount_to="777.77") == [chosen["invoice_id"]]
+    assert listed(method=method, status="pending") == [chosen["invoice_id"]]
+    assert listed(currency=shop.currency)[:2] == [chosen["invoice_id"], waiting["invoice_id"]]
+    assert listed(status="fail") == []
+    assert listed(until="2020-01-01") == []
+    whole = operator.get("/invoices.csv", params={"merchant": shop.merchant_id}).text
+    lines = list(csv.DictReader(io.StringIO(whole)))
+    assert [line["invoice_id"] for line in lines[:2]] == [chosen["invoice_id"], waiting["invoice_id"]]
+    assert lines[0]["merchant"] == "Timeline lamps"
+    refused = operator.get("/invoices", params={"amount_from": "much"})
+    assert (refused.status_code, "as 49.90" in refused.text) == (422, True)
+
+
+def test_the_search_names_what_it_found_and_says_when_nothing_fits(
+    staff: Staff, desk: Desk, shop: Shop, method: str
+) -> None:
+    viewer = staff("viewer")
+    created = [
+        shop.create(customer_id=unique("one")),
+        shop.create(amount="888.88"),
+        shop.create(amount="888.88"),
+    ]
+    several = search(viewer, "888.88")
+    assert several.status_code == 200
+    assert all(each["invoice_id"] in several.text for each in created[1:])
+    assert "Nothing has this text." in search(viewer, unique("nothing")).text
+    assert title_of(viewer.get("/find")) == "Search"
+    # An invoice and its own deal are one thing.
+    desk.choose(created[0]["invoice_id"], method)
+    assert (
+        search(viewer, created[0]["customer_id"]).headers["Location"]
+        == f"/invoices/{created[0]['invoice_id']}"
+    )
+    # A merchant's name leads to a page that this person may open, else to the list.
+    assert "Timeline lamps" in viewer.get("/find", params={"q": "Timeline lam"}).text
+
+
+def test_an_invoice_is_canceled_after_one_question_and_not_twice(
+    house: House, staff: Staff, desk: Desk, shop: Shop, method: str
+) -> None:
+    operator, viewer = staff("desk"), staff("viewer")
+    id = shop.create()["invoice_id"]
+    assert "Cancel the invoice" in operator.get(f"/invoices/{id}").text
+    assert "Cancel the invoice" not in viewer.get(f"/invoices/{id}").text
+    assert viewer.post(f"/invoices/{id}/cancel").status_code == 403
+    done = operator.post(f"/invoices/{id}/cancel")
+    assert "The invoice is canceled." in done.text
+    assert titles(done.text)[:2] == ["Invoice created", "Invoice canceled"]
+    assert f"Invoice canceled by {operator.email}" in words_of(done.text)
+    assert "Cancel the invoice" not in done.text
+    paid = shop.create()["invoice_id"]
+    desk.mark_paid(paid, method)
+    assert "Decide about the deal instead." in operator.post(f"/invoices/{paid}/cancel").text
+    assert operator.get("/invoices/0197a000-0000-7000-8000-000000000000").status_code == 404
+
+
+def test_new_deals_are_switched_off_and_on_with_their_author(staff: Staff, shop: Shop) -> None:
+    operator, viewer = staff("desk"), staff("viewer")
+    try:
+        off = operator.post("/deals-system", {"enabled": "no"})
+        assert "New invoices and new deals are refused." in off.text
+        assert operator.email in off.text
+        refused = shop.post("/api/v1/create-invoice", json=shop.body())
+        assert refused.json()["error"]["code"] == "DEALS_SYSTEM_DISABLED"
+        assert "Switch on" not in viewer.get("/deals-system").text
+    finally:
+        on = operator.post("/deals-system", {"enabled": "yes"})
+    assert "New invoices and new deals are accepted again." in on.text
+    assert shop.post("/api/v1/create-invoice", json=shop.body()).status_code == 201
