@@ -17,8 +17,10 @@ from console.invoices import routes as invoices
 from console.merchants import routes as merchants
 from console.page import App
 from console.people import routes as people
+from console.prices import routes as prices
 from console.refusals import Refusals, broken_http
 from console.reports import routes as reports
+from console.requisites import routes as requisites
 from console.signin import routes as signin
 from console.signin.access import Access
 from console.surfaces import Surface, surface_of
@@ -49,6 +51,8 @@ ROOMS: Final = {
         reports,
         merchants,
         invoices,
+        prices,
+        requisites,
         people,
         audit,
     ),

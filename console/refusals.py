@@ -46,6 +46,9 @@ PROBLEMS: Final[Mapping[str, Problem]] = {
     "PROOF_NOT_FOUND": _NO_PAGE,
     "OWNER_NOT_FOUND": _NO_PAGE,
     "INVOICE_NOT_FOUND": _NO_PAGE,
+    "CURRENCY_NOT_FOUND": _NO_PAGE,
+    "PAYMENT_METHOD_NOT_FOUND": _NO_PAGE,
+    "REQUISITE_NOT_FOUND": _NO_PAGE,
     "METHOD_NOT_ALLOWED": Problem(405, "That did not work", "Go back to the page and continue from there."),
     "PAYLOAD_TOO_LARGE": Problem(
         413, "That was too long", "Go back to the page and send less: a shorter text, a smaller picture."

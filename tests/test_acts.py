@@ -80,6 +80,7 @@ ACT_OF: Final = {
 NO_ACT: Final = {
     "ApprovalsService/Approve": "the act of the change, and approval.approve (tests/kit/test_approvals.py)",
     "ApprovalsService/Reject": "approval.reject (tests/kit/test_approvals.py)",
+    "CatalogService/KeepLogo": "a picture that no method has; the act of the change that takes it names it",
     "CheckoutService/*": "steps of a customer: their history is in the invoice",
     "HeadsService/ExchangeHeads": "a process keeps the head of another's chain; its table is append-only itself",
     "InvoicesService/CreateInvoice": "a merchant's program: its history is in the invoice",

@@ -92,23 +92,42 @@ def bars(title: str, labels: Sequence[str], values: Sequence[Decimal | int], *, 
 
 
 def lines(
-    title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[Decimal | int | None]]]
+    title: str,
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Sequence[Decimal | int | None]]],
+    *,
+    from_zero: bool = True,
 ) -> Chart:
-    """Returns a line for each named series; None leaves the point out. Values are not below zero."""
+    """Returns a line for each named series; None leaves the point out. Values are not below zero.
+
+    from_zero  whether the axis begins at zero; else below the least value, so that small changes are seen
+    """
     names = _last(labels)
     numbers = [[None if each is None else Decimal(each) for each in _last(values)] for _, values in series]
-    top = scale_of(max((each for row in numbers for each in row if each is not None), default=Decimal(0)))
+    known = [each for row in numbers for each in row if each is not None]
+    most = max(known, default=Decimal(0))
+    floor, span = (Decimal(0), most) if from_zero or not known else floor_of(min(known), most)
+    top = scale_of(max(most - floor, span))
     slot = Decimal(WIDTH - LEFT - RIGHT) / max(len(names) - 1, 1)
     points = [
         " ".join(
-            f"{int(LEFT + slot * at)},{_y(number, top)}"
+            f"{int(LEFT + slot * at)},{_y(number - floor, top)}"
             for at, number in enumerate(row)
             if number is not None
         )
         for row in numbers
     ]
     named = [(name, line) for (name, _), line in zip(series, points, strict=True) if line]
-    return Chart(title, _ticks(top), _labels(names, slot, Decimal(0)), series=named)
+    return Chart(title, _ticks(top, floor), _labels(names, slot, Decimal(0)), series=named)
+
+
+def floor_of(least: Decimal, most: Decimal) -> tuple[Decimal, Decimal]:
+    """Returns a round number not above `least`, where an axis for values between the two begins, and the span that it
+    shows at least: a hundredth of the values, so that a rate that hardly moves looks like one.
+    """
+    span = max(most - least, least / 100)
+    step = scale_of(span) / LINES
+    return least // step * step, span
 
 
 def scale_of(most: Decimal) -> Decimal:
@@ -135,9 +154,9 @@ def _y(number: Decimal, top: Decimal) -> int:
     return HEIGHT - BOTTOM - int((room * number / top).to_integral_value(ROUND_CEILING))
 
 
-def _ticks(top: Decimal) -> list[Tick]:
+def _ticks(top: Decimal, floor: Decimal = Decimal(0)) -> list[Tick]:
     values = [top * each / LINES for each in range(LINES + 1)]
-    return [Tick(_y(each, top), text_of(each)) for each in values]
+    return [Tick(_y(each, top), text_of(floor + each)) for each in values]
 
 
 def _labels(names: Sequence[str], slot: Decimal, middle: Decimal) -> list[Tick]:

@@ -49,6 +49,19 @@ NOTICES: Final[Mapping[str, str]] = {
     "invoice-canceled": "The invoice is canceled.",
     "deals-on": "New invoices and new deals are accepted again.",
     "deals-off": "New invoices and new deals are refused. Open deals go on.",
+    # prices
+    "rates-pulled": "The sources were polled. A rate that moved too far is held.",
+    "rate-set": "The rate is set. New deals lock it until it lapses.",
+    "rate-accepted": "The rate is accepted. New deals lock it.",
+    "currency-set": "The currency is saved.",
+    "currency-created": "The currency is created. It needs a rate, and a method with an account.",
+    "method-set": "The method is saved.",
+    "method-created": "The method is created. It needs an account.",
+    # requisites
+    "requisite-added": "The account is added. New deals are opened on it.",
+    "requisites-added": "The accounts are added. New deals are opened on them.",
+    "requisites-enabled": "Enabled: new deals are opened there again.",
+    "requisites-disabled": "Disabled: no new deals are opened there. Open ones go on.",
 }
 """By the word in the address."""
 
@@ -88,6 +101,11 @@ PROBLEMS: Final[Mapping[str, str]] = {
     # invoices
     "INVOICE_FINISHED": "The invoice has ended already, so nothing was changed.",
     "INVOICE_MARKED_PAID": "The payment is marked as paid, so nothing was changed. Decide about the deal instead.",
+    # prices and requisites
+    "CURRENCY_NOT_FOUND": "There is no such currency.",
+    "RATE_JUMPS": "The jump guard refused this rate: it is too far from the last one. Nothing was changed.",
+    "RATE_NOT_HELD": "No rate waits for acceptance: the sources agree again, or another person decided.",
+    "NONE_CHOSEN": "Nothing was chosen: tick the accounts first.",
 }
 """By the reason of the refusal. A page for one topic may give a sentence of its own (`Page.show(problem=…)`)."""
 
@@ -121,6 +139,15 @@ FIELDS: Final[Mapping[str, str]] = {
     "frame_origins": "Sites that may show the page in a frame",
     "logo": "Picture",
     "commission": "Commission",
+    # prices and requisites
+    "rate": "Rate",
+    "account": "Account",
+    "holder": "Holder",
+    "bank": "Bank",
+    "max_deals": "Most open deals",
+    "method_code": "Method",
+    "list": "Accounts",
+    "requisites": "Accounts",
 }
 """Fields of requests, as the forms name them."""
 

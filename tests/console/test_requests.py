@@ -26,6 +26,7 @@ from kit.rpc.permissions import Permission
 from kit.web.files import FilesResource
 from kit.web.health import AliveResource, ReadyResource
 from services.accounts import rpc as accounts_rpc
+from services.catalog import rpc as catalog_rpc
 from services.invoices import rpc as invoices_rpc
 from services.merchants import rpc as merchants_rpc
 from tests.console.house import HTTP_SECONDS, House, Person, new_merchant, title_of
@@ -198,6 +199,10 @@ READ_BY: Final[dict[str, Permission]] = {
     "/categories": merchants_rpc.PERMISSIONS["MerchantsService/ListCategories"],
     "/people": accounts_rpc.PERMISSIONS["PeopleService/ListPeople"],
     "/audit": audit_rpc.PERMISSIONS["AuditService/ListActs"],
+    "/rates": catalog_rpc.PERMISSIONS["CatalogService/ListRates"],
+    "/methods": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
+    "/currencies": catalog_rpc.PERMISSIONS["CatalogService/GetCatalog"],
+    "/requisites": invoices_rpc.PERMISSIONS["DealDeskService/ListRequisites"],
     "/reports": invoices_rpc.PERMISSIONS["ReportsService/GetReport"],
 }
 """The permission of the call by which each page of the navigation is read."""

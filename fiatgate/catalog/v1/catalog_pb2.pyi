@@ -860,6 +860,46 @@ class SetPaymentMethodResponse(_message.Message):
 Global___SetPaymentMethodResponse: _TypeAlias = SetPaymentMethodResponse  # noqa: Y015
 
 @_typing.final
+class KeepLogoRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.bytes
+    """As in SetPaymentMethodRequest; not empty."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeepLogoRequest: _TypeAlias = KeepLogoRequest  # noqa: Y015
+
+@_typing.final
+class KeepLogoResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGO_FIELD_NUMBER: _builtins.int
+    logo: _builtins.str
+    """As in PaymentMethod."""
+    def __init__(
+        self,
+        *,
+        logo: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["logo", b"logo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeepLogoResponse: _TypeAlias = KeepLogoResponse  # noqa: Y015
+
+@_typing.final
 class GetLogoRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -73,6 +73,11 @@ class CatalogServiceStub:
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.SerializeToString,
                 response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.FromString,
                 _registered_method=True)
+        self.KeepLogo = channel.unary_unary(
+                '/fiatgate.catalog.v1.CatalogService/KeepLogo',
+                request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoRequest.SerializeToString,
+                response_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoResponse.FromString,
+                _registered_method=True)
         self.GetLogo = channel.unary_unary(
                 '/fiatgate.catalog.v1.CatalogService/GetLogo',
                 request_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.GetLogoRequest.SerializeToString,
@@ -174,8 +179,15 @@ class CatalogServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def KeepLogo(self, request, context):
+        """Stores a picture that may become a method's logo: it can be shown before it is used.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetLogo(self, request, context):
-        """A picture that a method has or had as its logo. Reason: NOT_FOUND.
+        """A picture that was kept, or that a method has or had as its logo. Reason: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -263,6 +275,11 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.SetPaymentMethod,
                     request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.FromString,
                     response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.SerializeToString,
+            ),
+            'KeepLogo': grpc.unary_unary_rpc_method_handler(
+                    servicer.KeepLogo,
+                    request_deserializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoRequest.FromString,
+                    response_serializer=fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoResponse.SerializeToString,
             ),
             'GetLogo': grpc.unary_unary_rpc_method_handler(
                     servicer.GetLogo,
@@ -493,6 +510,33 @@ class CatalogService:
             '/fiatgate.catalog.v1.CatalogService/SetPaymentMethod',
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodRequest.SerializeToString,
             fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.SetPaymentMethodResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def KeepLogo(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fiatgate.catalog.v1.CatalogService/KeepLogo',
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoRequest.SerializeToString,
+            fiatgate_dot_catalog_dot_v1_dot_catalog__pb2.KeepLogoResponse.FromString,
             options,
             channel_credentials,
             insecure,

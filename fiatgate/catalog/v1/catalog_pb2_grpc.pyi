@@ -65,8 +65,10 @@ class CatalogServiceStub:
     """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
     Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
+    KeepLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.KeepLogoRequest, _catalog_pb2.KeepLogoResponse]
+    """Stores a picture that may become a method's logo: it can be shown before it is used."""
     GetLogo: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]
-    """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
+    """A picture that was kept, or that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _grpc.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]
     """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
     Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
@@ -122,8 +124,10 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """Creates the method or replaces its options; its logo, takes_reference and account_kind stay unless others are given.
     Reasons: CURRENCY_NOT_FOUND, EDIT_CONFLICT.
     """
+    KeepLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.KeepLogoRequest, _catalog_pb2.KeepLogoResponse]  # type: ignore[assignment]
+    """Stores a picture that may become a method's logo: it can be shown before it is used."""
     GetLogo: _aio.UnaryUnaryMultiCallable[_catalog_pb2.GetLogoRequest, _catalog_pb2.GetLogoResponse]  # type: ignore[assignment]
-    """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
+    """A picture that was kept, or that a method has or had as its logo. Reason: NOT_FOUND."""
     SetRate: _aio.UnaryUnaryMultiCallable[_catalog_pb2.SetRateRequest, _catalog_pb2.SetRateResponse]  # type: ignore[assignment]
     """Sets a rate by hand. It is in force at once, and comes before polled rates while it is fresh.
     Reasons: CURRENCY_NOT_FOUND; RATE_JUMPS unless anyway: then APPROVAL_REQUIRED (act rate.set), and the checker's
@@ -220,12 +224,20 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def KeepLogo(
+        self,
+        request: _catalog_pb2.KeepLogoRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_pb2.KeepLogoResponse, _abc.Awaitable[_catalog_pb2.KeepLogoResponse]]:
+        """Stores a picture that may become a method's logo: it can be shown before it is used."""
+
+    @_abc_1.abstractmethod
     def GetLogo(
         self,
         request: _catalog_pb2.GetLogoRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_pb2.GetLogoResponse, _abc.Awaitable[_catalog_pb2.GetLogoResponse]]:
-        """A picture that a method has or had as its logo. Reason: NOT_FOUND."""
+        """A picture that was kept, or that a method has or had as its logo. Reason: NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def SetRate(

@@ -20,6 +20,14 @@ def kept_logo(deps: Deps, content: bytes) -> str | None:
     return logo.digest
 
 
+def keep_logo(deps: Deps, *, content: bytes) -> str:
+    """Stores a picture that may become a logo, and returns its digest. Raises VALIDATION_ERROR."""
+    digest = kept_logo(deps, content)
+    if digest is None:
+        raise errors.logo_invalid("there is no picture")
+    return digest
+
+
 def get_logo(deps: Deps, *, logo: str) -> Logo:
     """Returns the logo of this digest. Raises NOT_FOUND."""
     with deps.db.autocommit() as connection:

@@ -122,6 +122,9 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServiceServicer):
         )
         return pb.SetPaymentMethodResponse(method=method_to_message(method))
 
+    def KeepLogo(self, request: pb.KeepLogoRequest, context: grpc.ServicerContext) -> pb.KeepLogoResponse:
+        return pb.KeepLogoResponse(logo=logos.keep_logo(self._deps, content=request.logo))
+
     def GetLogo(self, request: pb.GetLogoRequest, context: grpc.ServicerContext) -> pb.GetLogoResponse:
         logo = logos.get_logo(self._deps, logo=request.logo)
         return pb.GetLogoResponse(content_type=logo.content_type, content=logo.content)

@@ -1,0 +1,149 @@
+"""The rates in force: their sources and age, the time until they lapse, and those that the jump guard holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import falcon.asgi
+
+from console.exchange import Request
+from console.page import Page
+from fiatgate.approvals.v1 import approvals_pb2
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from kit.base.clock import SystemClock
+from kit.base.money import parse_decimal
+from kit.rpc.errors import Refused
+
+MENDABLE: Final = frozenset(
+    {"VALIDATION_ERROR", "RATE_JUMPS", "RATE_NOT_HELD", "APPROVAL_REQUIRED", "APPROVAL_STATE_CONFLICT"}
+)
+_CLOCK: Final = SystemClock()
+
+
+@dataclass(frozen=True)
+class RateCard:
+    """A currency's rate as the pages show it.
+
+    state     one word: held, fresh, lapsing (less than a fifth of its time is left), lapsed, none, disabled
+    asked     the address of the request that waits for a second person; empty: none does
+    seconds   the time until the rate lapses
+    answered  the number of sources that answered when the rate was taken
+    """
+
+    rate: pb.RateState
+    state: str
+    asked: str
+    seconds: int
+    max_age_seconds: int
+    answered: int
+
+    @property
+    def lapse(self) -> int:
+        """The time that is left, in percent of the whole."""
+        return max(0, min(100, round(100 * self.seconds / self.max_age_seconds)))
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A rate that a person typed and the jump guard refused."""
+
+    rate: str
+    before: str
+    change_percent: str
+    most_percent: str
+
+
+class RatesPage(Page):
+    """/rates: each currency's rate, the held ones first."""
+
+    link = "/rates"
+
+    async def on_get(self, req: Request, resp: falcon.asgi.Response) -> None:
+        rates = await self.deps.catalog.ListRates(pb.ListRatesRequest())
+        asked = await requests_waiting(self)
+        cards = [card(each, rates, asked) for each in rates.rates]
+        cards.sort(key=lambda each: (_URGENCY.index(each.state), each.rate.currency_code))
+        has_sources = any(each.rate.source_names for each in cards)
+        self.show(req, resp, "rates", cards=cards, guard=guard_of(rates), has_sources=has_sources)
+
+    on_head = on_get
+
+    async def on_post_pull(self, req: Request, resp: falcon.asgi.Response) -> None:
+        """Polls the sources now. A rate that moved too far is held, and the page shows it."""
+        await self.form(req)
+        pulled = self.deps.catalog.PullRates(pb.PullRatesRequest())
+        await self.leave_after(resp, pulled, "/rates", notice="rates-pulled", mendable=())
+
+
+_URGENCY: Final = ("held", "lapsed", "lapsing", "none", "fresh", "disabled")
+
+
+async def requests_waiting(page: Page) -> Mapping[str, str]:
+    """Returns the address of the request that waits for a second person, by the currency's code."""
+    request = approvals_pb2.ListApprovalsRequest(state=approvals_pb2.APPROVAL_STATE_PENDING)
+    try:
+        waiting = (await page.deps.approvals["catalog"].ListApprovals(request)).approvals
+    except Refused as refused:
+        if refused.reason not in ("DB_UNAVAILABLE", "INTERNAL_ERROR"):
+            raise
+        return {}
+    return {
+        each.object.removeprefix("currency:"): f"/approvals/catalog/{each.approval_id}" for each in waiting
+    }
+
+
+def card(rate: pb.RateState, rates: pb.ListRatesResponse, asked: Mapping[str, str]) -> RateCard:
+    now = _CLOCK.now()
+    left = rate.in_force.fresh_until.ToDatetime(UTC) - now if rate.HasField("in_force") else now - now
+    seconds = int(left.total_seconds())
+    most = rates.max_age_seconds or 1
+    return RateCard(
+        rate,
+        _state(rate, seconds, most),
+        asked.get(rate.currency_code, ""),
+        max(0, seconds),
+        most,
+        sum(each.HasField("rate") for each in rate.in_force.sources),
+    )
+
+
+def _state(rate: pb.RateState, seconds: int, most: int) -> str:
+    if not rate.enabled:
+        return "disabled"
+    if rate.HasField("held"):
+        return "held"
+    if not rate.HasField("in_force"):
+        return "none"
+    if seconds <= 0:
+        return "lapsed"
+    return "lapsing" if seconds * 5 < most else "fresh"
+
+
+def guard_of(rates: pb.ListRatesResponse) -> str:
+    """Returns the largest change that the jump guard lets pass, in percent: 10."""
+    percent = Decimal(rates.max_jump or 0) * 100
+    return f"{percent.normalize():f}"
+
+
+def jump_of(typed: str, refused: Refused) -> Jump | None:
+    """Returns what the guard compared, for the question whether a second person shall decide."""
+    if refused.reason != "RATE_JUMPS":
+        return None
+    before, new = Decimal(refused.metadata["rate_before"]), parse_decimal(typed)
+    change = (new - before) / before * 100
+    return Jump(
+        typed,
+        refused.metadata["rate_before"],
+        f"{change:+.2f}",
+        f"{Decimal(refused.metadata['most']) * 100:.0f}",
+    )
+
+
+def moment(at: Any) -> datetime:
+    """Returns a Timestamp as a time in UTC."""
+    found: datetime = at.ToDatetime(UTC)
+    return found

@@ -1,0 +1,1 @@
+"""Requisites: the accounts that customers pay to, their load, their deals and their history."""

@@ -1,0 +1,214 @@
+"""Currencies, methods and rates at the desk: the jump guard, edits that undo nothing, logos seen before use."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import expect
+
+from console.ui import charts
+from fiatgate.catalog.v1 import catalog_pb2 as pb
+from tests.console.conftest import Open, Staff
+from tests.console.house import Person
+from tests.console.looks import looks_right
+from tests.gateway.desk import Desk, unique
+from tests.support.pictures import PNG
+from tests.support.stack import Stack
+
+DOCUMENT: Final = (
+    '{"quotes": [{"source": "acme", "rate": "60", "error": ""},'
+    ' {"source": "b", "rate": null, "error": "no answer"}]}'
+)
+
+
+@pytest.fixture(scope="module")
+def desk(stack: Stack) -> Iterator[Desk]:
+    with Desk(stack) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def prices(staff: Staff) -> Person:
+    return staff("prices")
+
+
+def hold(desk: Desk, code: str, rate: str = "60") -> None:
+    """What the poller does with a rate that moved too far."""
+    desk.catalog_database(
+        "INSERT INTO held_rates (currency_code, source_rate, taken_at, document) VALUES (%s, %s, now(), %s)",
+        code,
+        rate,
+        DOCUMENT,
+    )
+
+
+def rate_of(desk: Desk, code: str) -> pb.RateState:
+    listed = desk.catalog.ListRates(pb.ListRatesRequest()).rates
+    return next(each for each in listed if each.currency_code == code)
+
+
+def hidden(html: str, action: str) -> dict[str, str]:
+    """The hidden fields of the form that posts there."""
+    form = html[html.index(f'action="{action}"') :].partition("</form>")[0]
+    return dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form))
+
+
+def test_a_rate_is_set_inside_the_guard_at_once_and_outside_it_by_two(
+    desk: Desk, staff: Staff, prices: Person
+) -> None:
+    code = desk.currency(rate="90.00", markup="0.1")
+    assert "Set by hand" in prices.get(f"/rates/{code}").text
+    done = prices.post(f"/rates/{code}/set", {"rate": "91"})
+    assert "The rate is set." in done.text
+    assert (rate_of(desk, code).in_force.source_rate, rate_of(desk, code).in_force.rate) == ("91", "81.90")
+
+    jumped = prices.post(f"/rates/{code}/set", {"rate": "45.5"})
+    assert jumped.status_code == 422
+    assert "45.5 is -50.00 % away from 91.00" in jumped.text
+    again = hidden(jumped.text[jumped.text.index("Request 45.5") - 800 :], f"/rates/{code}/set")
+    assert again == {"rate": "45.5", "anyway": "on"}
+    asked = prices.post(f"/rates/{code}/set", again)
+    (request,) = re.findall(r'href="(/approvals/catalog/[0-9a-f-]{36})">The request', asked.text)
+    assert asked.status_code == 202
+    assert rate_of(desk, code).in_force.source_rate == "91"
+    assert f'href="{request}"' in prices.get("/rates").text
+    wrong = prices.post(f"/rates/{code}/set", {"rate": "much"})
+    assert (wrong.status_code, 'value="much"' in wrong.text) == (422, True)
+
+
+def test_a_held_rate_shows_both_values_and_the_difference_and_is_accepted_by_two(
+    desk: Desk, staff: Staff, prices: Person, open_page: Open
+) -> None:
+    code = desk.currency(rate="90.00")
+    hold(desk, code)
+    page = staff.page(open_page, "prices")
+    page.goto(f"{prices.url}/rates")
+    card = page.locator("li.card").filter(has=page.get_by_role("link", name=code, exact=True))
+    expect(card).to_contain_text("The jump guard holds 60; in force is 90: -33.33 %")
+    expect(card).to_contain_text("no answer")
+    looks_right(page, "rates")
+    bar = card.locator("meter")
+    assert float(bar.get_attribute("value") or 0) > 50
+    card.get_by_text("Accept it").click()
+    card.get_by_role("button", name="Request to accept 60").click()
+    expect(page.get_by_role("link", name="The request", exact=True)).to_be_visible()
+    looks_right(page, "rate")
+    assert rate_of(desk, code).in_force.source_rate == "90"
+
+
+def test_the_course_of_a_rate_is_a_chart_with_its_table_and_file(desk: Desk, prices: Person) -> None:
+    code = desk.currency(rate="90.00")
+    prices.post(f"/rates/{code}/set", {"rate": "95"})
+    page = prices.get(f"/rates/{code}").text
+    assert page.count("<polyline") == 3
+    rows = list(csv.DictReader(io.StringIO(prices.get(f"/rates/{code}.csv").text)))
+    assert [(row["lowest"], row["highest"], row["last"], row["accepted"]) for row in rows] == [
+        ("90", "95", "95", "2")
+    ]
+    assert "Rate set by hand" in page
+    assert prices.email in page
+    each = list(csv.DictReader(io.StringIO(prices.get(f"/rates/{code}/accepted.csv?by=operators").text)))
+    assert [row["source_rate"] for row in each] == ["95", "90"]
+    assert prices.get("/rates/ZZZ").status_code == 404
+
+
+def test_a_chart_that_does_not_begin_at_zero_begins_below_its_least_value() -> None:
+    chart = charts.lines("rate", ["a", "b"], [("last", [90, 95])], from_zero=False)
+    ticks = [float(tick.text) for tick in chart.ticks]
+    assert ticks[0] <= 90 <= 95 <= ticks[-1]
+    assert ticks[0] > 80
+    flat = charts.lines("rate", ["a"], [("last", [90])], from_zero=False)
+    assert float(flat.ticks[0].text) <= 90 <= float(flat.ticks[-1].text)
+
+
+def test_two_edits_of_a_currency_undo_nothing_and_a_clash_names_the_field(desk: Desk, prices: Person) -> None:
+    code = desk.currency()
+    path = f"/currencies/{code}"
+    seen = hidden(prices.get(path).text, path)
+    form = {name.removeprefix("was:"): value for name, value in seen.items()}
+    assert form["max_amount"] == "100000.00"
+    prices.post(path, seen | form | {"markup": "0.03"})
+    saved = prices.post(path, seen | form | {"max_amount": "500", "name": "Other"})
+    assert "The currency is saved." in saved.text
+    now = next(
+        each for each in desk.catalog.GetCatalog(pb.GetCatalogRequest()).currencies if each.code == code
+    )
+    assert (now.markup, now.max_amount, now.name) == ("0.03", "500.00", "Other")
+
+    clash = prices.post(path, seen | form | {"name": "Third", "symbol": "T"})
+    assert clash.status_code == 422
+    assert "Another person changed this to “Other” meanwhile." in clash.text
+    assert 'value="Third"' in clash.text
+    again = hidden(clash.text, path)
+    assert again["was:name"] == "Other"
+    assert "The currency is saved." in prices.post(path, again | form | {"name": "Third", "symbol": "T"}).text
+    low = prices.post(path, {"name": "Third", "min_amount": "0"} | {})
+    assert low.status_code == 422
+
+
+def test_a_new_currency_and_method_are_created_once_and_show_what_they_lack(
+    desk: Desk, staff: Staff, prices: Person, open_page: Open
+) -> None:
+    code = desk.currency()
+    fields = {"code": code, "name": "A", "symbol": "A", "decimals": "2", "min_amount": "1", "max_amount": "9"}
+    taken = prices.post("/new-currency", fields | {"markup": "0"})
+    assert (taken.status_code, "This code is in use" in taken.text) == (422, True)
+    method = unique("m")
+    fields = {
+        "method_code": method,
+        "currency_code": code,
+        "name": "Card <b>to</b> card",
+        "min_sum": "10",
+        "max_sum": "500",
+        "payment_minutes": "abc",
+        "commission": "0.01",
+        "account_kind": "iban",
+        "active": "yes",
+    }
+    wrong = prices.post("/new-method", fields)
+    assert (wrong.status_code, 'id="payment_minutes-error"' in wrong.text) == (422, True)
+    made = prices.post("/new-method", fields | {"payment_minutes": "20"})
+    assert "The method is created." in made.text
+    page = staff.page(open_page, "prices")
+    page.goto(f"{prices.url}/methods/{method}")
+    expect(
+        page.get_by_text("It has no enabled account: customers see this method as unavailable.")
+    ).to_be_visible()
+    looks_right(page, "method")
+    page.goto(f"{prices.url}/methods?currency={code}&state=full")
+    expect(page.locator("[data-row]")).to_contain_text("no place")
+    looks_right(page, "methods")
+    page.goto(f"{prices.url}/currencies/{code}")
+    looks_right(page, "currency")
+
+
+def test_a_logo_is_seen_before_it_is_used(desk: Desk, prices: Person) -> None:
+    method = desk.method(desk.currency())
+    path = f"/methods/{method}/logo"
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    sent = prices.http.post(prices.url + path, files={"logo": ("l.png", PNG)}, headers=headers, timeout=15)
+    (digest,) = set(re.findall(r"/method-logos/([0-9a-f]{64})", sent.text))
+    picture = prices.get(f"/method-logos/{digest}")
+    assert picture.headers["Content-Type"] == "image/png"
+    assert picture.headers["Content-Security-Policy"] == "sandbox; default-src 'none'"
+    assert "The logo now" in prices.post(f"{path}/use", hidden(sent.text, f"{path}/use")).text
+    methods = {each.method_code: each for each in desk.catalog.GetCatalog(pb.GetCatalogRequest()).methods}
+    assert (methods[method].logo, methods[method].name) == (digest, "Card to card")
+    no_picture = prices.http.post(
+        prices.url + path, files={"logo": ("l.png", b"text")}, headers=headers, timeout=15
+    )
+    assert (no_picture.status_code, 'id="logo-error"' in no_picture.text) == (422, True)
+
+
+def test_a_reader_sees_the_prices_and_no_button(desk: Desk, staff: Staff) -> None:
+    code = desk.currency()
+    viewer = staff("viewer")
+    assert "Set by hand" not in viewer.get(f"/rates/{code}").text
+    assert "Save</button>" not in viewer.get(f"/currencies/{code}").text
+    assert viewer.post(f"/rates/{code}/set", {"rate": "91"}).status_code == 403
+    assert rate_of(desk, code).in_force.source_rate == "90"
