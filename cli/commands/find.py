@@ -11,7 +11,7 @@ from cli import connection, names, output
 from cli.output import Json
 from fiatgate.find.v1 import find_pb2 as pb
 
-SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks")
+SERVICES: Final = ("invoices", "merchants", "withdrawals", "webhooks", "accounts")
 ROWS: Final = 10
 MOST_ROWS: Final = 100
 COLUMNS: Final = {
@@ -41,6 +41,8 @@ _NEXT: Final = {
     "case": "fiatgate cases show {id}",
     "requisite": "fiatgate requisites list --method {method_code}",
     "key": "fiatgate keys list {merchant_id}",
+    "person": "fiatgate people show {id}",
+    "approval": "fiatgate approvals show {id}",
 }
 
 
@@ -53,7 +55,7 @@ def find(
     as_json: Json = False,
 ) -> None:
     """Find anything by what you have: an id or its beginning, an order, customer, amount, account, sender's name,
-    payment reference, transaction, merchant's name or owner, a case's or event's number.
+    payment reference, transaction, merchant's name or owner, a person's e-mail address, a case's or event's number.
 
     Exit code 1 when a service did not answer.
     """

@@ -135,12 +135,18 @@ def _print_page(page: Sequence[pb.Invoice], *, more: bool) -> None:
             | {
                 "invoice_id": short_ids[invoice.invoice_id],
                 "age": output.age(row["created_at"]),
-                "asked": f"{invoice.amount} {invoice.currency_code}",
+                "asked": _amount(invoice),
                 "merchant": merchants[invoice.merchant_id],
             }
         )
     output.overview(output.counted("invoice", page, more=more), "fiatgate invoices show ID")
     output.rows(rows, COLUMNS, as_json=False, empty="No such invoices", stacks=STACKS)
+
+
+def _amount(invoice: pb.Invoice) -> str:
+    """Returns the requested amount, and the part of it that was paid if it was adjusted."""
+    paid = f"{invoice.deal.adjusted_amount} of " if invoice.deal.HasField("adjusted_amount") else ""
+    return f"{paid}{invoice.amount} {invoice.currency_code}"
 
 
 @app.command("show", epilog="Example: fiatgate invoices show order-17 --merchant 0197…")

@@ -14,7 +14,7 @@ from kit.rpc.permissions import READERS
 LINKS: Final = (
     Link("/invoices", "Invoices", "all payments, each with its timeline", reads(*READERS), group="find"),
     Link(SEARCH, "Search", "anything, by what you have in front of you", reads(*READERS), group=""),
-    Link("/deals-system", "New deals", "whether new payments are accepted", reads(*READERS), group=""),
+    Link("/deals-system", "New deals", "whether new payments are accepted", reads(*READERS), group="setup"),
 )
 
 

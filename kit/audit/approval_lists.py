@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
 
 from kit.audit.approvals import APPROVALS, ROW, TABLE, Approval, State
-from kit.db.finding import COMPLETED_MOST
+from kit.db.finding import COMPLETED_MOST, Found, begins_like
 
 _PORTION: Final = 500
 
@@ -74,3 +74,23 @@ def waiting(connection: Connection) -> Waiting:
         return Waiting(0, None)
     pending = select(func.count(), func.min(ROW.requested_at)).where(ROW.state == State.PENDING)
     return Waiting(*connection.execute(pending).one())
+
+
+def by_id(connection: Connection, text: str, limit: int) -> Sequence[Found]:
+    """Returns the requests with this id or its beginning, for the search."""
+    condition = begins_like(ROW.id, text)
+    if condition is None or not TABLE.is_usable(connection):
+        return ()
+    wanted = select(*APPROVALS.columns).where(condition).order_by(ROW.id.desc()).limit(limit)
+    return [
+        Found(
+            kind="approval",
+            id=str(each.id),
+            field="id",
+            value=str(each.id),
+            status=each.state,
+            created_at=each.requested_at,
+            facts={"act": each.act, "object": each.object, "merchant_id": str(each.merchant_id or "")},
+        )
+        for each in APPROVALS.all(connection.execute(wanted))
+    ]

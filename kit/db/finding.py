@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, SQLColumnExpression, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from kit.base.ids import ids_beginning_with
@@ -46,7 +46,7 @@ Search = Callable[[Connection, str, int], Sequence[Found]]
 """Returns at most so many things that have the text."""
 
 
-def begins_like(column: InstrumentedAttribute[UUID], text: str) -> ColumnElement[bool] | None:
+def begins_like(column: SQLColumnExpression[UUID], text: str) -> ColumnElement[bool] | None:
     """Returns the condition that an id begins like the text of a search; None when no id can."""
     bounds = ids_beginning_with(text)
     if bounds is None or len(text.replace("-", "")) < FOUND_DIGITS:

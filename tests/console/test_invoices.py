@@ -164,6 +164,10 @@ def test_the_search_names_what_it_found_and_says_when_nothing_fits(
         search(viewer, created[0]["customer_id"]).headers["Location"]
         == f"/invoices/{created[0]['invoice_id']}"
     )
+    # People are found by those who may read them, and the others' search does not even try.
+    admin = staff("admin")
+    assert search(admin, viewer.email).headers["Location"].startswith("/people/")
+    assert "Nothing has this text." in search(viewer, viewer.email).text
     # A merchant's name leads to a page that this person may open, else to the list.
     assert "Timeline lamps" in viewer.get("/find", params={"q": "Timeline lam"}).text
 

@@ -150,7 +150,7 @@ class Found(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     FACTS_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """Open set: invoice, deal, requisite, case, merchant, key, withdrawal, webhook."""
+    """Open set: invoice, deal, requisite, case, merchant, key, withdrawal, webhook, person, approval."""
     id: _builtins.str
     """UUID, or the number of a case or webhook."""
     field: _builtins.str

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class FindServiceStub:
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -50,7 +50,7 @@ class FindServiceStub:
 
 
 class FindServiceServicer:
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -93,7 +93,7 @@ def add_FindServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FindService:
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class FindServiceStub:
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -47,7 +47,7 @@ class FindServiceStub:
 
 @_typing.type_check_only
 class FindServiceAsyncStub(FindServiceStub):
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """
@@ -63,7 +63,7 @@ class FindServiceAsyncStub(FindServiceStub):
     """
 
 class FindServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The operator's search. Every service that keeps things with ids serves it; accounts completes ids only. Each search reads an index.
+    """The operator's search. Every service that keeps things with ids serves it. Each search reads an index.
 
     Any call may fail with VALIDATION_ERROR, DB_UNAVAILABLE or INTERNAL_ERROR.
     """

@@ -14,6 +14,7 @@ from typing import Any, Final
 import grpc
 
 from fiatgate.accounts.v1 import accounts_pb2, accounts_pb2_grpc
+from kit.audit import approval_lists
 from kit.base import actors
 from kit.base.config.processes import SERVICES
 from kit.rpc import approvals, audit, books, callers, find, queues, status
@@ -52,7 +53,7 @@ from services.accounts.rpc.own_account import OwnAccountServicer
 from services.accounts.rpc.people import PeopleServicer
 from services.accounts.rpc.sign_in import SignInServicer
 from services.accounts.store.books import PARTS
-from services.accounts.store.finding import IDS
+from services.accounts.store.finding import IDS, SEARCHES
 from services.accounts.store.queues import QUEUES
 from services.accounts.wiring import Deps
 
@@ -198,7 +199,7 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     accounts_pb2_grpc.add_PeopleServiceServicer_to_server(PeopleServicer(deps), server)
     accounts_pb2_grpc.add_ActorKeysServiceServicer_to_server(ActorKeysServicer(deps), server)
     accounts_pb2_grpc.add_HeadsServiceServicer_to_server(HeadsServicer(deps), server)
-    find.add_to(server, deps.db, IDS, ())
+    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
     books.add_to(server, deps.db, PARTS)
     queues.add_to(server, deps, QUEUES)

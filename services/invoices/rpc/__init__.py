@@ -13,6 +13,7 @@ from typing import Final
 import grpc
 
 from fiatgate.invoices.v1 import invoices_pb2_grpc as pb_grpc
+from kit.audit import approval_lists
 from kit.rpc import approvals, audit, books, find, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
@@ -217,5 +218,5 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     pb_grpc.add_ReportsServiceServicer_to_server(ReportsServicer(deps), server)
     books.add_to(server, deps.db, PARTS)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
-    find.add_to(server, deps.db, IDS, SEARCHES)
+    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
     queues.add_to(server, deps, QUEUES)

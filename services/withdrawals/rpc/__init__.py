@@ -10,6 +10,7 @@ from typing import Final
 import grpc
 
 from fiatgate.withdrawals.v1 import withdrawals_pb2_grpc
+from kit.audit import approval_lists
 from kit.rpc import approvals, audit, books, find, parked, queues, status
 from kit.rpc.approvals import Approvable
 from kit.rpc.callers import ALL, Callers
@@ -116,6 +117,6 @@ def add_to(server: grpc.Server, deps: Deps) -> None:
     withdrawals_pb2_grpc.add_WithdrawalsServiceServicer_to_server(WithdrawalsServicer(deps), server)
     parked.add_to(server, workers.consumer(deps))
     books.add_to(server, deps.db, PARTS)
-    find.add_to(server, deps.db, IDS, SEARCHES)
+    find.add_to(server, deps.db, IDS, (*SEARCHES, approval_lists.by_id))
     queues.add_to(server, deps, QUEUES)
     approvals.add_to(server, deps.settings.service, deps, APPROVABLE)
